@@ -1,0 +1,1 @@
+"""Which candidate is worth a trial."""

@@ -1,0 +1,20 @@
+"""Names for the arrays that travel through the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64] | NDArray[np.float32]
+"""Real numbers: losses, predictions, encoded configurations."""
+
+IntArray = NDArray[np.int64]
+"""Row numbers, class codes, counts."""
+
+BoolArray = NDArray[np.bool_]
+"""Masks over rows, columns or candidates."""
+
+AnyArray = NDArray[Any]
+"""An array of mixed content, such as text or objects."""

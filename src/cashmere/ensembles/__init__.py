@@ -1,0 +1,1 @@
+"""From many predictions to one."""

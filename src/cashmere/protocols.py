@@ -1,0 +1,73 @@
+"""The contracts everything else plugs into. Read this first.
+
+A *strategy* decides the next trial from the history, an *executor* runs it, an *objective* is what it runs, a
+*surrogate* predicts losses. None of them keeps state that could not be thrown away at any moment.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from cashmere.arrays import FloatArray
+from cashmere.trial import History, Outcome, Suggestion, Trial
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Decides which configuration to evaluate next, from the history alone."""
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return the next decision.
+
+        A pure function: the same history and the same state of `rng` give the same suggestion, in any process.
+        It must survive failed observations, avoid the configurations in ``history.seen`` and never read clocks.
+
+        Parameters
+        ----------
+        history : History
+            All committed observations and the pending trials.
+        rng : numpy.random.Generator
+            The only source of randomness; made for this trial from the study's seed and the trial's number.
+        """
+        ...
+
+
+class Surrogate(Protocol):
+    """Predicts the loss of encoded configurations."""
+
+    def fit(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Self:
+        """Learn from configurations ``(n, d)`` (see `cashmere.space.encoding`) and losses ``(n,)``."""
+        ...
+
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance, each ``(n,)``; the variance is positive."""
+        ...
+
+
+class Objective(Protocol):
+    """What a trial runs; it must be picklable by cloudpickle and is called inside a worker."""
+
+    def __call__(self, trial: Trial) -> Outcome:
+        """Evaluate the trial's configuration. Exceptions are turned into failed outcomes by the executor."""
+        ...
+
+
+class Executor(Protocol):
+    """Runs trials, somewhere, at most `n_workers` at a time."""
+
+    n_workers: int
+
+    def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
+        """Queue a trial.
+
+        The future always ends with an `Outcome`, failures included; it never raises, except
+        `concurrent.futures.CancelledError` after `shutdown`.
+        """
+        ...
+
+    def shutdown(self) -> None:
+        """Stop at once: running trials are killed with their children, queued ones cancelled."""
+        ...

@@ -1,0 +1,1 @@
+"""Search spaces: algorithms, operators, and how configurations become arrays."""

@@ -1,0 +1,140 @@
+"""Descriptors: everything the search needs to know about one algorithm or one operator."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ConfigSpace.conditions import Condition, ConditionLike
+from ConfigSpace.forbidden import ForbiddenLike
+from ConfigSpace.hyperparameters import Hyperparameter
+
+from cashmere.arrays import BoolArray
+from cashmere.data.task import Encoding, TaskProfile, TaskType
+
+ALL_TASKS = frozenset(TaskType)
+CLASSIFICATION = frozenset({TaskType.BINARY, TaskType.MULTICLASS})
+REGRESSION = frozenset({TaskType.REGRESSION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subspace:
+    """Hyper-parameters of one component, with their conditions and forbidden clauses (ConfigSpace objects)."""
+
+    hyperparameters: Sequence[Hyperparameter[Any, Any]] = ()
+    conditions: Sequence[Condition | ConditionLike] = ()
+    forbidden: Sequence[ForbiddenLike] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildContext:
+    """What a builder may know when it makes an estimator for one fold.
+
+    Attributes
+    ----------
+    task_type : TaskType
+        Kind of target.
+    n_classes : int
+        Classes present in the fold's training rows (coded 0 .. n_classes - 1); 1 for regression.
+    n_rows, n_features : int
+        Shape of the fold's prepared training matrix.
+    categorical : (n_features,) bool array
+        Columns that hold category codes (only ever true under `Encoding.ORDINAL`).
+    n_threads : int
+        Threads the estimator may use.
+    seed : int
+        Seed for the estimator's randomness.
+    """
+
+    task_type: TaskType
+    n_classes: int
+    n_rows: int
+    n_features: int
+    categorical: BoolArray
+    n_threads: int = 1
+    seed: int = 0
+
+
+Builder = Callable[[Mapping[str, Any], BuildContext], Any]
+"""Makes an unfitted scikit-learn estimator from the component's own active hyper-parameters (names without prefix)."""
+
+
+def _no_hyperparameters(profile: TaskProfile) -> Subspace:
+    return Subspace()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """One algorithm or operator.
+
+    Attributes
+    ----------
+    name : str
+        Value of the choice in the search space; lower case with underscores.
+    build : callable
+        `Builder`; operators may return the string ``"passthrough"``.
+    subspace : callable
+        Makes the component's `Subspace` for a `TaskProfile`; hyper-parameter names without prefix.
+    group : tuple of str
+        Path in the group tree, for example ``("trees", "boosting")``.
+    tasks : frozenset of TaskType
+        Supported tasks.
+    requires : tuple of str
+        Modules that must be importable.
+    max_rows : int or None
+        The component is offered only up to this many rows.
+    """
+
+    name: str
+    build: Builder
+    subspace: Callable[[TaskProfile], Subspace] = _no_hyperparameters
+    group: tuple[str, ...] = ()
+    tasks: frozenset[TaskType] = ALL_TASKS
+    requires: tuple[str, ...] = ()
+    max_rows: int | None = None
+
+    def is_available(self, profile: TaskProfile) -> bool:
+        """Whether the component can serve this task on this machine."""
+        return (
+            profile.task_type in self.tasks
+            and (self.max_rows is None or profile.n_rows <= self.max_rows)
+            and all(importlib.util.find_spec(module) is not None for module in self.requires)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator(Component):
+    """A step before the learner: scaler, feature selection, decomposition, ..."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Algorithm(Component):
+    """A classifier or regressor family with its sub-space.
+
+    Attributes
+    ----------
+    encodings : tuple of Encoding
+        Prepared forms the algorithm can learn from; with more than one, and categories in the table, the choice
+        becomes the hyper-parameter ``encoding``. The first is the default.
+    accepts_weights : bool
+        Whether ``fit`` takes ``sample_weight``.
+    has_probabilities : bool
+        Whether a classifier offers ``predict_proba``.
+    trusted_types : tuple of str
+        Fully qualified names of extra types that appear in the fitted estimator and may be loaded from a model file.
+    """
+
+    encodings: tuple[Encoding, ...] = (Encoding.ONEHOT,)
+    accepts_weights: bool = True
+    has_probabilities: bool = True
+    trusted_types: tuple[str, ...] = field(default=())
+
+    def is_available(self, profile: TaskProfile) -> bool:
+        """Whether the algorithm can serve this task, metric and weighting on this machine."""
+        return (
+            Component.is_available(self, profile)
+            and (self.accepts_weights or not profile.fractional_weights)
+            and (self.has_probabilities or not (profile.needs_probabilities and profile.task_type.is_classification))
+        )
