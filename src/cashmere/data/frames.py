@@ -1,0 +1,168 @@
+"""Bring every accepted form of a feature table into one: a pandas DataFrame with text column names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray
+from cashmere.exceptions import DataError, SchemaError
+
+_DENSE_LIMIT_BYTES = 2 * 2**30
+
+
+def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the features as a DataFrame.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns) table
+        pandas or polars DataFrame, Arrow table, numpy array, scipy sparse matrix or array, list of lists.
+    columns : sequence of str, optional
+        Names for the columns of an `X` that has none; ``x0, x1, ...`` by default.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A pandas `X` itself when nothing had to be changed, never a deep copy.
+
+    Raises
+    ------
+    DataError
+        If `X` is not two-dimensional, is empty, is complex, holds infinities or repeats a column name, or if a
+        sparse `X` needs 2 GiB or more in dense form. Texts follow scikit-learn.
+    TypeError
+        If column names mix text and other types.
+
+    Examples
+    --------
+    >>> to_frame([[1, "a"], [2, "b"]])
+       x0 x1
+    0   1  a
+    1   2  b
+    """
+    if _root(X) == "polars":
+        X = _from_polars(X)
+    elif _root(X) == "pyarrow" and hasattr(X, "to_pandas"):
+        _check_names(list(X.column_names))  # type: ignore[attr-defined]
+        X = X.to_pandas()
+    frame = _from_pandas(X) if isinstance(X, pd.DataFrame) else _from_array(X, columns)
+    _check_finite(frame)
+    return frame
+
+
+def feature_names(X: object) -> NDArray[np.object_] | None:
+    """Return the column names of a table that has text names, else None; as scikit-learn's ``feature_names_in_``.
+
+    Raises
+    ------
+    TypeError
+        If column names mix text and other types.
+    """
+    names: list[Any]
+    if isinstance(X, pd.DataFrame):
+        names = list(X.columns)
+    elif _root(X) == "polars" and hasattr(X, "collect_schema"):
+        names = list(X.collect_schema().names())
+    elif _root(X) == "pyarrow" and hasattr(X, "column_names"):
+        names = list(X.column_names)
+    else:
+        return None
+    types = sorted({type(name).__qualname__ for name in names})
+    if len(types) > 1 and any(isinstance(name, str) for name in names):
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{types} as feature name / column name types. Convert them with X.columns = X.columns.astype(str)."
+        )
+    return np.array(names, dtype=object) if names and isinstance(names[0], str) else None
+
+
+def _root(X: object) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+def _from_polars(X: Any) -> object:
+    if hasattr(X, "collect"):
+        X = X.collect()
+    return X.to_numpy() if X.__class__.__name__ == "Series" else X.to_pandas()
+
+
+def _check_names(names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        repeated = list(dict.fromkeys(name for name in names if names.count(name) > 1))
+        listed = ", ".join(map(repr, repeated[:10]))
+        raise DataError(
+            f"Column names must differ, but {listed} occurs more than once. Rename or remove the copies.",
+            column=repeated[0],
+        )
+
+
+def _from_pandas(frame: pd.DataFrame) -> pd.DataFrame:
+    n_rows, n_columns = frame.shape
+    if n_columns == 0:
+        raise DataError(f"Found array with 0 feature(s) (shape=({n_rows}, 0)) while a minimum of 1 is required.")
+    if n_rows == 0:
+        raise DataError(f"Found array with 0 sample(s) (shape=(0, {n_columns})) while a minimum of 1 is required.")
+    names = [str(name) for name in frame.columns]
+    feature_names(frame)
+    _check_names(names)
+    if any(not isinstance(name, str) for name in frame.columns):
+        frame = frame.copy(deep=False)
+        frame.columns = pd.Index(names)
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "") == "c":
+            raise DataError(
+                f"Complex data not supported: column {name!r}. Split it into two columns.", column=str(name)
+            )
+    return frame
+
+
+def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
+    from scipy import sparse
+    from sklearn.utils.validation import check_array
+
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
+        size = int(np.prod(X.shape, dtype=np.int64)) * 8
+        if size >= _DENSE_LIMIT_BYTES:
+            raise DataError(
+                f"The sparse table of shape {X.shape} needs {size / 2**30:.1f} GiB in dense form; at most "
+                f"{_DENSE_LIMIT_BYTES / 2**30:.0f} GiB are allowed. Reduce its dimensions first, for example with "
+                "sklearn.decomposition.TruncatedSVD."
+            )
+        X = X.toarray()
+        X = X if np.iscomplexobj(X) else X.astype(np.float64)
+    try:
+        if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "USOM":
+            X = np.array(X, dtype=object)  # keeps numbers and texts apart, column by column
+        array: AnyArray = check_array(X, dtype=None, ensure_all_finite=False)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    if array.dtype.kind == "U":
+        array = array.astype(object)
+    if columns is not None and len(columns) != array.shape[1]:
+        raise SchemaError(f"X has {array.shape[1]} features, but {len(columns)} features are expected as input.")
+    names = list(columns) if columns is not None else [f"x{i}" for i in range(array.shape[1])]
+    frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    return frame.infer_objects() if array.dtype == object else frame
+
+
+def _check_finite(frame: pd.DataFrame) -> None:
+    for name, dtype in frame.dtypes.items():
+        if getattr(dtype, "kind", "") == "f":
+            values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+            if np.isinf(values).any():
+                raise infinity_error(str(name))
+
+
+def infinity_error(column: str) -> DataError:
+    """Return the error for an infinite number in a feature column, worded as in scikit-learn."""
+    return DataError(
+        f"Input X contains infinity or a value too large for dtype('float64') in column {column!r}. "
+        "Replace it by NaN (missing) or by a finite number.",
+        column=column,
+    )

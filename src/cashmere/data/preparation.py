@@ -1,0 +1,256 @@
+"""Coded tables to the matrices learners see, fitted inside the training rows of a fold.
+
+Categories arrive as small integers, so every encoding of a category is a row of a table: `FoldEncoder` learns one
+table per column and `transform` looks rows up. This takes microseconds for a single row and needs no code but numpy
+to read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray, BoolArray, IntArray
+from cashmere.data.resampling import make_folds
+from cashmere.data.schema import CodedTable, TableSchema
+from cashmere.data.task import Encoding, TaskType
+
+_ONEHOT_LEVELS = 20
+_INDICATOR_SHARE = 0.01
+_TEXT_COMPONENTS = 30
+_TEXT_TERMS = 10_000
+_CROSS_FIT = "5fold"
+_LARGEST = float(np.finfo(np.float32).max)
+
+Matrix = NDArray[np.float32]
+
+
+class FoldEncoder:
+    """Turns a coded table into a float32 matrix, from what the training rows of one fold show.
+
+    Columns of the result: numbers (booleans and dates included), missing indicators, categories, texts. If nothing
+    else is left it is one column of zeros.
+
+    ============ ==================================== ======================================= =====================
+    encoding     numbers                              categories                              unknown level
+    ============ ==================================== ======================================= =====================
+    ``ordinal``  NaN kept                             one column of codes, NaN when missing   NaN
+    ``onehot``   median, and an indicator if more     two levels: one 0/1 column; up to 20    all zeros; -1 in a
+                 than 1 % are missing in training     levels seen: one column each; a column  code column
+                                                      for missing if seen; else codes from 0
+    ``target``   as onehot                            up to two levels: as onehot; else mean  mean of the target
+                                                      of the target given the level (per
+                                                      class if more than two classes)
+    ============ ==================================== ======================================= =====================
+
+    Parameters
+    ----------
+    encoding : Encoding
+        The form to produce.
+    n_levels : (n_value_columns,) array of int
+        Levels per value column, 0 for numbers; `TableSchema.n_levels`.
+    n_texts : int
+        Number of text columns.
+
+    Attributes
+    ----------
+    categorical : (n_outputs,) array of bool
+        Which columns of the result hold codes without order for learners that split on categories; only in
+        ``ordinal``, for columns with more than two levels. Set by `fit_transform`.
+
+    Notes
+    -----
+    Level means are shrunk towards the mean of all rows with the empirical Bayes weight of scikit-learn's
+    `TargetEncoder(smooth="auto")`. `fit_transform` gives the training rows means from the other rows (5 folds,
+    stratified); unlike scikit-learn's class this works with any number of rows per class.
+    """
+
+    def __init__(self, encoding: Encoding, n_levels: IntArray, n_texts: int = 0) -> None:
+        self.encoding = Encoding(encoding).value
+        self.n_levels = np.asarray(n_levels, dtype=np.int64)
+        self.n_texts = n_texts
+        self.categorical: BoolArray = np.zeros(0, dtype=bool)
+
+    @classmethod
+    def for_schema(cls, encoding: Encoding, schema: TableSchema) -> FoldEncoder:
+        """Return the encoder of a table."""
+        return cls(encoding, schema.n_levels, len(schema.text_names))
+
+    def fit_transform(self, coded: CodedTable, y: AnyArray, task_type: TaskType, seed: int) -> Matrix:
+        """Learn from training rows and return their matrix.
+
+        Parameters
+        ----------
+        coded : CodedTable
+            Training rows.
+        y : (n_rows,) array
+            Class codes or values.
+        task_type : TaskType
+            How to read `y`.
+        seed : int
+            Seed of the cross-fitting and of the text components.
+
+        Returns
+        -------
+        (n_rows, n_outputs) array of float32
+            C-contiguous. In ``target`` it differs from ``transform(coded)``: no row sees its own target.
+        """
+        is_category = self.n_levels > 0
+        self._numbers: IntArray = np.flatnonzero(~is_category)
+        self._categories: IntArray = np.flatnonzero(is_category)
+        numbers = coded.values[:, self._numbers]
+        missing = np.isnan(numbers)
+        self._medians = _medians(numbers, missing)
+        flagged = missing.mean(axis=0) > _INDICATOR_SHARE if len(coded) else missing.any(axis=0)
+        keeps_nan = self.encoding == Encoding.ORDINAL
+        self._flagged: IntArray = np.flatnonzero(flagged & (not keeps_nan))
+        levels = [_level_numbers(coded.values[:, j], int(self.n_levels[j])) for j in self._categories]
+        self._tables: list[Matrix] = [
+            self._table(rows, int(n), y, task_type)
+            for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
+        ]
+        self._fit_texts(coded.texts, seed)
+        n_plain = len(self._numbers) + len(self._flagged)
+        self._n_values = n_plain + sum(table.shape[1] for table in self._tables)
+        self._n_outputs = self._n_values + sum(self._n_components)
+        self.categorical = np.zeros(max(self._n_outputs, 1), dtype=bool)
+        if keeps_nan:
+            self.categorical[n_plain : self._n_values] = self.n_levels[self._categories] > 2
+        result = self.transform(coded)
+        if self.encoding == Encoding.TARGET:
+            self._cross_fit(result, levels, y, task_type, seed)
+        return result
+
+    def transform(self, coded: CodedTable) -> Matrix:
+        """Return the matrix ``(n_rows, n_outputs)`` float32 of any rows; each depends on its own content only."""
+        result = np.zeros((len(coded), max(self._n_outputs, 1)), dtype=np.float32)
+        numbers = coded.values[:, self._numbers]
+        missing = np.isnan(numbers)
+        if self.encoding != Encoding.ORDINAL:
+            numbers = np.where(missing, self._medians, numbers)
+        n_numbers = numbers.shape[1]
+        result[:, :n_numbers] = np.clip(numbers, -_LARGEST, _LARGEST)
+        position = n_numbers + len(self._flagged)
+        result[:, n_numbers:position] = missing[:, self._flagged]
+        for j, table in zip(self._categories, self._tables, strict=True):
+            stop = position + table.shape[1]
+            result[:, position:stop] = table[_level_numbers(coded.values[:, j], int(self.n_levels[j]))]
+            position = stop
+        for text, vectorizer, reducer, n in zip(
+            coded.texts, self._vectorizers, self._reducers, self._n_components, strict=True
+        ):
+            if n:
+                result[:, position : position + n] = reducer.transform(vectorizer.transform(text))
+                position += n
+        return result
+
+    def _table(self, rows: IntArray, n_levels: int, y: AnyArray, task_type: TaskType) -> Matrix:
+        """Return what each level becomes, shape ``(n_levels + 1, n_columns)``; the last row is for missing."""
+        counts = np.bincount(rows, minlength=n_levels + 1)
+        seen = counts > 0
+        if self.encoding == Encoding.ORDINAL:
+            codes = np.arange(n_levels + 1, dtype=np.float32)
+            codes[~seen] = np.nan
+            codes[-1] = np.nan
+            return codes[:, None]
+        if self.encoding == Encoding.TARGET and n_levels > 2:
+            return _level_means(rows, n_levels + 1, _targets(y, task_type)).astype(np.float32)
+        kept = np.flatnonzero(seen)
+        if n_levels == 2:
+            kept = np.array([1, 2] if seen[2] else [1])
+        elif int(seen[:-1].sum()) > _ONEHOT_LEVELS:
+            codes = np.full(n_levels + 1, -1, dtype=np.float32)
+            codes[:-1][seen[:-1]] = np.arange(int(seen[:-1].sum()))
+            return codes[:, None]
+        table = np.zeros((n_levels + 1, len(kept)), dtype=np.float32)
+        table[kept, np.arange(len(kept))] = 1
+        return table
+
+    def _cross_fit(self, result: Matrix, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> None:
+        """Overwrite the target means of training rows by means of other rows."""
+        if len(y) < 2:
+            return
+        targets = _targets(y, task_type)
+        folds = make_folds(y, task_type, _CROSS_FIT, seed=seed)
+        position = len(self._numbers) + len(self._flagged)
+        for rows, j, table in zip(levels, self._categories, self._tables, strict=True):
+            stop = position + table.shape[1]
+            if self.n_levels[j] > 2:
+                for fold in folds:
+                    means = _level_means(rows[fold.train], int(self.n_levels[j]) + 1, targets[fold.train])
+                    result[fold.validation, position:stop] = means[rows[fold.validation]]
+            position = stop
+
+    def _fit_texts(self, texts: tuple[AnyArray, ...], seed: int) -> None:
+        self._vectorizers: list[Any] = []
+        self._reducers: list[Any] = []
+        self._n_components: list[int] = []
+        if not texts:
+            return
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        for text in texts:
+            vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
+            reducer = TruncatedSVD(random_state=seed % 2**32)
+            n = 0
+            try:
+                terms = vectorizer.fit_transform(text)
+            except ValueError:  # no words at all in these training rows
+                pass
+            else:
+                n = min(_TEXT_COMPONENTS, *terms.shape)
+                reducer.set_params(n_components=n)
+                with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
+                    reducer.fit(terms)
+            self._vectorizers.append(vectorizer)
+            self._reducers.append(reducer)
+            self._n_components.append(n)
+
+
+def _medians(numbers: NDArray[np.float64], missing: BoolArray) -> NDArray[np.float64]:
+    """Return column medians; 0 for columns without any value."""
+    medians = np.zeros(numbers.shape[1])
+    some = ~missing.all(axis=0) if len(numbers) else np.zeros(numbers.shape[1], dtype=bool)
+    if some.any():
+        medians[some] = np.nanmedian(numbers[:, some], axis=0)
+    return medians
+
+
+def _level_numbers(codes: NDArray[np.float64], n_levels: int) -> IntArray:
+    """Return table rows: the code, or `n_levels` for missing."""
+    return np.where(np.isnan(codes), n_levels, codes).astype(np.int64)
+
+
+def _targets(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
+    """Return what is averaged, shape ``(n_rows, n_outputs)``: the value, class 1, or each class in turn."""
+    if task_type is TaskType.MULTICLASS:
+        targets: NDArray[np.float64] = np.eye(int(y.max()) + 1)[y]
+        return targets
+    return np.asarray(y, dtype=np.float64)[:, None]
+
+
+def _level_means(rows: IntArray, n_levels: int, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    r"""Return shrunken target means per level, shape ``(n_levels, n_outputs)``.
+
+    .. math:: \lambda_l \bar y_l + (1 - \lambda_l) \bar y, \quad
+        \lambda_l = \sigma^2 n_l / (\sigma^2 n_l + \sigma_l^2)
+
+    with the variance :math:`\sigma_l^2` within level l and :math:`\sigma^2` of all rows; levels without rows get
+    the mean of all rows.
+    """
+    counts = np.bincount(rows, minlength=n_levels).astype(np.float64)
+    divisor = np.maximum(counts, 1)
+    means = np.empty((n_levels, targets.shape[1]))
+    for column, target in enumerate(targets.T):
+        centre = float(target.mean())
+        centred = target - centre  # shrinking deviations from the centre avoids cancellation
+        level = np.bincount(rows, weights=centred, minlength=n_levels) / divisor
+        within = np.bincount(rows, weights=(centred - level[rows]) ** 2, minlength=n_levels) / divisor
+        between = float(np.mean(centred**2)) * counts
+        total = between + within
+        weight = np.divide(between, total, out=np.zeros(n_levels), where=total > 0)
+        means[:, column] = centre + weight * level
+    return means

@@ -1,0 +1,322 @@
+"""Read a table from a file or from OpenML."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+import numpy as np
+import pandas as pd
+
+from cashmere.exceptions import DataError
+
+_DELIMITERS = (",", ";", "\t", "|")
+_CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
+_SAMPLE_RECORDS = 100
+_MISSING = "?"
+_QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(.+)$", re.IGNORECASE)
+_FIELD = re.compile(rf"\s*({_QUOTED}|[^,]*?)\s*(,|$)")
+
+
+def read_table(source: str | Path) -> pd.DataFrame:
+    r"""Read a table.
+
+    Parameters
+    ----------
+    source : str or path
+        A delimited text file with a header line (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``; the delimiter
+        ``, ; \t |`` and the encoding, UTF-8 or Windows-1252, are found out; ``?`` means missing), a Parquet file
+        (``.parquet``, ``.pq``), an ARFF file (``.arff``), text files also with ``.gz``; or ``openml:ID``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        At least one row and one column, a plain row index. For OpenML, ``frame.attrs["target"]`` is the name of
+        the default target when there is exactly one.
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty, damaged, ragged or of an unknown kind, or if column names repeat.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("a;b\n1;x\n2;y\n")
+    >>> read_table(path)
+       a  b
+    0  1  x
+    1  2  y
+    """
+    if str(source).lower().startswith("openml:"):
+        return _read_openml(str(source))
+    path = Path(source).expanduser()
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
+    if path.is_dir():
+        raise DataError(f"{path}: expected a file, found a directory. Name one file in it.")
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file. Check the spelling and the working directory ({Path.cwd()}).")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path}: the file is empty. Expected a header line and at least one row.")
+    if kind in _CSV_SUFFIXES:
+        frame = _read_csv(path)
+    elif kind in {".parquet", ".pq"} and suffixes[-1] != ".gz":
+        frame = _read_parquet(path)
+    elif kind == ".arff":
+        frame = _read_arff(path)
+    else:
+        raise DataError(
+            f"{path}: unknown suffix {path.suffix!r}. Expected {', '.join(_CSV_SUFFIXES)}, .arff (each also with .gz), "
+            ".parquet or .pq; or read the file with pandas and pass the DataFrame."
+        )
+    return _not_empty(frame, str(path))
+
+
+def _not_empty(frame: pd.DataFrame, source: str) -> pd.DataFrame:
+    if frame.shape[1] == 0 or frame.shape[0] == 0:
+        missing = "columns" if frame.shape[1] == 0 else "rows"
+        raise DataError(f"{source}: the table has no {missing}. Expected a header and at least one row of data.")
+    return frame
+
+
+def _unique_names(names: Sequence[str], source: str) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    if repeated:
+        listed = ", ".join(map(repr, repeated[:10]))
+        raise DataError(
+            f"{source}: column names must differ, but {listed} occurs more than once. Rename or remove the copies.",
+            column=repeated[0],
+        )
+
+
+def _open(path: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _encoding(path: Path) -> str:
+    """Return the first encoding that reads the whole file."""
+    try:
+        for encoding in ("utf-8-sig", "cp1252"):
+            decoder = codecs.getincrementaldecoder(encoding)()
+            try:
+                with _open(path) as file:
+                    while chunk := file.read(1 << 20):
+                        decoder.decode(chunk)
+                    decoder.decode(b"", final=True)
+            except UnicodeDecodeError:
+                continue
+            return encoding
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: the compressed file is damaged ({error}). Compress or download it again.") from error
+    return "latin-1"
+
+
+def _lines(path: Path, encoding: str) -> Iterator[str]:
+    with _open(path) as file:
+        yield from codecs.getreader(encoding)(file)
+
+
+def _records(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
+    """Yield the non-empty records of a delimited file."""
+    csv.field_size_limit(2**31 - 1)
+    yield from (record for record in csv.reader(_lines(path, encoding), delimiter=delimiter) if record)
+
+
+def _sniff_delimiter(path: Path, encoding: str) -> str:
+    """Choose the delimiter that cuts the first records into equally many fields, the more the better."""
+    best, best_rank = ",", (False, 1)
+    for delimiter in _DELIMITERS:
+        widths = [len(record) for record in islice(_records(path, encoding, delimiter), _SAMPLE_RECORDS)]
+        rank = (len(set(widths)) == 1, widths[0] if widths else 0)
+        if rank[1] > 1 and (best_rank[1] == 1 or rank > best_rank):
+            best, best_rank = delimiter, rank
+    return best
+
+
+def _read_csv(path: Path) -> pd.DataFrame:
+    encoding = _encoding(path)
+    delimiter = _sniff_delimiter(path, encoding)
+    header = next(_records(path, encoding, delimiter), [])
+    if not any(name.strip() for name in header):
+        raise DataError(f"{path}: the first line holds no column names. Expected a header line.")
+    header = [name.strip() for name in header]
+    _unique_names(header, str(path))
+    _check_widths(path, encoding, delimiter, len(header), limit=_SAMPLE_RECORDS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame = pd.read_csv(
+                path,
+                sep=delimiter,
+                encoding=encoding,
+                na_values=[_MISSING],
+                index_col=False,
+                low_memory=False,
+                skipinitialspace=True,
+            )
+    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
+        _check_widths(path, encoding, delimiter, len(header))
+        raise DataError(f"{path}: cannot be read as a table ({error}). Check quotes and delimiters.") from error
+    if len(frame) and frame.iloc[:, -1].isna().any():  # pandas fills short rows silently
+        _check_widths(path, encoding, delimiter, len(header))
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    return frame
+
+
+def _check_widths(path: Path, encoding: str, delimiter: str, width: int, *, limit: int | None = None) -> None:
+    for number, record in enumerate(islice(_records(path, encoding, delimiter), limit)):
+        if len(record) != width:
+            raise DataError(
+                f"{path}: record {number} has {len(record)} fields, but the header has {width} "
+                f"(delimiter {delimiter!r}). Check for missing quotes or stray delimiters there."
+            )
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        _unique_names(pq.read_schema(path).names, str(path))
+        frame = pd.read_parquet(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({error}). Write or download it again.") from error
+    return frame.reset_index(drop=True)
+
+
+def _unquote(text: str) -> str:
+    text = text.strip()
+    if len(text) > 1 and text[0] in "'\"" and text[-1] == text[0]:
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _split(text: str) -> list[str]:
+    """Cut an ARFF list at its commas; quoted fields keep their quotes."""
+    if "'" not in text and '"' not in text:
+        return [field.strip() for field in text.split(",")]
+    fields, position = [], 0
+    while match := _FIELD.match(text, position):
+        fields.append(match[1])
+        position = match.end()
+        if not match[2]:
+            break
+    return fields
+
+
+def _read_arff(path: Path) -> pd.DataFrame:
+    lines = enumerate(_lines(path, _encoding(path)), start=1)
+    names: list[str] = []
+    types: list[str] = []
+    for number, raw in lines:
+        line = raw.strip()
+        word = line.split(maxsplit=1)[0].lower() if line else ""
+        if word == "@data":
+            break
+        if word == "@attribute":
+            match = _ATTRIBUTE.match(line)
+            if match is None and "{" in line:  # a name directly followed by its levels
+                match = re.match(r"@attribute\s+([^\s{]+)\s*(\{.*)$", line, re.IGNORECASE)
+            if match is None:
+                raise DataError(f"{path}, line {number}: expected '@attribute NAME TYPE', found {line!r}.")
+            names.append(_unquote(match[1]))
+            types.append(match[2].strip())
+        elif word and word[0] != "%" and word != "@relation":
+            raise DataError(f"{path}, line {number}: expected an ARFF declaration, found {line[:60]!r}.")
+    else:
+        raise DataError(f"{path}: there is no @data line, so this is not a complete ARFF file.")
+    _unique_names(names, str(path))
+    levels = [[_unquote(v) for v in _split(t.strip("{} \t"))] if t.startswith("{") else [] for t in types]
+    rows: list[list[str | None]] = []
+    numbers: list[int] = []
+    for number, raw in lines:
+        line = raw.strip()
+        if line and line[0] != "%":
+            rows.append(_arff_row(line, types, levels, f"{path}, line {number}"))
+            numbers.append(number)
+    content: dict[str, Any] = {}
+    for i, name in enumerate(names):
+        values = [row[i] for row in rows]
+        content[name] = _arff_column(values, types[i], levels[i], name, path, numbers)
+    return pd.DataFrame(content)
+
+
+def _arff_row(line: str, types: list[str], levels: list[list[str]], place: str) -> list[str | None]:
+    """Return the unquoted fields of a data row, None where missing; sparse rows are filled up."""
+    if line.startswith("{") and line.endswith("}"):
+        row: list[str | None] = [(levels[i][0] if levels[i] else "0") for i in range(len(types))]
+        for entry in filter(None, _split(line[1:-1])):
+            index, _, value = entry.partition(" ")
+            if not index.isdigit() or int(index) >= len(row):
+                raise DataError(f"{place}: expected 'INDEX VALUE' with an index below {len(row)}, found {entry!r}.")
+            row[int(index)] = None if value.strip() == _MISSING else _unquote(value)
+        return row
+    fields = _split(line)
+    if len(fields) != len(types):
+        raise DataError(f"{place}: expected {len(types)} values, found {len(fields)}. Check quotes and commas.")
+    return [None if field in {_MISSING, ""} else _unquote(field) for field in fields]
+
+
+def _arff_column(
+    values: list[str | None], type_: str, levels: list[str], name: str, path: Path, numbers: list[int]
+) -> pd.Series[Any] | pd.Categorical:
+    def failed(i: int, expected: str) -> DataError:
+        text = f"{path}, line {numbers[i]}: column {name!r} must hold {expected}, found {values[i]!r}. Correct the row."
+        return DataError(text, column=name)
+
+    if levels:
+        known = set(levels)
+        for i, value in enumerate(values):
+            if value is not None and value not in known:
+                raise failed(i, f"one of its declared levels {levels[:10]}")
+        return pd.Categorical(values, categories=list(dict.fromkeys(levels)))
+    word = type_.split()[0].lower()
+    column = pd.Series(values, dtype=object)
+    if word == "string":
+        return column
+    if word == "date":
+        dates = pd.to_datetime(column, errors="coerce", format="ISO8601")
+        bad = np.flatnonzero(dates.isna() & column.notna())
+        if bad.size:
+            raise failed(int(bad[0]), "ISO dates (yyyy-mm-ddThh:mm:ss)")
+        return dates
+    if word not in {"numeric", "real", "integer"}:
+        raise DataError(f"{path}: column {name!r} has the unknown ARFF type {type_!r}.", column=name)
+    parsed = pd.to_numeric(column, errors="coerce").astype(np.float64)
+    bad = np.flatnonzero(parsed.isna() & column.notna() & (column.astype(str).str.lower() != "nan"))
+    if bad.size:
+        raise failed(int(bad[0]), "numbers")
+    return parsed.astype(np.int64) if word == "integer" and parsed.notna().all() else parsed
+
+
+def _read_openml(source: str) -> pd.DataFrame:
+    from sklearn.datasets import fetch_openml
+
+    identifier = source.partition(":")[2].strip()
+    if not identifier.isdigit():
+        raise DataError(f"{source}: expected 'openml:ID' with the number of a data set, for example 'openml:31'.")
+    try:
+        bunch = fetch_openml(data_id=int(identifier), as_frame=True, parser="auto")
+    except OSError as error:
+        raise DataError(
+            f"{source}: OpenML cannot be reached ({error}). Connect once, so that the data set is kept in "
+            "~/scikit_learn_data, or pass a file."
+        ) from error
+    except ValueError as error:
+        raise DataError(f"{source}: OpenML has no such usable table ({error}). Check the number.") from error
+    frame = bunch.frame
+    _unique_names([str(name) for name in frame.columns], source)
+    if len(bunch.target_names) == 1:
+        frame.attrs["target"] = bunch.target_names[0]
+    return _not_empty(frame.reset_index(drop=True), source)

@@ -1,0 +1,118 @@
+"""Training rows in a form that depends on their content only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray, IntArray
+from cashmere.exceptions import DataError
+
+_ALWAYS_REPEATED_ROWS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanonicalRows:
+    """Training rows in canonical form.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        The features, with a plain row index.
+    y : (n_rows,) array
+        The target.
+    weight : (n_rows,) array of float64, or None
+        Positive weights with mean 1; None when all rows count the same.
+    source : (n_rows,) array of int64
+        Original row number of each row.
+    """
+
+    frame: pd.DataFrame
+    y: AnyArray
+    weight: NDArray[np.float64] | None
+    source: IntArray
+
+
+def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return row weights as float64.
+
+    Raises
+    ------
+    DataError
+        If the weights are negative, missing, infinite, all zero or not one per row.
+    """
+    try:
+        values = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"sample_weight must hold numbers ({error}).") from error
+    if values.ndim == 0:
+        values = np.full(n_rows, float(values))
+    if values.shape != (n_rows,):
+        raise DataError(f"sample_weight.shape == {values.shape}, expected {(n_rows,)}! Give one weight per row.")
+    if not np.isfinite(values).all():
+        what = "NaN" if np.isnan(values).any() else "infinity"
+        row = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise DataError(f"Input sample_weight contains {what}, first in row {row}. Give finite weights.")
+    if (values < 0).any():
+        row = int(np.flatnonzero(values < 0)[0])
+        raise DataError(f"Negative values in data passed to `sample_weight`, first in row {row}. Use 0 or more.")
+    if not values.any():
+        raise DataError("Sample weights must contain at least one non-zero number.")
+    return values
+
+
+def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep_order: bool = False) -> CanonicalRows:
+    """Bring training rows into a form that depends on their content only.
+
+    Rows of weight zero go. Whole-number weights become repetitions while they sum to at most
+    ``max(2 * n_rows, 10000)``; other weights are scaled to mean 1, and equal ones are left out. Rows are then
+    ordered by a hash of their features, target and weight, so that neither the order of the rows nor the way
+    repetition is written changes anything that follows. Call this before `infer_schema`.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The features.
+    y : (n_rows,) array
+        The target, labels or codes.
+    weight : (n_rows,) array-like or number, optional
+        Row weights, at least 0.
+    keep_order : bool
+        Leave rows in the given order, for resampling that depends on it (time series).
+
+    Raises
+    ------
+    DataError
+        See `check_weight`.
+    """
+    n_rows = len(frame)
+    source = np.arange(n_rows, dtype=np.int64)
+    kept: NDArray[np.float64] | None = None
+    if weight is not None:
+        values = check_weight(weight, n_rows)
+        source, values = source[values > 0], values[values > 0]
+        whole = bool(np.all(values == np.floor(values)))
+        if whole and values.sum() <= max(2 * n_rows, _ALWAYS_REPEATED_ROWS):
+            source = np.repeat(source, values.astype(np.int64))
+        elif np.any(values != values[0]):
+            kept = values / values.mean()
+    if not keep_order:
+        distinct, position = np.unique(source, return_inverse=True)
+        keys = [_hash_target(y[distinct])[position], _hash_features(frame.iloc[distinct])[position]]
+        order = np.lexsort(keys if kept is None else [kept, *keys])
+        source, kept = source[order], None if kept is None else kept[order]
+    return CanonicalRows(frame=frame.iloc[source].reset_index(drop=True), y=y[source], weight=kept, source=source)
+
+
+def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:
+    return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
+
+
+def _hash_target(y: AnyArray) -> NDArray[np.uint64]:
+    values = y.astype(object) if y.dtype.kind == "U" else y
+    hashes: NDArray[np.uint64] = pd.util.hash_array(values)
+    return hashes

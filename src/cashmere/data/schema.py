@@ -1,0 +1,529 @@
+"""What the columns of a table mean, learned once in `fit`, and the table as numbers under that meaning."""
+
+from __future__ import annotations
+
+import datetime as dt
+import functools
+import hashlib
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray, BoolArray, IntArray
+from cashmere.data.frames import infinity_error
+from cashmere.exceptions import ColumnTypeError, SchemaError
+
+_IDENTIFIER_ROWS = 50
+_TEXT_WORDS = 4.0
+_TEXT_DISTINCT = 0.5
+_DATE_SHARE = 0.95
+_ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d{2}:?\d{2})?$"
+_TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
+_SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.timedelta, pd.Period, pd.Interval)
+_DATE_PARTS = ("year", "month", "day", "weekday", "days_since_1970")
+
+
+class ColumnKind(StrEnum):
+    """How the values of a column are understood."""
+
+    NUMERIC = "numeric"
+    BOOLEAN = "boolean"
+    CATEGORICAL = "categorical"
+    DATE = "date"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One column of the table.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : ColumnKind
+        How its values are understood.
+    categories : tuple of str
+        Levels of a categorical column, in code order; sorted, or in the given order of an ordered categorical.
+    with_time : bool
+        Whether a date column has a time of day in training, which then gives an ``hour``.
+    dropped : str or None
+        Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"`` or
+        ``"identifier: every value differs"``.
+    """
+
+    name: str
+    kind: ColumnKind
+    categories: tuple[str, ...] = ()
+    with_time: bool = False
+    dropped: str | None = None
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of the number columns this column is coded into."""
+        if self.dropped is not None or self.kind is ColumnKind.TEXT:
+            return ()
+        if self.kind is ColumnKind.DATE:
+            return tuple(f"{self.name}.{part}" for part in (*_DATE_PARTS, *(["hour"] if self.with_time else [])))
+        return (self.name,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodedTable:
+    """A table as numbers and texts; each row depends on the same row of the source only.
+
+    Attributes
+    ----------
+    values : (n_rows, n_value_columns) array of float64
+        Numbers, 0/1 for booleans, level codes for categories, parts of dates; NaN where missing or unknown.
+    texts : tuple of (n_rows,) object arrays of str
+        One per text column; missing is ``""``.
+    schema : TableSchema
+        What the columns mean.
+    unseen : dict
+        Per column, how many values were not understood: categories not in the schema, dates that do not parse.
+    """
+
+    values: NDArray[np.float64]
+    texts: tuple[AnyArray, ...]
+    schema: TableSchema
+    unseen: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: IntArray) -> CodedTable:
+        """Return the given rows."""
+        return CodedTable(
+            values=self.values[rows], texts=tuple(text[rows] for text in self.texts), schema=self.schema, unseen={}
+        )
+
+    @property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of the columns of `values`."""
+        return self.schema.value_names
+
+    @property
+    def categorical(self) -> BoolArray:
+        """Mask of the columns of `values` that hold level codes, shape ``(n_value_columns,)``."""
+        return self.schema.categorical
+
+    @property
+    def n_levels(self) -> IntArray:
+        """Number of levels of each column of `values`; 0 for those that are not categorical."""
+        return self.schema.n_levels
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSchema:
+    """The columns of the training table.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        All columns, dropped ones included, in training order.
+    named : bool
+        Whether later tables are matched by column name; by position otherwise.
+    """
+
+    columns: tuple[Column, ...]
+    named: bool = True
+
+    @functools.cached_property
+    def used(self) -> tuple[Column, ...]:
+        """Columns that are not dropped."""
+        return tuple(column for column in self.columns if column.dropped is None)
+
+    @functools.cached_property
+    def value_names(self) -> tuple[str, ...]:
+        """Names of the columns of `CodedTable.values`."""
+        return tuple(name for column in self.used for name in column.value_names)
+
+    @functools.cached_property
+    def text_names(self) -> tuple[str, ...]:
+        """Names of the text columns, in the order of `CodedTable.texts`."""
+        return tuple(column.name for column in self.used if column.kind is ColumnKind.TEXT)
+
+    @functools.cached_property
+    def n_levels(self) -> IntArray:
+        """Number of levels of each value column; 0 for those that are not categorical."""
+        return np.array([len(c.categories) for c in self.used for _ in c.value_names], dtype=np.int64)
+
+    @property
+    def categorical(self) -> BoolArray:
+        """Mask of the value columns that hold level codes."""
+        return self.n_levels > 0
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether any used column is categorical with more than two levels."""
+        return bool(np.any(self.n_levels > 2))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the schema as plain data for `json.dump`."""
+        columns = []
+        for column in self.columns:
+            entry: dict[str, Any] = {"name": column.name, "kind": column.kind.value}
+            if column.categories:
+                entry["categories"] = list(column.categories)
+            if column.with_time:
+                entry["with_time"] = True
+            if column.dropped is not None:
+                entry["dropped"] = column.dropped
+            columns.append(entry)
+        return {"named": self.named, "columns": columns}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TableSchema:
+        """Return the schema written by `to_json`."""
+        columns = tuple(
+            Column(
+                name=entry["name"],
+                kind=ColumnKind(entry["kind"]),
+                categories=tuple(entry.get("categories", ())),
+                with_time=entry.get("with_time", False),
+                dropped=entry.get("dropped"),
+            )
+            for entry in data["columns"]
+        )
+        return cls(columns=columns, named=data["named"])
+
+    def code(self, frame: pd.DataFrame, *, estimator: str = "cashmere") -> CodedTable:
+        """Turn a table into numbers.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            From `cashmere.data.frames.to_frame`. With names, columns may come in any order and further columns
+            are ignored; columns dropped in training may be absent.
+        estimator : str
+            Whose name appears in the error about a wrong number of columns.
+
+        Raises
+        ------
+        SchemaError
+            If columns are missing (all are named), their number is wrong (unnamed tables), or a value does not
+            fit its column.
+        """
+        values = np.empty((len(frame), len(self.value_names)), dtype=np.float64)
+        texts: list[AnyArray] = []
+        unseen: dict[str, int] = {}
+        position = 0
+        for column, series in self._match(frame, estimator):
+            if column.kind is ColumnKind.TEXT:
+                texts.append(_text_values(series))
+                continue
+            if column.kind is ColumnKind.NUMERIC:
+                coded = _numbers(series, column.name)[:, None]
+            elif column.kind is ColumnKind.BOOLEAN:
+                coded = _booleans(series, column.name)[:, None]
+            elif column.kind is ColumnKind.DATE:
+                dates, bad = _dates(series, column.name)
+                coded = _date_parts(dates, with_time=column.with_time)
+                unseen.update({column.name: bad} if bad else {})
+            else:
+                codes, bad = _category_codes(series, column.categories)
+                coded = codes[:, None]
+                unseen.update({column.name: bad} if bad else {})
+            values[:, position : position + coded.shape[1]] = coded
+            position += coded.shape[1]
+        return CodedTable(values=values, texts=tuple(texts), schema=self, unseen=unseen)
+
+    def _match(self, frame: pd.DataFrame, estimator: str) -> list[tuple[Column, pd.Series[Any]]]:
+        if not self.named:
+            if frame.shape[1] != len(self.columns):
+                raise SchemaError(
+                    f"X has {frame.shape[1]} features, but {estimator} is expecting {len(self.columns)} features "
+                    "as input."
+                )
+            return [(c, frame.iloc[:, i]) for i, c in enumerate(self.columns) if c.dropped is None]
+        present = set(frame.columns)
+        missing = [column.name for column in self.used if column.name not in present]
+        if missing:
+            raise SchemaError(
+                f"The table lacks {len(missing)} column(s) it had in training: {', '.join(map(repr, missing))}. "
+                f"It has: {', '.join(map(repr, list(frame.columns)[:20]))}. Add or rename columns.",
+                column=missing[0],
+            )
+        return [(column, frame[column.name]) for column in self.used]
+
+
+def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
+    """Learn the meaning of the columns of the training table.
+
+    Text columns are read as numbers if every value parses, as dates if 95 % are ISO dates, as text if they have
+    more than 4 words on average and more than half of the values differ, else as categories. Missing values and
+    blank strings say nothing. Integers stay numbers. Columns without information are dropped, see `Column.dropped`;
+    it is possible that none is left. The result does not depend on the order of the rows.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        From `cashmere.data.frames.to_frame`.
+    named : bool
+        Whether later tables are to be matched by column name.
+
+    Raises
+    ------
+    ColumnTypeError
+        If a column holds dicts, lists or other objects that are no values.
+    DataError
+        If a column of numbers written as text holds an infinity.
+
+    Examples
+    --------
+    >>> schema = infer_schema(pd.DataFrame({"size": [1, 2, 3], "colour": ["red", "blue", None]}))
+    >>> [(column.name, column.kind.value, column.categories) for column in schema.columns]
+    [('size', 'numeric', ()), ('colour', 'categorical', ('blue', 'red'))]
+    """
+    columns: list[Column] = []
+    first_with: dict[bytes, str] = {}
+    for position, name in enumerate(frame.columns):
+        column, digest = _infer_column(str(name), frame.iloc[:, position])
+        if column.dropped is None:
+            original = first_with.setdefault(digest, column.name)
+            if original != column.name:
+                column = Column(name=column.name, kind=column.kind, dropped=f"duplicate of {original!r}")
+        columns.append(column)
+    return TableSchema(columns=tuple(columns), named=named)
+
+
+def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
+    """Return the column and a digest that is equal for equal content."""
+    kind = _infer_kind(name, series)
+    categories: tuple[str, ...] = ()
+    with_time = False
+    dropped: str | None = None
+    content: AnyArray
+    if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
+        content = (_numbers if kind is ColumnKind.NUMERIC else _booleans)(series, name) + 0.0  # no negative zero
+        missing = np.isnan(content)
+        distinct = _few_distinct(content[~missing])
+    elif kind is ColumnKind.DATE:
+        dates, _ = _dates(series, name)
+        content, missing = dates.view(np.int64), np.isnat(dates)
+        distinct = _few_distinct(content[~missing])
+        with_time = bool(np.any(dates[~missing] != dates[~missing].astype("datetime64[D]")))
+    else:
+        codes, labels = _factorised(series)
+        order = np.argsort(np.array(labels, dtype=object), kind="stable")
+        if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.ordered:
+            rank = {_label(value): i for i, value in enumerate(series.dtype.categories)}
+            order = np.array(sorted(range(len(labels)), key=lambda i: rank[labels[i]]), dtype=np.int64)
+        code_of = np.append(np.argsort(order), -1)
+        content, missing, distinct = code_of[codes], codes < 0, len(labels)
+        categories = tuple(labels[i] for i in order)
+        n_present = int((~missing).sum())
+        if kind is ColumnKind.CATEGORICAL and distinct == n_present > _IDENTIFIER_ROWS:
+            dropped = "identifier: every value differs"
+    if distinct == 0:
+        dropped = "all missing"
+    elif distinct == 1 and not missing.any():
+        dropped = "constant"
+    digest = hashlib.sha256(f"{kind} {categories}".encode("utf-8", "surrogatepass"))
+    digest.update(np.ascontiguousarray(content).tobytes())
+    used_categories = categories if kind is ColumnKind.CATEGORICAL and dropped is None else ()
+    column = Column(name=name, kind=kind, categories=used_categories, with_time=with_time, dropped=dropped)
+    return column, digest.digest()
+
+
+def _few_distinct(content: AnyArray) -> int:
+    """Return 0, 1 or 2 (meaning more than one) distinct values."""
+    return 0 if content.size == 0 else 1 + int(np.any(content != content[0]))
+
+
+def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:
+    dtype = series.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return ColumnKind.CATEGORICAL
+    if pd.api.types.is_bool_dtype(dtype):
+        return ColumnKind.BOOLEAN
+    if pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype):
+        return ColumnKind.DATE
+    if pd.api.types.is_numeric_dtype(dtype) or getattr(dtype, "kind", "") == "m":
+        return ColumnKind.NUMERIC
+    values = series[_present(series)]
+    if len(values) == 0:
+        return ColumnKind.NUMERIC
+    types = set(map(type, values))
+    for type_ in types:
+        if not issubclass(type_, _SCALARS) or issubclass(type_, (complex, bytes)):
+            example = next(value for value in values if type(value) is type_)
+            raise ColumnTypeError(
+                f"Column {name!r}: argument must be a string or a number, not {type_.__name__!r} (for example "
+                f"{str(example)[:60]}). Expand the objects into columns of plain values, or remove the column.",
+                column=name,
+            )
+    if all(issubclass(type_, (bool, np.bool_)) for type_ in types):
+        return ColumnKind.BOOLEAN
+    if all(issubclass(type_, (dt.date, np.datetime64, pd.Period)) for type_ in types):
+        return ColumnKind.DATE
+    if all(issubclass(type_, (numbers.Number, Decimal, np.number, dt.timedelta)) for type_ in types):
+        return ColumnKind.NUMERIC
+    return _infer_text_kind(values.astype(str).str.strip())
+
+
+def _infer_text_kind(texts: pd.Series[str]) -> ColumnKind:
+    """Decide what strings mean; each distinct string is looked at once and counts as often as it occurs."""
+    counts = texts.value_counts()
+    distinct = pd.Series(counts.index, dtype=object)
+    weight = counts.to_numpy() / counts.sum()
+    if set(distinct.str.lower()) <= {"true", "false"}:
+        return ColumnKind.BOOLEAN
+    if pd.to_numeric(distinct, errors="coerce").notna().all():
+        return ColumnKind.NUMERIC
+    if weight[~np.isnat(_parse_dates(distinct))].sum() >= _DATE_SHARE - 1e-12:
+        return ColumnKind.DATE
+    words = distinct.str.count(r"\s+").to_numpy(dtype=np.float64) + 1
+    if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
+        return ColumnKind.TEXT
+    return ColumnKind.CATEGORICAL
+
+
+def _present(series: pd.Series[Any]) -> BoolArray:
+    """Return where there is a value; blank strings are missing."""
+    present: BoolArray = series.notna().to_numpy(dtype=bool)
+    if series.dtype == object or isinstance(series.dtype, pd.StringDtype):
+        values = series.to_numpy(dtype=object)
+        blank = [isinstance(value, str) and (not value or value.isspace()) for value in values]
+        present = present & ~np.array(blank, dtype=bool)
+    return present
+
+
+def _numbers(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
+    dtype = series.dtype
+    kind = getattr(dtype, "kind", "O")
+    if pd.api.types.is_numeric_dtype(dtype) and kind != "c":  # booleans included
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif kind == "m":
+        values = series.dt.total_seconds().to_numpy(dtype=np.float64)
+    else:
+        present = _present(series)
+        values = np.full(len(series), np.nan)
+        content = series.astype(object)[present]
+        if len(content) and isinstance(content.iloc[0], dt.timedelta):
+            content = content.map(lambda value: value.total_seconds() if isinstance(value, dt.timedelta) else value)
+        content = content.map(lambda value: float(value) if isinstance(value, Decimal) else value)
+        is_date = content.map(lambda value: isinstance(value, (dt.date, complex))).to_numpy(dtype=bool)
+        parsed = pd.to_numeric(content, errors="coerce").astype(np.float64).to_numpy()
+        bad = np.flatnonzero(np.isnan(parsed) | is_date)
+        if bad.size:
+            raise _unfit(name, content.iloc[int(bad[0])], "numbers", bad.size)
+        values[present] = parsed
+    if np.isinf(values).any():
+        raise infinity_error(name)
+    return values
+
+
+def _booleans(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
+    if pd.api.types.is_bool_dtype(series.dtype) and not isinstance(series.dtype, pd.CategoricalDtype):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    codes, labels = _factorised(series)
+    table = np.array([_TRUTH.get(label.lower(), -1.0) for label in labels] + [np.nan])
+    values: NDArray[np.float64] = table[codes]
+    if np.any(values == -1.0):
+        bad = np.flatnonzero(values == -1.0)
+        raise _unfit(name, labels[codes[bad[0]]], "True or False", bad.size)
+    return values
+
+
+def _unfit(name: str, value: object, expected: str, count: int) -> SchemaError:
+    return SchemaError(
+        f"Column {name!r} must hold {expected} as in training, but {count} value(s) do not fit, for example "
+        f"{str(value)[:60]!r}. Correct them or replace them by NaN (missing).",
+        column=name,
+    )
+
+
+def _label(value: object) -> str:
+    """Return the text of a category; equal for 1, 1.0 and "1", so that a file can be read back."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _factorised(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
+    """Return row codes, -1 where missing, into a list of distinct labels."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        raw, values = series.cat.codes.to_numpy(), series.cat.categories.astype(object).to_numpy()
+    else:
+        raw, values = pd.factorize(series.to_numpy(dtype=object), use_na_sentinel=True)
+    used = np.unique(raw[raw >= 0])
+    number_of: dict[str, int] = {}
+    table = np.full(len(values) + 1, -1, dtype=np.int64)
+    for i in used:
+        label = _label(values[i])
+        if label:
+            table[i] = number_of.setdefault(label, len(number_of))
+    return table[raw], list(number_of)
+
+
+def _category_codes(series: pd.Series[Any], categories: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
+    """Return codes, NaN where missing or unseen, and the number of unseen values."""
+    codes, labels = _factorised(series)
+    code_of = {category: float(i) for i, category in enumerate(categories)}
+    table = np.array([code_of.get(label, np.nan) for label in labels] + [np.nan])
+    values: NDArray[np.float64] = table[codes]
+    return values, int(np.sum(np.isnan(values) & (codes >= 0)))
+
+
+def _text_values(series: pd.Series[Any]) -> AnyArray:
+    values = series.to_numpy(dtype=object)
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = ["" if gone else str(value) for value, gone in zip(values, pd.isna(values), strict=True)]
+    return texts
+
+
+def _parse_dates(texts: pd.Series[Any]) -> NDArray[np.datetime64]:
+    """Return local wall times of ISO dates, NaT for everything else."""
+    wall = texts.str.extract(_ISO_DATE, expand=False).str.replace("/", "-", regex=False).str.replace("T", " ")
+    wall = wall.str.replace(r"-(\d)(?!\d)", r"-0\1", regex=True).str.replace(r" (\d):", r" 0\1:", regex=True)
+    parsed = pd.to_datetime(wall.astype(object), errors="coerce", format="ISO8601")
+    result: NDArray[np.datetime64] = parsed.to_numpy().astype("datetime64[us]")
+    return result
+
+
+def _dates(series: pd.Series[Any], name: str) -> tuple[NDArray[np.datetime64], int]:
+    """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter."""
+    if isinstance(series.dtype, pd.PeriodDtype):
+        series = series.dt.to_timestamp()
+    if isinstance(series.dtype, pd.DatetimeTZDtype):
+        series = series.dt.tz_localize(None)
+    if getattr(series.dtype, "kind", "O") == "M":
+        return series.to_numpy().astype("datetime64[us]"), 0
+    if pd.api.types.is_numeric_dtype(series.dtype) and series.notna().any():
+        raise _unfit(name, series.dropna().iloc[0], "dates", int(series.notna().sum()))
+    present = _present(series)
+    dates = np.full(len(series), "NaT", dtype="datetime64[us]")
+    content = series.astype(object)[present]
+    if len(content):
+        codes, distinct = pd.factorize(content)
+        written = [_wall_time_text(value) for value in distinct]
+        dates[present] = _parse_dates(pd.Series(written, dtype=object))[codes]
+    return dates, int(np.sum(np.isnat(dates) & present))
+
+
+def _wall_time_text(value: object) -> str:
+    if isinstance(value, pd.Period):
+        value = value.to_timestamp()
+    if isinstance(value, dt.datetime):
+        value = value.replace(tzinfo=None)
+    if isinstance(value, (dt.date, np.datetime64)):
+        return str(value)
+    return str(value).strip()
+
+
+def _date_parts(dates: NDArray[np.datetime64], *, with_time: bool) -> NDArray[np.float64]:
+    index = pd.DatetimeIndex(dates)
+    days = (dates - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "D")
+    parts = [index.year, index.month, index.day, index.weekday, days, *([index.hour] if with_time else [])]
+    values = np.column_stack([np.asarray(part, dtype=np.float64) for part in parts])
+    values[np.isnat(dates)] = np.nan
+    return values

@@ -1,0 +1,234 @@
+"""Labels to codes and back; which kind of task a target is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from cashmere.arrays import AnyArray
+from cashmere.data.task import TaskType
+from cashmere.exceptions import DataError
+
+_MAX_INTEGER_CLASSES = 20
+_ROWS_PER_INTEGER_CLASS = 3
+
+Task = TaskType | Literal["classification", "regression"]
+"""What a caller may know about the task beforehand."""
+
+
+def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
+    """Return the target as a one-dimensional array without missing or infinite values.
+
+    Parameters
+    ----------
+    y : (n_rows,) array-like
+        Labels or numbers. A single column is flattened with a `sklearn.exceptions.DataConversionWarning`.
+    n_rows : int, optional
+        Number of rows of the feature table.
+
+    Returns
+    -------
+    (n_rows,) array
+        Of kind bool, integer, float, text or object (Python strings).
+
+    Raises
+    ------
+    DataError
+        If `y` is absent, empty, complex, has another length or shape, holds missing values or infinities.
+    """
+    from sklearn.utils.validation import column_or_1d
+
+    if y is None:
+        raise DataError("cashmere requires y to be passed, but the target y is None. Name or pass the target.")
+    if hasattr(y, "iloc") and getattr(y, "ndim", 1) == 1:
+        y = pd.Series(y).to_numpy(dtype=object) if _is_extension(y.dtype) else y.to_numpy()
+    elif isinstance(y, pd.DataFrame) or type(y).__module__.partition(".")[0] == "polars":
+        y = y.to_numpy()
+    elif isinstance(y, (list, tuple)) and len({type(value) for value in y}) > 1:
+        y = np.array(y, dtype=object)
+    try:
+        target: AnyArray = column_or_1d(y, warn=True)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+    if n_rows is not None and len(target) != n_rows:
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(target)}]. "
+            "X and y must have equally many rows."
+        )
+    if len(target) == 0:
+        raise DataError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
+    missing = np.flatnonzero(pd.isna(target))
+    if missing.size:
+        raise DataError(
+            f"Input y contains NaN: {missing.size} missing value(s) in the target, the first in row {missing[0]}. "
+            "Remove these rows."
+        )
+    if target.dtype == object:
+        inferred = pd.Series(target).infer_objects()
+        target = target if inferred.dtype == object or _is_extension(inferred.dtype) else inferred.to_numpy()
+    if target.dtype.kind == "f" and np.isinf(target).any():
+        raise DataError("Input y contains infinity or a value too large for dtype('float64'). Remove these rows.")
+    if target.dtype.kind not in "biufUO" or (target.dtype == object and len({type(v) for v in target}) > 1):
+        kinds = sorted({type(value).__name__ for value in target})
+        raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Use numbers or text, not both.")
+    return target
+
+
+def _is_extension(dtype: object) -> bool:
+    return isinstance(dtype, pd.api.extensions.ExtensionDtype)
+
+
+def infer_task_type(y: Any) -> TaskType:
+    """Say what kind of task a target is.
+
+    Text, booleans and categories are classes. Numbers with a fraction are values. Whole numbers are classes if
+    there are at most two distinct ones, or at most 20 with at least 3 rows per distinct number on average.
+
+    Parameters
+    ----------
+    y : (n_rows,) array-like
+        The target.
+
+    Raises
+    ------
+    DataError
+        As `check_target`.
+
+    Examples
+    --------
+    >>> infer_task_type(["yes", "no", "no"]).value
+    'binary'
+    >>> infer_task_type([0.5, 1.5, 2.0]).value
+    'regression'
+    """
+    target = check_target(y)
+    n_distinct = len(np.unique(target))
+    if target.dtype.kind in "iuf":
+        whole = target.dtype.kind != "f" or not np.any(target != np.floor(target))
+        few = n_distinct <= max(2, min(_MAX_INTEGER_CLASSES, len(target) // _ROWS_PER_INTEGER_CLASS))
+        if not whole or not few:
+            return TaskType.REGRESSION
+    return TaskType.BINARY if n_distinct <= 2 else TaskType.MULTICLASS
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetCoding:
+    """How labels become codes.
+
+    Attributes
+    ----------
+    task_type : TaskType
+        Kind of task.
+    classes : tuple
+        Sorted labels as Python values, position is code; empty for regression.
+    dtype : str
+        numpy dtype of the labels, for example ``"int64"``, ``"<U3"``, ``"object"``, ``"bool"``.
+    """
+
+    task_type: TaskType
+    classes: tuple[Any, ...] = ()
+    dtype: str = "float64"
+
+    @classmethod
+    def from_target(cls, y: Any, task: Task | None = None) -> TargetCoding:
+        """Learn the coding of a target.
+
+        Parameters
+        ----------
+        y : (n_rows,) array-like
+            The target.
+        task : TaskType or "classification" or "regression", optional
+            What is known; inferred by `infer_task_type` otherwise.
+
+        Raises
+        ------
+        DataError
+            As `check_target`; and if a regression target is text, a classification target is continuous or has
+            a single class, or a binary one has more than two.
+        """
+        target = check_target(y)
+        task = task if task is not None else infer_task_type(target)
+        if task == "regression":
+            coding = cls(task_type=TaskType.REGRESSION)
+            coding.encode(target)
+            return coding
+        if target.dtype.kind == "f" and np.any(target != np.floor(target)):
+            raise DataError(
+                "Unknown label type: continuous. A classifier needs classes, but the target holds fractions; use a "
+                "regressor or cut the values into classes."
+            )
+        labels = np.unique(target)
+        if len(labels) < 2:
+            raise DataError(
+                f"Classifier can't train when only one class is present: all {len(target)} rows are "
+                f"{labels[0]!r}. Add rows of another class."
+            )
+        if task is TaskType.BINARY and len(labels) > 2:
+            raise DataError(
+                f"A binary target has two classes, but this one has {len(labels)}: {_listed(labels.tolist())}. "
+                "Ask for 'multiclass'."
+            )
+        task_type = TaskType.BINARY if len(labels) == 2 else TaskType.MULTICLASS
+        dtype = target.dtype.str if target.dtype.kind == "U" else target.dtype.name
+        return cls(task_type=task_type, classes=tuple(labels.tolist()), dtype=dtype)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 1 for regression."""
+        return max(len(self.classes), 1)
+
+    def encode(self, y: Any, *, n_rows: int | None = None) -> AnyArray:
+        """Return codes ``(n_rows,)`` int64, or values float64 for regression.
+
+        Raises
+        ------
+        DataError
+            As `check_target`; and for labels that were not in training, or text in regression.
+        """
+        target = check_target(y, n_rows=n_rows)
+        if self.task_type is TaskType.REGRESSION:
+            if target.dtype.kind not in "biuf":
+                raise DataError(
+                    f"A regression target must hold numbers, but it holds text, for example {str(target[0])!r}. "
+                    "Use a classifier, or convert the values to numbers."
+                )
+            return target.astype(np.float64)
+        labels, inverse = np.unique(target, return_inverse=True)
+        code_of = {label: code for code, label in enumerate(self.classes)}
+        unknown = [label for label in labels.tolist() if label not in code_of]
+        if unknown:
+            raise DataError(
+                f"The target holds labels that were not in training: {_listed(unknown)}. "
+                f"Known: {_listed(self.classes)}."
+            )
+        codes = np.array([code_of[label] for label in labels.tolist()], dtype=np.int64)
+        return codes[inverse.reshape(-1)]
+
+    def decode(self, codes: AnyArray) -> AnyArray:
+        """Return the labels of codes, in the dtype of the training target; regression values unchanged."""
+        if self.task_type is TaskType.REGRESSION:
+            return codes
+        labels = self.labels()
+        return labels[codes]
+
+    def labels(self) -> AnyArray:
+        """Return all labels in code order, shape ``(n_classes,)``; as scikit-learn's ``classes_``."""
+        return np.array(self.classes, dtype=np.dtype(self.dtype))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the coding as plain data for `json.dump`."""
+        return {"task_type": self.task_type.value, "classes": list(self.classes), "dtype": self.dtype}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TargetCoding:
+        """Return the coding written by `to_json`."""
+        return cls(task_type=TaskType(data["task_type"]), classes=tuple(data["classes"]), dtype=data["dtype"])
+
+
+def _listed(labels: Any) -> str:
+    shown = [repr(label) for label in labels]
+    return ", ".join(shown[:10]) + (f", ... ({len(shown)} in all)" if len(shown) > 10 else "")

@@ -1,0 +1,392 @@
+"""Metrics: what is minimised inside, and the one place where the sign flips back for the user.
+
+Notation (shapes)
+-----------------
+y ``(n,)``: class codes or values; p ``(n, C)``: class probabilities, or values ``(n,)``; w ``(n,)``: row weights that
+sum to one. A score S whose best value is 1 becomes the loss 1 - S; errors are losses already (spec/problem.md 1.3).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray
+from cashmere.data.task import TaskType
+from cashmere.exceptions import MetricError, UnknownNameError
+
+Float64 = NDArray[np.float64]
+Needs = Literal["probabilities", "labels", "values"]
+
+PROBABILITY_CLIP = 1e-7
+"""Smallest probability of the log loss. Predictions are float32, where 1 - p is not resolved any finer."""
+
+_SUM_TOLERANCE = 1e-4
+_CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
+_REGRESSION = (TaskType.REGRESSION,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """How predictions are judged, from targets, predictions and row weights.
+
+    Attributes
+    ----------
+    name : str
+        Name, as `get_metric` knows it.
+    task_types : tuple of TaskType
+        Tasks it fits.
+    greater_is_better : bool
+        The user's direction; inside, losses are minimised always.
+    needs : {"probabilities", "labels", "values"}
+        What it is computed from. Predictions are class probabilities in both of the first two cases; for
+        ``"labels"`` the most probable class is taken, the lowest of equals.
+    worst_loss : float or None
+        Largest possible loss; None when it is unbounded, or bounded only by clipping.
+    function : callable
+        Loss of ``(y, p, w)``, with p as `needs` says.
+    clip : float
+        Smallest probability of the log loss; 0 for other metrics.
+    """
+
+    name: str
+    task_types: tuple[TaskType, ...]
+    greater_is_better: bool
+    needs: Needs
+    worst_loss: float | None
+    function: Callable[[AnyArray, AnyArray, Float64 | None], float]
+    clip: float = 0.0
+
+    def loss(self, y: AnyArray, predictions: AnyArray, weight: AnyArray | None = None, /) -> float:
+        """Return the loss; smaller is better.
+
+        Parameters
+        ----------
+        y : (n_rows,) array
+            Class codes or values.
+        predictions : (n_rows, n_classes) or (n_rows,) array
+            Class probabilities or values. Rows of probabilities are rescaled where they do not sum to 1.
+        weight : (n_rows,) array, optional
+            Row weights of positive sum.
+
+        Raises
+        ------
+        MetricError
+            If shapes do not fit, predictions are not finite, or the result is not a finite number.
+        """
+        y = np.asarray(y)
+        p = np.asarray(predictions, dtype=np.float64)
+        n_axes = 1 if self.needs == "values" else 2
+        if p.ndim != n_axes or len(p) != len(y) or len(y) == 0:
+            expected = "(n_rows,)" if n_axes == 1 else "(n_rows, n_classes)"
+            raise MetricError(f"{self.name}: expected predictions {expected} for {len(y)} rows, found {p.shape}.")
+        if not np.isfinite(p).all():
+            raise MetricError(f"{self.name}: predictions hold NaN or infinity. The learner failed to converge.")
+        if n_axes == 2:
+            p = _safe_probabilities(p)
+            if self.needs == "labels":
+                p = p.argmax(axis=1)
+        w = None if weight is None else np.asarray(weight, dtype=np.float64) / np.sum(weight, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            loss = float(self.function(y, p, w))
+        if not np.isfinite(loss):
+            raise MetricError(f"{self.name} gives {loss} for {len(y)} rows. Choose a metric that is defined there.")
+        return loss
+
+    def score(self, loss: float) -> float:
+        """Return a loss in the user's direction: 1 - loss if greater is better."""
+        return 1.0 - loss if self.greater_is_better else loss
+
+
+def _safe_probabilities(p: Float64) -> Float64:
+    """Rescale rows that do not sum to one; rows that do, up to float32 rounding, stay untouched."""
+    if p.min() < 0:
+        p = np.maximum(p, 0)
+    total = p.sum(axis=1)
+    off = np.abs(total - 1) > _SUM_TOLERANCE
+    if off.any():
+        p = p.copy()
+        p[off] = np.where(
+            total[off, None] > 0, p[off] / np.where(total[off] > 0, total[off], 1)[:, None], 1 / p.shape[1]
+        )
+    return p
+
+
+def _mean(values: Float64, w: Float64 | None) -> float:
+    return float(values.mean() if w is None else w @ values)
+
+
+def _recalls(y: AnyArray, labels: AnyArray, w: Float64 | None) -> Float64:
+    """Return the recall of every class that occurs in y."""
+    size = int(y.max()) + 1
+    support = np.bincount(y, weights=w, minlength=size)
+    hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
+    return hits[support > 0] / support[support > 0]
+
+
+def _error_rate(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    return _mean((y != labels).astype(np.float64), w)
+
+
+def _balanced_error_rate(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    return 1.0 - float(_recalls(y, labels, w).mean())
+
+
+def _one_minus_geometric_mean(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    recalls = _recalls(y, labels, w)
+    return 1.0 - float(np.prod(recalls ** (1 / len(recalls))))
+
+
+def _one_minus_f1(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
+    size = int(max(y.max(), labels.max())) + 1
+    hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
+    total = np.bincount(y, weights=w, minlength=size) + np.bincount(labels, weights=w, minlength=size)
+    return 1.0 - float(np.mean(2 * hits[total > 0] / total[total > 0]))
+
+
+def _log_loss(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    return _mean(-np.log(np.clip(p[np.arange(len(y)), y], PROBABILITY_CLIP, 1.0)), w)
+
+
+def _brier(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    """Mean squared distance to the true class, halved for two classes, as in scikit-learn."""
+    squared = np.sum(p**2, axis=1) - 2 * p[np.arange(len(y)), y] + 1
+    return max(_mean(squared, w), 0.0) / (2 if p.shape[1] == 2 else 1)
+
+
+def _area_under_curve(positive: NDArray[np.bool_], p: Float64, w: Float64 | None) -> float:
+    order = np.argsort(p, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(p[order]) > 0])
+    mass = np.ones(len(p)) if w is None else w[order]
+    above = np.add.reduceat(mass * positive[order], starts)
+    below = np.add.reduceat(mass * ~positive[order], starts)
+    pairs = above @ (np.cumsum(below) - below / 2)  # ties count half
+    return float(pairs / (above.sum() * below.sum()))
+
+
+def _one_minus_auc(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    """Two classes: area for class 1; more: mean over one class against the rest, for classes that occur in y.
+
+    With a single class in y the area is not defined and the loss is that of chance, 0.5.
+    """
+    present = y if w is None else y[w > 0]
+    classes = [1] if p.shape[1] == 2 else range(p.shape[1])
+    areas = [_area_under_curve(y == c, p[:, c], w) for c in classes if np.any(present == c) and np.any(present != c)]
+    return 1.0 - float(np.mean(areas)) if areas else 0.5
+
+
+def _mse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    return _mean((y - p) ** 2, w)
+
+
+def _rmse(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    return float(np.sqrt(_mse(y, p, w)))
+
+
+def _mae(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    return _mean(np.abs(y - p), w)
+
+
+def _mape(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    """Mean absolute percentage error as a fraction; targets of zero are read as 2.2e-16, as in scikit-learn."""
+    return _mean(np.abs(y - p) / np.maximum(np.abs(y), np.finfo(np.float64).eps), w)
+
+
+def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
+    """Squared error over that of the mean; for constant targets 0 if perfect, else 1, as in scikit-learn."""
+    total = _mean((y - _mean(y, w)) ** 2, w)
+    error = _mse(y, p, w)
+    if total == 0:
+        return 0.0 if error == 0 else 1.0
+    return error / total
+
+
+def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss: float | None, greater: bool) -> Metric:
+    return Metric(
+        name=name,
+        task_types=_REGRESSION if needs == "values" else _CLASSIFICATION,
+        greater_is_better=greater,
+        needs=needs,
+        worst_loss=worst_loss,
+        function=function,
+        clip=PROBABILITY_CLIP if name == "log_loss" else 0.0,
+    )
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        _metric("accuracy", _error_rate, "labels", 1.0, True),
+        _metric("balanced_accuracy", _balanced_error_rate, "labels", 1.0, True),
+        _metric("f1_macro", _one_minus_f1, "labels", 1.0, True),
+        _metric("g_mean", _one_minus_geometric_mean, "labels", 1.0, True),
+        _metric("log_loss", _log_loss, "probabilities", None, False),
+        _metric("roc_auc", _one_minus_auc, "probabilities", 1.0, True),
+        _metric("brier", _brier, "probabilities", 2.0, False),
+        _metric("rmse", _rmse, "values", None, False),
+        _metric("mse", _mse, "values", None, False),
+        _metric("mae", _mae, "values", None, False),
+        _metric("mape", _mape, "values", None, False),
+        _metric("r2", _one_minus_r2, "values", None, True),
+    )
+}
+"""Built-in metrics by name."""
+
+_ALIASES = {
+    "acc": "accuracy",
+    "auc": "roc_auc",
+    "balanced_acc": "balanced_accuracy",
+    "bac": "balanced_accuracy",
+    "brier_score": "brier",
+    "brier_score_loss": "brier",
+    "cross_entropy": "log_loss",
+    "f1": "f1_macro",
+    "geometric_mean": "g_mean",
+    "gmean": "g_mean",
+    "logloss": "log_loss",
+    "mean_absolute_error": "mae",
+    "mean_absolute_percentage_error": "mape",
+    "mean_squared_error": "mse",
+    "neg_brier_score": "brier",
+    "neg_log_loss": "log_loss",
+    "neg_mean_absolute_error": "mae",
+    "neg_mean_absolute_percentage_error": "mape",
+    "neg_mean_squared_error": "mse",
+    "neg_root_mean_squared_error": "rmse",
+    "r2_score": "r2",
+    "roc_auc_ovr": "roc_auc",
+    "root_mean_squared_error": "rmse",
+}
+
+
+def default_metric(task_type: TaskType) -> Metric:
+    """Return log loss for classes, root mean squared error for values.
+
+    Log loss judges the whole probability, so it is a fair target for ensembles, and it does not jump when a single
+    row changes sides, which makes it easier to model than an error rate; RMSE is in units of the target and its
+    optimum is the mean, which averaging of members improves.
+    """
+    return METRICS["log_loss" if task_type.is_classification else "rmse"]
+
+
+def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType) -> Metric:
+    """Return the metric for a name, an alias or a function of one's own.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        A name or alias (upper and lower case, ``-`` and ``_`` are alike), a metric, or ``f(y_true, y_pred)`` of which
+        more is better; see `metric_from_callable` for other functions.
+    task_type : TaskType
+        The task it must fit.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such metric; names the nearest ones.
+    MetricError
+        If it does not fit the task.
+
+    Examples
+    --------
+    >>> get_metric("AUC", TaskType.BINARY).name
+    'roc_auc'
+    """
+    if isinstance(metric, str):
+        name = metric.strip().lower().replace("-", "_").replace(" ", "_")
+        if (name := _ALIASES.get(name, name)) not in METRICS:
+            raise UnknownNameError("metric", metric, METRICS)
+        found = METRICS[name]
+    elif isinstance(metric, Metric):
+        found = metric
+    elif callable(metric):
+        found = metric_from_callable(metric, needs="labels" if task_type.is_classification else "values")
+    else:
+        raise MetricError(f"A metric is a name, a Metric or a function f(y_true, y_pred); got {metric!r}.")
+    if task_type not in found.task_types:
+        fitting = ", ".join(name for name, other in METRICS.items() if task_type in other.task_types)
+        raise MetricError(f"The metric {found.name!r} does not fit a {task_type} task. Choose one of: {fitting}.")
+    if found is METRICS["brier"] and task_type is TaskType.BINARY:
+        return replace(found, worst_loss=1.0)
+    return found
+
+
+def metric_from_callable(
+    function: Callable[..., float],
+    *,
+    greater_is_better: bool = True,
+    needs: Needs = "labels",
+    name: str | None = None,
+    labels: AnyArray | None = None,
+) -> Metric:
+    """Make a metric of a function ``f(y_true, y_pred)``.
+
+    Parameters
+    ----------
+    function : callable
+        Gets targets and, as `needs` says, predicted labels, values, or probabilities: those of the second class
+        ``(n_rows,)`` for two classes, else ``(n_rows, n_classes)``. Row weights are passed as ``sample_weight`` if
+        it has such a parameter, else they are not used.
+    greater_is_better : bool
+        Its direction. The loss is ``1 - f`` if greater is better.
+    needs : {"labels", "probabilities", "values"}
+        What it is computed from; ``"values"`` for regression.
+    name : str, optional
+        Its name; that of the function by default.
+    labels : (n_classes,) array, optional
+        Labels by code. With them the function sees labels, without them codes.
+
+    Raises
+    ------
+    MetricError
+        If it is a scikit-learn scorer, which takes an estimator, or `needs` is unknown.
+    """
+    if hasattr(function, "_score_func") and hasattr(function, "_sign"):
+        raise MetricError(
+            f"{function!r} is a scikit-learn scorer. Pass its function, for example sklearn.metrics.f1_score, through "
+            "metric_from_callable(f, greater_is_better=..., needs=...)."
+        )
+    if needs not in ("labels", "probabilities", "values"):
+        raise MetricError(f"needs must be 'labels', 'probabilities' or 'values'; got {needs!r}.")
+    try:
+        takes_weight = "sample_weight" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        takes_weight = False
+    return Metric(
+        name=name or getattr(function, "__name__", type(function).__name__),
+        task_types=_REGRESSION if needs == "values" else _CLASSIFICATION,
+        greater_is_better=greater_is_better,
+        needs=needs,
+        worst_loss=None,
+        function=_CallableLoss(function, greater_is_better, needs, takes_weight, labels),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CallableLoss:
+    """A user's function as a loss; a class, so that it can be pickled with the function."""
+
+    function: Callable[..., float]
+    greater_is_better: bool
+    needs: Needs
+    takes_weight: bool
+    labels: AnyArray | None
+
+    def __call__(self, y: AnyArray, p: AnyArray, w: Float64 | None) -> float:
+        if self.needs == "probabilities" and p.shape[1] == 2:
+            p = p[:, 1]
+        if self.labels is not None and self.needs != "values":
+            y = self.labels[y]
+            p = self.labels[p] if self.needs == "labels" else p
+        extra: dict[str, Any] = {"sample_weight": w * len(w)} if self.takes_weight and w is not None else {}
+        result = self.function(y, p, **extra)
+        try:
+            score = float(result)
+        except (TypeError, ValueError) as error:
+            raise MetricError(f"The metric function must return a number, it returned {result!r}.") from error
+        return 1.0 - score if self.greater_is_better else score
