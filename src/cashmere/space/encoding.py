@@ -1,0 +1,422 @@
+"""Configurations as rows of numbers, and the space's prior and neighbourhoods on such rows.
+
+======================  =====================  ====================================================================
+symbol                  shape                  meaning
+======================  =====================  ====================================================================
+encoded                 ``(n, d)``             what surrogates see: no constants, inactive marked (`spec` 2.1)
+raw                     ``(n_columns, n)``     inside this module only: one row per hyper-parameter in topological
+                                               order (parents first), constants included, NaN for inactive
+======================  =====================  ====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from cashmere.arrays import BoolArray, FloatArray, IntArray
+from cashmere.space._clauses import Clause, compile_condition, compile_forbidden
+from cashmere.space._columns import Column, Kind, make_column
+
+_MAX_TRIES = 1000
+"""Rounds of rejection before `SpaceEncoder.sample` gives up (`spec/problem.md` 1.5)."""
+
+_CACHE_SIZE = 50_000
+"""Encoded configurations that are remembered."""
+
+
+class SpaceEncoder:
+    """Encodes the configurations of one space, draws from its prior and lists one-exchange neighbours.
+
+    The space is compiled once; every method works on whole matrices. Columns follow the order of the space with
+    constants left out. Floats and integers lie in [0, 1], categoricals are codes 0 .. k - 1; an inactive
+    parameter is -1, an inactive categorical the extra code k (`spec/surrogates.md` 2.1).
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The space; it must not be changed afterwards.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Hyper-parameter of each encoded column.
+    is_categorical : (d,) bool array
+        Columns that hold codes.
+
+    Notes
+    -----
+    A ``NotEquals`` condition holds when its parent is inactive: ConfigSpace means it so and would reject anything else.
+    Log-integers are drawn like ConfigSpace does, floor(exp(U(log lo, log(hi + 1)))), which is not uniform in the
+    encoding. Priors that are not uniform (normal, beta) are drawn by ConfigSpace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> encoder = SpaceEncoder(ConfigurationSpace({"depth": (1, 4), "kernel": ["rbf", "linear"]}))
+    >>> encoder.sample(2, np.random.default_rng(0)).shape
+    (2, 2)
+    >>> dict(encoder.decode(np.array([0.375, 1.0])))
+    {'depth': 2, 'kernel': 'linear'}
+    """
+
+    def __init__(self, space: ConfigurationSpace) -> None:
+        self.space = space
+        # ConfigSpace orders its hyper-parameters by depth, so that parents come before their children.
+        self._columns: list[Column] = [make_column(hp) for hp in space.values()]
+        row_of = {column.name: row for row, column in enumerate(self._columns)}
+        self._row_of = row_of
+        self._conditions: list[tuple[int, Clause]] = [
+            (row, compile_condition(condition, self._columns, row_of))
+            for row, column in enumerate(self._columns)
+            for condition in space.parent_conditions_of[column.name]
+        ]
+        self._forbidden = [compile_forbidden(clause, self._columns, row_of) for clause in space.forbidden_clauses]
+
+        self._kept = self._rows(lambda column: column.kind is not Kind.CONSTANT)
+        kept = [self._columns[row] for row in self._kept]
+        self.names: tuple[str, ...] = tuple(column.name for column in kept)
+        self.is_categorical: BoolArray = np.array([column.kind is Kind.CATEGORICAL for column in kept], dtype=np.bool_)
+        self._marks = np.array([len(c.values) if c.kind is Kind.CATEGORICAL else -1.0 for c in kept])
+        self._defaults = np.array([column.default for column in self._columns])
+        self._lower = np.array([column.lower for column in self._columns])
+        self._upper = np.array([column.upper for column in self._columns])
+        self._log = np.array([column.log for column in self._columns], dtype=np.bool_)
+        self._is_float = np.array([column.kind is Kind.FLOAT for column in self._columns], dtype=np.bool_)
+
+        self._integers = self._rows(lambda column: column.kind is Kind.INTEGER)
+        self._linear_integers = self._rows(lambda column: column.kind is Kind.INTEGER and not column.log)
+        self._log_integers = self._rows(lambda column: column.kind is Kind.INTEGER and column.log)
+        self._numeric = self._rows(lambda column: column.kind in (Kind.INTEGER, Kind.FLOAT))
+        self._categorical = self._rows(lambda column: column.kind is Kind.CATEGORICAL)
+        self._constant = self._rows(lambda column: column.kind is Kind.CONSTANT)
+        self._not_uniform = self._rows(lambda column: not column.is_uniform)
+
+        # id -> (configuration, row); the configuration is kept so that its id cannot be given to another one.
+        self._cache: dict[int, tuple[Configuration, NDArray[np.float64]]] = {}
+
+    def _rows(self, belongs: Any) -> IntArray:
+        return np.array([row for row, column in enumerate(self._columns) if belongs(column)], dtype=np.int64)
+
+    @property
+    def n_dims(self) -> int:
+        """Number of encoded columns d."""
+        return len(self.names)
+
+    # --- configurations <-> rows -----------------------------------------------------------------------------------
+
+    def encode(self, configurations: Iterable[Configuration]) -> NDArray[np.float64]:
+        """Return the encoded configurations, shape ``(n, d)``.
+
+        The rows depend on the values only (not on ConfigSpace's vectors, which change by an ulp when a configuration
+        is stored and loaded), so equal values give equal rows. They are remembered per configuration object.
+        """
+        rows = []
+        for configuration in configurations:
+            known = self._cache.get(id(configuration))
+            if known is None or known[0] is not configuration:
+                if len(self._cache) >= _CACHE_SIZE:
+                    self._cache.clear()
+                known = self._cache[id(configuration)] = (configuration, self._encode_one(configuration))
+            rows.append(known[1])
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self.n_dims)
+
+    def _encode_one(self, configuration: Mapping[str, Any]) -> NDArray[np.float64]:
+        raw = np.full((len(self._columns), 1), np.nan)
+        for name, value in configuration.items():
+            row = self._row_of[name]
+            raw[row, 0] = self._columns[row].to_raw(value)
+        row_vector: NDArray[np.float64] = self._encode_raw(raw)[0]
+        return row_vector
+
+    def decode(self, row: FloatArray) -> Configuration:
+        """Return the configuration of an encoded row ``(d,)``.
+
+        Entries of parameters that cannot be active are ignored; marks of those that must be become their default.
+
+        Raises
+        ------
+        ConfigSpace.exceptions.ForbiddenValueError
+            If the row hits a forbidden clause.
+        """
+        raw = self._decode_raw(np.asarray(row, dtype=np.float64)[None, :])[:, 0]
+        values = {
+            column.name: column.to_value(float(number))
+            for column, number in zip(self._columns, raw, strict=True)
+            if not np.isnan(number)
+        }
+        return Configuration(self.space, values=values)
+
+    def keys(self, rows: FloatArray) -> NDArray[np.uint64]:
+        """Return one 64-bit number per encoded row ``(n, d)``; equal rows have equal keys, others practically never."""
+        bits = np.ascontiguousarray(rows, dtype=np.float64).view(np.uint64)
+        # Small whole numbers differ only in their upper bits: fold them down before mixing.
+        mixed = (bits ^ (bits >> np.uint64(29))) * _hash_factors(bits.shape[1])
+        mixed ^= mixed >> np.uint64(32)
+        keys: NDArray[np.uint64] = mixed.sum(axis=1, dtype=np.uint64)
+        return keys
+
+    # --- prior -----------------------------------------------------------------------------------------------------
+
+    def choices(self, name: str) -> IntArray:
+        """Return the codes of a categorical's choices that have positive prior probability; empty for other names."""
+        row = self._row_of.get(name)
+        if row is None or self._columns[row].kind is not Kind.CATEGORICAL:
+            return np.array([], dtype=np.int64)
+        return np.flatnonzero(np.array(self._columns[row].probabilities) > 0)
+
+    def sample(
+        self,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        fixed: Mapping[str, int] | None = None,
+        max_tries: int = _MAX_TRIES,
+    ) -> NDArray[np.float64]:
+        """Draw encoded configurations from the prior of the space.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        rng : numpy.random.Generator
+            Source of randomness.
+        fixed : mapping of str to int, optional
+            Codes of categoricals that are not drawn.
+        max_tries : int
+            Rounds of rejection by the forbidden clauses.
+
+        Returns
+        -------
+        (n, d) array
+            Valid rows, repetitions possible; fewer than `n` only if forbidden clauses still reject after `max_tries`.
+        """
+        accepted: list[NDArray[np.float64]] = []
+        missing, size = n, n
+        for _ in range(max_tries):
+            if missing <= 0:
+                break
+            raw = self._draw_raw(size, rng, fixed or {})
+            if self._forbidden:
+                raw = raw[:, ~self._is_forbidden(raw)]
+                # Rare survivors: draw more at once, so that the number of rounds stays small.
+                size = min(max(2 * size, 16), 4096) if raw.shape[1] < missing else size
+            accepted.append(raw[:, :missing])
+            missing -= accepted[-1].shape[1]
+        if not accepted:
+            return np.empty((0, self.n_dims))
+        return self._encode_raw(accepted[0] if len(accepted) == 1 else np.hstack(accepted))
+
+    def _draw_raw(self, n: int, rng: np.random.Generator, fixed: Mapping[str, int]) -> NDArray[np.float64]:
+        raw = rng.random((len(self._columns), n))
+        rows = self._linear_integers
+        lower, upper = self._lower[rows, None], self._upper[rows, None]
+        raw[rows] = np.minimum(lower + np.floor(raw[rows] * (upper - lower + 1)), upper)
+        rows = self._log_integers
+        lower, upper = self._lower[rows, None], self._upper[rows, None]
+        # As ConfigSpace draws them: value v has mass log((v + 1)/v).
+        raw[rows] = np.clip(np.floor(lower * np.exp(raw[rows] * np.log((upper + 1) / lower))), lower, upper)
+        for row in self._categorical:
+            column = self._columns[row]
+            if column.name in fixed:
+                raw[row] = fixed[column.name]
+            else:
+                edges = np.cumsum(column.probabilities)
+                raw[row] = np.searchsorted(edges / edges[-1], raw[row], side="right")
+        for row in self._not_uniform:
+            raw[row] = self._columns[row].draw_from_prior(n, rng)
+        raw[self._constant] = 0.0
+        self._settle(raw)
+        return raw
+
+    def enumerate(self, limit: int) -> NDArray[np.float64] | None:
+        """Return all valid configurations, shape ``(n, d)``; None if there are more than `limit` or infinitely many."""
+        raw = np.empty((0, 1))
+        clauses = dict(self._conditions)
+        for row, column in enumerate(self._columns):
+            clause = clauses.get(row)
+            active = np.ones(raw.shape[1], dtype=np.bool_) if clause is None else clause.holds(raw)
+            options = np.array([0.0])
+            if active.any() and column.kind is not Kind.CONSTANT:
+                size = raw.shape[1] * (column.upper - column.lower + 1)
+                if column.kind is Kind.FLOAT or size > 10 * limit:  # forbidden clauses may still remove many
+                    return None
+                options = np.arange(column.lower, column.upper + 1)
+            repeats = np.where(active, len(options), 1)
+            ends = np.cumsum(repeats)
+            position = np.arange(ends[-1]) - np.repeat(ends - repeats, repeats)
+            numbers = np.where(np.repeat(active, repeats), options[position], np.nan)
+            raw = np.vstack([np.repeat(raw, repeats, axis=1), numbers])
+        raw = raw[:, ~self._is_forbidden(raw)]
+        return self._encode_raw(raw) if raw.shape[1] <= limit else None
+
+    # --- neighbours ------------------------------------------------------------------------------------------------
+
+    def neighbours(self, row: FloatArray, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the one-exchange neighbourhood of an encoded row (`spec/surrogates.md` 2.6).
+
+        One active parameter is changed: a categorical to every other value, a number to 4 draws from N(v, 0.2^2) on
+        the unit scale. Children that become active take their default; forbidden results are dropped.
+
+        Parameters
+        ----------
+        row : (d,) array
+            An encoded configuration.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        (m, d) array
+            Distinct neighbours, in random order.
+        """
+        raw = self._decode_raw(np.asarray(row, dtype=np.float64)[None, :])[:, 0]
+        rows, numbers = self._moves(raw, rng)
+        return self._exchange(raw, rows, numbers)
+
+    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw neighbours of several rows without replacement.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+            Encoded configurations.
+        counts : sequence of int
+            How many neighbours to draw of each.
+        rng : numpy.random.Generator
+            Source of randomness.
+
+        Returns
+        -------
+        (m, d) array
+            At most ``sum(counts)`` rows; fewer where a neighbourhood is small.
+        """
+        drawn = []
+        spare = 8 if self._forbidden else 0  # in place of those that turn out to be forbidden
+        for raw, count in zip(self._decode_raw(np.asarray(rows, dtype=np.float64)).T, counts, strict=True):
+            moved, numbers = self._moves(raw, rng)
+            drawn.append(self._exchange(raw, moved[: count + spare], numbers[: count + spare])[:count])
+        return np.concatenate(drawn) if drawn else np.empty((0, self.n_dims))
+
+    def _moves(self, raw: NDArray[np.float64], rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:
+        """Return the exchanges of one raw configuration in random order: which row gets which number."""
+        rows: list[IntArray] = []
+        numbers: list[NDArray[np.float64]] = []
+        for row in self._categorical:
+            if not np.isnan(raw[row]):
+                others = np.delete(np.arange(len(self._columns[row].values), dtype=np.float64), int(raw[row]))
+                rows.append(np.full(len(others), row))
+                numbers.append(others)
+        numeric = self._numeric[~np.isnan(raw[self._numeric])]
+        if len(numeric):
+            moved, drawn = self._numeric_moves(raw[numeric], numeric, rng)
+            rows.append(moved)
+            numbers.append(drawn)
+        if not rows:
+            return np.array([], dtype=np.int64), np.array([])
+        order = rng.permutation(sum(map(len, rows)))
+        return np.concatenate(rows)[order], np.concatenate(numbers)[order]
+
+    def _numeric_moves(
+        self, current: NDArray[np.float64], rows: IntArray, rng: np.random.Generator
+    ) -> tuple[IntArray, NDArray[np.float64]]:
+        n_draws, n_spare, scale = 4, 12, 0.2
+        unit = self._to_unit(current[:, None], rows)
+        # The inverse distribution function of the truncated normal draws what rejection outside [0, 1] would.
+        below, above = ndtr(-unit / scale), ndtr((1 - unit) / scale)
+        drawn = unit + scale * ndtri(below + rng.random((len(rows), n_spare)) * (above - below))
+        numbers = self._from_unit(np.clip(drawn, 0.0, 1.0), rows)
+        # Rounded integers must differ from the present value and from earlier draws; a one-step move is the last
+        # resort on ranges so wide that 0.2 of them is rarely left, or so narrow that a draw rarely gets away.
+        integer = ~self._is_float[rows]
+        step = np.where(current + 1 > self._upper[rows], current - 1, current + 1)
+        valid = numbers != current[:, None]
+        repeated = (numbers[:, :, None] == numbers[:, None, :]) & np.tri(n_spare, k=-1, dtype=np.bool_)
+        valid &= ~repeated.any(axis=2)
+        stuck = integer & ~valid.any(axis=1) & (self._upper[rows] > self._lower[rows])
+        numbers[stuck, 0], valid[stuck, 0] = step[stuck], True
+        valid &= np.cumsum(valid, axis=1) <= n_draws
+        which = np.nonzero(valid)
+        return rows[which[0]], numbers[which]
+
+    def _exchange(self, raw: NDArray[np.float64], rows: IntArray, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Apply one exchange each to copies of a raw configuration ``(n_columns,)``; return valid encoded rows."""
+        moved = np.repeat(raw[:, None], len(rows), axis=1)
+        moved[rows, np.arange(len(rows))] = numbers
+        self._settle(moved)
+        return self._encode_raw(moved[:, ~self._is_forbidden(moved)])
+
+    # --- raw matrices ----------------------------------------------------------------------------------------------
+
+    def _settle(self, raw: NDArray[np.float64]) -> None:
+        """Make activity consistent, in place: inactive becomes NaN, active but missing takes its default."""
+        masks: dict[Clause, tuple[BoolArray, BoolArray]] = {}
+        for row, clause in self._conditions:
+            if clause not in masks:
+                # Parents stand above their children, so they are settled when they are looked at.
+                active = clause.holds(raw)
+                masks[clause] = active, ~active
+            active, inactive = masks[clause]
+            numbers = raw[row]
+            np.copyto(numbers, self._defaults[row], where=active & np.isnan(numbers))
+            np.copyto(numbers, np.nan, where=inactive)
+
+    def _is_forbidden(self, raw: NDArray[np.float64]) -> BoolArray:
+        mask = np.zeros(raw.shape[1], dtype=np.bool_)
+        for clause in self._forbidden:
+            mask |= clause.holds(raw)
+        return mask
+
+    def _encode_raw(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        unit = raw.copy()
+        unit[self._integers] = self._to_unit(raw[self._integers], self._integers)
+        unit = unit[self._kept]
+        np.copyto(unit, self._marks[:, None], where=np.isnan(unit))
+        return np.ascontiguousarray(unit.T)
+
+    def _decode_raw(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
+        unit = encoded.T.copy()
+        unit[(unit < 0) | (self.is_categorical[:, None] & (unit >= self._marks[:, None]))] = np.nan
+        raw = np.zeros((len(self._columns), len(encoded)))
+        raw[self._kept] = unit
+        raw[self._integers] = self._from_unit(raw[self._integers], self._integers)
+        free = np.setdiff1d(np.arange(len(raw)), [row for row, _ in self._conditions])
+        raw[free] = np.where(np.isnan(raw[free]), self._defaults[free, None], raw[free])
+        self._settle(raw)
+        return raw
+
+    def _integer_scale(self, rows: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the two ends lo - 0.5 and hi + 0.5 of integer rows, or their logarithms, each ``(len(rows), 1)``."""
+        ends = np.stack([self._lower[rows] - 0.5, self._upper[rows] + 0.5])
+        log = self._log[rows] & ~self._is_float[rows]
+        ends[:, log] = np.log(ends[:, log])
+        return ends[0][:, None], ends[1][:, None]
+
+    def _to_unit(self, raw: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
+        """Map raw numeric rows to [0, 1]: (v - lo + 0.5)/(hi - lo + 1) for integers, floats are there already."""
+        low, high = self._integer_scale(rows)
+        log = (self._log[rows] & ~self._is_float[rows])[:, None]
+        scaled = np.where(log, np.log(np.where(log, raw, 1.0)), raw)
+        unit: NDArray[np.float64] = np.where(self._is_float[rows, None], raw, (scaled - low) / (high - low))
+        return unit
+
+    def _from_unit(self, unit: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
+        """Invert `_to_unit`; integers by rounding."""
+        low, high = self._integer_scale(rows)
+        log = (self._log[rows] & ~self._is_float[rows])[:, None]
+        scaled = low + unit * (high - low)
+        scaled = np.where(log, np.exp(np.where(log, scaled, 0.0)), scaled)
+        rounded = np.clip(np.rint(scaled), self._lower[rows, None], self._upper[rows, None])
+        raw: NDArray[np.float64] = np.where(self._is_float[rows, None], unit, rounded)
+        return raw
+
+
+def _hash_factors(n: int) -> NDArray[np.uint64]:
+    """Return n odd 64-bit factors, the same in every process."""
+    return np.random.default_rng(20240229).integers(2**63, 2**64, size=n, dtype=np.uint64) | np.uint64(1)
