@@ -1,0 +1,94 @@
+"""Candidates among which an acquisition function is maximised: draws from the prior and neighbours of the best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from cashmere.space.encoding import SpaceEncoder
+
+
+def draw_candidates(
+    encoder: SpaceEncoder,
+    history_rows: FloatArray,
+    history_losses: FloatArray,
+    rng: np.random.Generator,
+    *,
+    n_global: int = 4950,
+    n_local: int = 50,
+    n_incumbents: int = 10,
+    n_retries: int = 5,
+    excluded: FloatArray | None = None,
+) -> NDArray[np.float64]:
+    """Draw distinct configurations that are not in the history (`spec/surrogates.md` 2.6).
+
+    Parameters
+    ----------
+    encoder : SpaceEncoder
+        The space.
+    history_rows : (n_observations, d) array
+        Encoded observed configurations.
+    history_losses : (n_observations,) array
+        Their losses.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_global : int
+        Draws from the prior.
+    n_local : int
+        One-exchange neighbours, dealt evenly to the best observed configurations.
+    n_incumbents : int
+        How many of the best distinct observed configurations have neighbours drawn.
+    n_retries : int
+        Rounds of prior draws that replace duplicates; after that fewer candidates are accepted.
+    excluded : (m, d) array, optional
+        Further rows that must not come back, such as pending trials.
+
+    Returns
+    -------
+    (n_candidates, d) array
+        At most ``n_local + n_global`` rows, neighbours first; duplicates of the history and of each other are gone.
+
+    References
+    ----------
+    Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, appendix A.4 (the numbers).
+    """
+    history_keys = encoder.keys(history_rows)
+    seen = history_keys if excluded is None else np.concatenate([history_keys, encoder.keys(excluded)])
+    incumbents = history_rows[_best_distinct(history_keys, history_losses, n_incumbents)]
+    candidates = encoder.sample(n_global, rng)
+    if len(incumbents):
+        counts = [n_local // len(incumbents) + (i < n_local % len(incumbents)) for i in range(len(incumbents))]
+        candidates = np.concatenate([encoder.draw_neighbours(incumbents, counts, rng), candidates])
+    wanted = n_global + (n_local if len(incumbents) else 0)
+    candidates, keys = _drop_repeated(encoder, candidates, seen)
+    for _ in range(n_retries):
+        if len(candidates) >= wanted:
+            break
+        fresh, fresh_keys = _drop_repeated(
+            encoder, encoder.sample(wanted - len(candidates), rng), np.concatenate([seen, keys])
+        )
+        candidates, keys = np.concatenate([candidates, fresh]), np.concatenate([keys, fresh_keys])
+    return candidates
+
+
+def _best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArray[np.int64]:
+    """Return positions of the n best distinct rows, loss ascending, the earlier of equals first."""
+    order = np.argsort(losses, kind="stable")
+    _, first = np.unique(keys[order], return_index=True)
+    return order[np.sort(first)[:n]].astype(np.int64)
+
+
+def _drop_repeated(
+    encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64]
+) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+    """Return rows, in order, whose key is neither seen nor that of an earlier row; and their keys."""
+    keys = encoder.keys(rows)
+    _, first = np.unique(keys, return_index=True)
+    kept = np.sort(first)
+    kept = kept[~np.isin(keys[kept], seen)]
+    return (rows, keys) if len(kept) == len(rows) else (rows[kept], keys[kept])
