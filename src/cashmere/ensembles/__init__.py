@@ -1,1 +1,34 @@
 """From many predictions to one."""
+
+from cashmere.ensembles.build import METHODS, Ensemble, EnsembleMethod, build_ensemble, ensemble_from_json
+from cashmere.ensembles.selection import (
+    IncrementalSelection,
+    Loss,
+    SelectionResult,
+    TieRule,
+    choose_rows,
+    select_ensemble,
+)
+from cashmere.ensembles.stacking import StackedEnsemble, fit_stacking, stacked_ensemble
+from cashmere.ensembles.weights import WeightedEnsemble, bagging, bagging_weights, greedy_ensemble
+
+__all__ = [
+    "METHODS",
+    "Ensemble",
+    "EnsembleMethod",
+    "IncrementalSelection",
+    "Loss",
+    "SelectionResult",
+    "StackedEnsemble",
+    "TieRule",
+    "WeightedEnsemble",
+    "bagging",
+    "bagging_weights",
+    "build_ensemble",
+    "choose_rows",
+    "ensemble_from_json",
+    "fit_stacking",
+    "greedy_ensemble",
+    "select_ensemble",
+    "stacked_ensemble",
+]

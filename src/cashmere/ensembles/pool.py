@@ -1,0 +1,104 @@
+"""The validation rows an ensemble is selected on, and an honest estimate of its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.ensembles.build import Ensemble
+from cashmere.ensembles.selection import Loss
+
+MAX_ROWS = 20_000
+"""Rows the ensemble is selected on at most (`spec/problem.md` 1.7)."""
+
+_PARTS = 5
+_LEAST_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationPool:
+    """A subset, drawn once per run, of the rows that validate.
+
+    Attributes
+    ----------
+    y : (n_rows,) array
+        Class codes or values of the rows.
+    weight : (n_rows,) array or None
+        Row weights.
+    positions : (n_rows,) int array or None
+        Positions among all validation rows; None for all of them.
+    """
+
+    y: AnyArray
+    weight: FloatArray | None = None
+    positions: IntArray | None = None
+
+    @classmethod
+    def draw(cls, rows: IntArray, y: AnyArray, weight: FloatArray | None, *, seed: int) -> ValidationPool:
+        """Take all validation rows, or `MAX_ROWS` of them at random.
+
+        Parameters
+        ----------
+        rows : int array
+            Numbers of the validation rows, ascending.
+        y, weight : (n_training_rows,) array
+            Of all training rows.
+        seed : int
+            Of the draw.
+        """
+        positions = None
+        if len(rows) > MAX_ROWS:
+            rng = np.random.default_rng([seed, len(rows)])
+            positions = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
+            rows = rows[positions]
+        return cls(y=y[rows], weight=None if weight is None else weight[rows], positions=positions)
+
+    def take(self, predictions: AnyArray) -> AnyArray:
+        """Return the pool's rows of an array over all validation rows."""
+        return predictions if self.positions is None else predictions[self.positions]
+
+
+def cross_fitted_loss(
+    build: Callable[[Sequence[AnyArray], AnyArray, FloatArray | None], Ensemble],
+    predictions: Sequence[AnyArray],
+    y: AnyArray,
+    metric: Loss,
+    *,
+    weight: FloatArray | None = None,
+    rng: np.random.Generator,
+) -> float | None:
+    """Estimate the loss of an ensemble without the optimism of choosing it on the rows that judge it.
+
+    The rows are cut into five parts; each part is predicted by an ensemble built on the other four.
+
+    Parameters
+    ----------
+    build : callable
+        (predictions, y, weight) -> ensemble whose members are positions in the given sequence.
+    predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
+        Out-of-fold predictions of all candidates.
+    y, weight : (n_rows,) arrays
+        Targets and row weights.
+    metric : Loss
+        Computes the loss on all rows joined.
+    rng : numpy.random.Generator
+        Cuts the rows.
+
+    Returns
+    -------
+    float or None
+        None with fewer than 50 rows, where the estimate would say nothing.
+    """
+    if len(y) < _LEAST_ROWS:
+        return None
+    joined = np.empty(predictions[0].shape)
+    part = rng.permutation(len(y)) % _PARTS
+    for k in range(_PARTS):
+        inside, outside = np.flatnonzero(part != k), np.flatnonzero(part == k)
+        inner_weight = None if weight is None else weight[inside]
+        ensemble = build([stack[inside] for stack in predictions], y[inside], inner_weight)
+        joined[outside] = ensemble.combine([predictions[i][outside] for i in ensemble.members])
+    return float(metric.loss(y, joined, weight))

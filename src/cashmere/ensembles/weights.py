@@ -1,0 +1,168 @@
+"""Weighted averages of members: from greedy selection, from the losses (bagging), or of a single best member."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from cashmere.arrays import AnyArray, FloatArray
+from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.selection import Loss, TieRule, select_ensemble
+from cashmere.exceptions import InvalidParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedEnsemble:
+    """Averages the predictions of its members with fixed weights.
+
+    Attributes
+    ----------
+    members : tuple of int
+        Trial numbers, distinct.
+    weights : tuple of float
+        Non-negative, in the order of the members; they sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ensemble = WeightedEnsemble((4, 7), (0.25, 0.75))
+    >>> ensemble.combine([np.array([1.0, 2.0]), np.array([5.0, 2.0])])
+    array([4., 2.])
+    >>> WeightedEnsemble.from_json(ensemble.to_json()) == ensemble
+    True
+    """
+
+    members: tuple[int, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members or len(set(self.members)) != len(self.members):
+            raise InvalidParameterError("members", self.members, "distinct trial numbers, at least one")
+        weights = np.array(self.weights, dtype=np.float64)
+        if weights.shape != (len(self.members),) or not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
+            raise InvalidParameterError("weights", self.weights, "non-negative, one per member, with sum 1")
+
+    def combine(self, stack: Sequence[FloatArray] | FloatArray) -> Float64:
+        """Average predictions.
+
+        Parameters
+        ----------
+        stack : sequence of (n_rows, n_classes) or (n_rows,) arrays
+            Predictions in the order of `members`.
+
+        Returns
+        -------
+        (n_rows, n_classes) or (n_rows,) array, float64
+        """
+        combined = np.zeros(stack[0].shape)
+        for prediction, weight in zip(stack, self.weights, strict=True):
+            combined += weight * np.asarray(prediction, dtype=np.float64)
+        return combined
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for `from_json`."""
+        return {"kind": "weighted", "members": list(self.members), "weights": list(self.weights)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Make the ensemble that `to_json` described."""
+        return cls(tuple(int(n) for n in data["members"]), tuple(float(w) for w in data["weights"]))
+
+
+def bagging_weights(losses: Sequence[float], worst_loss: float | None = None) -> tuple[float, ...]:
+    """Turn losses of members into weights that sum to one.
+
+    Parameters
+    ----------
+    losses : sequence of float
+        Finite losses.
+    worst_loss : float, optional
+        Largest possible loss; None when there is no bound.
+
+    Returns
+    -------
+    tuple of float
+        Bounded: proportional to ``worst_loss - loss``, that is to the accuracy for an error rate. Unbounded:
+        proportional to ``1 / loss``, for the squared error the best weights of unbiased members with uncorrelated
+        errors (Bates and Granger, 1969); members without any loss share everything. Equal weights where the rule has
+        no meaning: a negative loss, or all members at the worst loss.
+    """
+    values = np.array(losses, dtype=np.float64)
+    if worst_loss is not None:
+        raw = np.maximum(worst_loss - values, 0)
+    elif (values == 0).any():
+        raw = (values == 0).astype(np.float64)
+    else:
+        # Scaled by the smallest loss, so that no reciprocal overflows.
+        raw = values.min() / values if (values > 0).all() else np.zeros_like(values)
+    if raw.sum() <= 0:
+        raw = np.ones_like(values)
+    return tuple((raw / raw.sum()).tolist())
+
+
+def best_positions(losses: Sequence[float], n_best: int) -> list[int]:
+    """Return the positions of the `n_best` lowest finite losses, lowest first; the earlier of equals."""
+    finite = [i for i in range(len(losses)) if np.isfinite(losses[i])]
+    if not finite:
+        raise InvalidParameterError("losses", "no finite value", "finite for at least one candidate")
+    return sorted(finite, key=lambda i: (losses[i], i))[:n_best]
+
+
+def bagging(
+    losses: Sequence[float],
+    numbers: Sequence[int],
+    *,
+    n_best: int = 5,
+    worst_loss: float | None = None,
+) -> WeightedEnsemble:
+    """Average the best observations, weighted by their losses.
+
+    Parameters
+    ----------
+    losses : sequence of float
+        Validation loss of each candidate; those that are not finite are left out.
+    numbers : sequence of int
+        Trial number of each candidate.
+    n_best : int
+        Members; 5 in DivBO.
+    worst_loss : float, optional
+        Largest possible loss of the metric, see `bagging_weights`.
+
+    References
+    ----------
+    Shen et al. (2022), DivBO, Table 9. The paper does not say how the weights are made.
+    """
+    best = best_positions(losses, n_best)
+    weights = bagging_weights([losses[i] for i in best], worst_loss)
+    return WeightedEnsemble(tuple(numbers[i] for i in best), weights)
+
+
+def greedy_ensemble(
+    numbers: Sequence[int],
+    predictions: Sequence[FloatArray] | FloatArray,
+    y: AnyArray,
+    metric: Loss,
+    *,
+    size: int = 25,
+    weight: FloatArray | None = None,
+    tie: TieRule = "first",
+    rng: np.random.Generator | None = None,
+) -> tuple[WeightedEnsemble, float]:
+    """Select an ensemble greedily, see `select_ensemble`.
+
+    Returns
+    -------
+    ensemble : WeightedEnsemble
+        Members in the order of `numbers`.
+    loss : float
+        Loss of its predictions for the rows it was selected on: optimistic, as these rows were used to choose.
+    """
+    result = select_ensemble(predictions, y, metric, size=size, weight=weight, tie=tie, rng=rng)
+    members = result.members
+    ensemble = WeightedEnsemble(
+        tuple(int(numbers[i]) for i in members.tolist()), tuple(result.weights[members].tolist())
+    )
+    return ensemble, float(result.trajectory[-1])
