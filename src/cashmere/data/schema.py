@@ -523,7 +523,7 @@ def _wall_time_text(value: object) -> str:
 def _date_parts(dates: NDArray[np.datetime64], *, with_time: bool) -> NDArray[np.float64]:
     index = pd.DatetimeIndex(dates)
     days = (dates - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "D")
-    parts = [index.year, index.month, index.day, index.weekday, days, *([index.hour] if with_time else [])]
+    parts = [index.year, index.month, index.day, index.day_of_week, days, *([index.hour] if with_time else [])]
     values = np.column_stack([np.asarray(part, dtype=np.float64) for part in parts])
     values[np.isnat(dates)] = np.nan
     return values

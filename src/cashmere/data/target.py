@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -70,11 +71,13 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     if target.dtype == object:
         inferred = pd.Series(target).infer_objects()
         target = target if inferred.dtype == object or _is_extension(inferred.dtype) else inferred.to_numpy()
+        if target.dtype == object and all(isinstance(value, (Decimal, int, float)) for value in target):
+            target = target.astype(np.float64)
     if target.dtype.kind == "f" and np.isinf(target).any():
         raise DataError("Input y contains infinity or a value too large for dtype('float64'). Remove these rows.")
-    if target.dtype.kind not in "biufUO" or (target.dtype == object and len({type(v) for v in target}) > 1):
+    if target.dtype.kind not in "biufUO" or (target.dtype == object and {type(v) for v in target} != {str}):
         kinds = sorted({type(value).__name__ for value in target})
-        raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Use numbers or text, not both.")
+        raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Use numbers or text.")
     return target
 
 

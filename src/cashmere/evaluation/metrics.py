@@ -358,7 +358,7 @@ def metric_from_callable(
     except (TypeError, ValueError):
         takes_weight = False
     return Metric(
-        name=name or getattr(function, "__name__", type(function).__name__),
+        name=name or str(getattr(function, "__name__", type(function).__name__)),
         task_types=_REGRESSION if needs == "values" else _CLASSIFICATION,
         greater_is_better=greater_is_better,
         needs=needs,

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cashmere.data.rows import canonical_rows
+from cashmere.exceptions import DataError
+
+
+def table(n, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "n": rng.integers(0, 3, n).astype(float),
+            "c": pd.Categorical(rng.choice(["a", "b"], n)),
+            "s": rng.choice(["x", "y"], n),
+            "o": pd.Series(rng.choice(["u", "v"], n), dtype=object),
+            "d": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 3, n), unit="D"),
+        }
+    ).mask(rng.random((n, 5)) < 0.1)
+    return frame, rng.integers(0, 2, n)
+
+
+def same(a, b):
+    pd.testing.assert_frame_equal(a.frame, b.frame)
+    np.testing.assert_array_equal(a.y, b.y)
+    assert (a.weight is None) == (b.weight is None)
+    if a.weight is not None:
+        np.testing.assert_array_equal(a.weight, b.weight)
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(2, 25), seed=st.integers(0, 10**6))
+def test_row_order_does_not_matter(n, seed):
+    frame, y = table(n, seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(n)
+    same(canonical_rows(frame, y), canonical_rows(frame.iloc[order], y[order]))
+    weight = rng.choice([0.25, 0.5, 1.5], n)
+    a, b = canonical_rows(frame, y, weight), canonical_rows(frame.iloc[order], y[order], weight[order])
+    same(a, b)
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(2, 25), seed=st.integers(0, 10**6))
+def test_whole_weights_equal_repetition(n, seed):
+    frame, y = table(n, seed)
+    weight = np.random.default_rng(seed).integers(0, 4, n)
+    if weight.any():
+        rows = np.repeat(np.arange(n), weight)
+        weighted = canonical_rows(frame, y, weight)
+        same(weighted, canonical_rows(frame.iloc[rows], y[rows]))
+        np.testing.assert_array_equal(weighted.y, y[weighted.source])
+
+
+def test_zero_weights_go_and_the_rest_has_mean_one():
+    frame, y = table(4)
+    rows = canonical_rows(frame, y, [0, 0.5, 1.5, 2.5])
+    assert 0 not in rows.source and rows.weight.mean() == pytest.approx(1) and len(rows.y) == 3
+
+
+def test_large_whole_weights_stay_weights():
+    frame, y = table(3)
+    assert len(canonical_rows(frame, y, [10_000, 1, 1]).y) == 3
+    assert len(canonical_rows(frame, y, [9_998, 1, 1]).y) == 10_000
+
+
+def test_equal_weights_are_left_out():
+    frame, y = table(3)
+    assert canonical_rows(frame, y, np.full(3, 0.3)).weight is None
+
+
+def test_order_can_be_kept():
+    frame, y = table(10)
+    assert canonical_rows(frame, y, keep_order=True).source.tolist() == list(range(10))
+
+
+def test_text_targets_and_inputs_are_untouched():
+    frame, y = table(5)
+    before = frame.copy()
+    rows = canonical_rows(frame, np.array(["p", "q"])[y])
+    assert set(rows.y) <= {"p", "q"}
+    pd.testing.assert_frame_equal(frame, before)
+
+
+BAD = {
+    "negative": ([1, -1], "Negative values in data passed to `sample_weight`, first in row 1"),
+    "NaN": ([np.nan, 1], "contains NaN"),
+    "infinity": ([np.inf, 1], "contains infinity"),
+    "length": ([1, 1, 1], r"sample_weight.shape == \(3,\), expected \(2,\)!"),
+    "2-D": ([[1, 1], [1, 1]], r"sample_weight.shape == \(2, 2\)"),
+    "zero": ([0, 0], "at least one non-zero"),
+    "text": (["a", "b"], "must hold numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_weights_are_refused(case):
+    weight, message = BAD[case]
+    frame, y = table(2)
+    with pytest.raises(DataError, match=message):
+        canonical_rows(frame, y, weight)

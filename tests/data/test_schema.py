@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cashmere.data.frames import to_frame
+from cashmere.data.reading import read_table
+from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
+
+NUMERIC, BOOLEAN, CATEGORICAL, DATE, TEXT = ColumnKind
+
+
+def kind(values, **kwargs):
+    return infer_schema(pd.DataFrame({"c": pd.Series(values, **kwargs)})).columns[0].kind
+
+
+KINDS = {
+    "integers": ([1, 2, 3], {}, NUMERIC),
+    "floats": ([1.0, None, 3.0], {}, NUMERIC),
+    "nullable integers": ([1, None, 3], {"dtype": "Int64"}, NUMERIC),
+    "booleans": ([True, False], {}, BOOLEAN),
+    "nullable booleans": ([True, None, False], {"dtype": "boolean"}, BOOLEAN),
+    "booleans as objects": ([True, None, False], {"dtype": object}, BOOLEAN),
+    "booleans as text": (["True", "false", None], {}, BOOLEAN),
+    "text": (["a", "b"], {}, CATEGORICAL),
+    "text as objects": (["a", None], {"dtype": object}, CATEGORICAL),
+    "pandas strings": (["a", "b"], {"dtype": "string"}, CATEGORICAL),
+    "categorical numbers": ([1, 2], {"dtype": "category"}, CATEGORICAL),
+    "numbers as text": (["1", " 2.5", None, ""], {}, NUMERIC),
+    "numbers as objects": ([1, 2.5, None], {"dtype": object}, NUMERIC),
+    "decimals": ([Decimal("1.5"), Decimal("2")], {"dtype": object}, NUMERIC),
+    "mixed text and numbers": ([1, "a"], {"dtype": object}, CATEGORICAL),
+    "datetimes": (pd.to_datetime(["2020-01-01", "2021-01-01"]), {}, DATE),
+    "zoned datetimes": (pd.to_datetime(["2020-01-01", "2021-01-01"]).tz_localize("Europe/Berlin"), {}, DATE),
+    "python dates": ([dt.date(2020, 1, 1), dt.date(2021, 1, 1)], {"dtype": object}, DATE),
+    "dates as text": (["2020-01-01", "2020-01-02T10:00:00Z", None], {}, DATE),
+    "periods": (pd.period_range("2020-01", periods=2, freq="M"), {}, DATE),
+    "few dates among words": (["2020-01-01"] * 9 + ["soon"], {}, CATEGORICAL),
+    "almost only dates": (["2020-01-01", "2020-02-01"] * 15 + ["soon"], {}, DATE),
+    "durations": (pd.to_timedelta([1, 2], unit="D"), {}, NUMERIC),
+    "sentences": (["this is a rather long text", "and here is quite another one"], {}, TEXT),
+    "repeated sentences": (["one of two long fixed answers", "the other of the two answers"] * 9, {}, CATEGORICAL),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_kind_of_column(case):
+    values, options, expected = KINDS[case]
+    assert kind(values, **options) == expected
+
+
+def test_columns_without_information_are_dropped_with_reason():
+    n = 60
+    frame = pd.DataFrame(
+        {
+            "a": np.arange(n),
+            "same": np.arange(n) * 1.0,
+            "constant": 7,
+            "empty": [None] * n,
+            "blank": ["  "] * n,
+            "id": [f"row{i}" for i in range(n)],
+            "c": list("xyz") * 20,
+            "c2": pd.Categorical(list("xyz") * 20),
+            "seldom": [None] * (n - 1) + [1.0],
+        }
+    )
+    dropped = {column.name: column.dropped for column in infer_schema(frame).columns}
+    assert dropped == {
+        "a": None,
+        "same": "duplicate of 'a'",
+        "constant": "constant",
+        "empty": "all missing",
+        "blank": "all missing",
+        "id": "identifier: every value differs",
+        "c": None,
+        "c2": "duplicate of 'c'",
+        "seldom": None,
+    }
+
+
+def test_table_without_useful_columns_has_no_values():
+    schema = infer_schema(pd.DataFrame({"a": [1, 1]}))
+    assert schema.used == () and schema.code(pd.DataFrame({"b": [1, 2, 3]})).values.shape == (3, 0)
+
+
+def test_fifty_different_strings_are_still_categories():
+    assert infer_schema(pd.DataFrame({"c": [f"r{i}" for i in range(50)]})).columns[0].dropped is None
+
+
+def test_coding_of_all_kinds():
+    frame = pd.DataFrame(
+        {
+            "n": [1.5, np.nan],
+            "b": pd.array([None, True], dtype="boolean"),
+            "c": ["red", "blue"],
+            "d": pd.to_datetime(["1970-01-02 12:00", None]),
+            "t": ["a text of more than four words", None],
+        }
+    )
+    coded = infer_schema(frame).code(frame)
+    assert coded.value_names[:3] == ("n", "b", "c")
+    assert coded.value_names[3:] == ("d.year", "d.month", "d.day", "d.weekday", "d.days_since_1970", "d.hour")
+    np.testing.assert_array_equal(coded.values[0], [1.5, np.nan, 1, 1970, 1, 2, 4, 1.5, 12])
+    np.testing.assert_array_equal(coded.values[1], [np.nan, 1, 0] + [np.nan] * 6)
+    assert [text.tolist() for text in coded.texts] == [["a text of more than four words", ""]]
+    assert coded.categorical.tolist() == [False, False, True] + [False] * 6
+    assert coded.n_levels.tolist() == [0, 0, 2] + [0] * 6 and not coded.unseen
+
+
+def test_hour_only_with_time_of_day_in_training():
+    schema = infer_schema(pd.DataFrame({"d": ["2020-01-01", "2020-01-05"]}))
+    assert "d.hour" not in schema.value_names
+    later = schema.code(pd.DataFrame({"d": ["2020-01-05T13:00:00+02:00"]}))
+    assert later.values.shape == (1, 5) and later.values[0, 2] == 5
+
+
+def test_dates_mean_the_same_in_every_form():
+    stamps = pd.to_datetime(["2020-02-29 23:30:00", "2021-03-01 00:15:00"])
+    schema = infer_schema(pd.DataFrame({"d": stamps}))
+    expected = schema.code(pd.DataFrame({"d": stamps})).values
+    forms = [
+        stamps.tz_localize("America/New_York"),
+        stamps.astype(str),
+        ["2020-02-29T23:30Z", "2021/03/01 00:15:00+05:30"],
+        stamps.to_pydatetime(),
+        stamps.tz_localize("UTC").astype(object),
+        stamps.as_unit("s"),
+    ]
+    for form in forms:
+        np.testing.assert_array_equal(schema.code(pd.DataFrame({"d": form})).values, expected)
+
+
+def test_unseen_categories_are_missing_and_counted():
+    schema = infer_schema(pd.DataFrame({"c": ["a", "b", None]}))
+    coded = schema.code(pd.DataFrame({"c": ["b", "new", None, "newer"]}))
+    np.testing.assert_array_equal(coded.values[:, 0], [1, np.nan, np.nan, np.nan])
+    assert coded.unseen == {"c": 2}
+
+
+@pytest.mark.parametrize("form", [[1, 2], [1.0, 2.0], ["1", "2"], pd.Categorical([1, 2]), pd.array([1, 2], "Int64")])
+def test_integer_categories_match_in_every_form(form):
+    schema = infer_schema(pd.DataFrame({"c": pd.Categorical([2, 1, 1])}))
+    assert schema.columns[0].categories == ("1", "2")
+    assert schema.code(pd.DataFrame({"c": form})).values[:, 0].tolist() == [0, 1]
+
+
+def test_ordered_categories_keep_their_order():
+    values = pd.Categorical(["low", "high", "mid"], categories=["low", "mid", "high", "top"], ordered=True)
+    assert infer_schema(pd.DataFrame({"c": values})).columns[0].categories == ("low", "mid", "high")
+
+
+def test_columns_are_matched_by_name_when_named():
+    frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    schema = infer_schema(frame)
+    other = frame[["b", "a"]].assign(extra=1)
+    np.testing.assert_array_equal(schema.code(other).values, schema.code(frame).values)
+
+
+def test_all_missing_columns_are_named():
+    schema = infer_schema(pd.DataFrame({"a": [1, 2], "b": [1, 3], "c": [1, 4], "k": [1, 1]}))
+    with pytest.raises(SchemaError, match=r"lacks 2 column.*'a', 'c'"):
+        schema.code(pd.DataFrame({"b": [1]}))
+
+
+def test_unnamed_tables_are_matched_by_position():
+    schema = infer_schema(to_frame(np.array([[1.0, 2.0], [3.0, 4.0]])), named=False)
+    np.testing.assert_array_equal(schema.code(pd.DataFrame({"p": [5], "q": [6]})).values, [[5, 6]])
+    with pytest.raises(ValueError, match="X has 3 features, but Thing is expecting 2 features as input"):
+        schema.code(to_frame(np.zeros((1, 3))), estimator="Thing")
+
+
+BAD_CONTENT = {
+    "text in numbers": ([1, 2], ["3", "many"], "must hold numbers.*'many'"),
+    "date in numbers": ([1, 2], [dt.date(2020, 1, 1)], "must hold numbers"),
+    "datetime in numbers": ([1, 2], pd.to_datetime(["2020-01-01"]), "must hold numbers"),
+    "category in numbers": ([1, 2], pd.Categorical(["x"]), "must hold numbers.*'x'"),
+    "infinity as text": ([1, 2], ["inf"], "infinity"),
+    "text in booleans": ([True, False], ["maybe"], "must hold True or False.*'maybe'"),
+    "number in booleans": ([True, False], [3], "must hold True or False.*'3'"),
+    "number in dates": (["2020-01-01", "2020-01-02"], [5.5], "must hold dates"),
+    "list in numbers": ([1, 2], [[1]], "must hold numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CONTENT)
+def test_content_that_does_not_fit_is_refused(case):
+    training, later, message = BAD_CONTENT[case]
+    schema = infer_schema(pd.DataFrame({"col": training}))
+    with pytest.raises(DataError, match=message) as caught:
+        schema.code(pd.DataFrame({"col": pd.Series(later)}))
+    assert caught.value.column == "col" and "col" in str(caught.value)
+
+
+@pytest.mark.parametrize("form", [["true", "False", None], [1, 0, None], pd.array([True, False, None], "boolean")])
+def test_booleans_are_understood_in_other_forms(form):
+    schema = infer_schema(pd.DataFrame({"b": [True, False]}))
+    np.testing.assert_array_equal(schema.code(pd.DataFrame({"b": form})).values[:, 0], [1, 0, np.nan])
+
+
+@pytest.mark.parametrize("value", [{"foo": "bar"}, [1], (1, 2), object(), b"bytes", 1j, np.zeros(2)])
+def test_objects_are_a_type_error(value):
+    frame = pd.DataFrame({"good": [1, 2], "odd": pd.Series([value, 1.0], dtype=object)})
+    with pytest.raises(TypeError, match=r"argument must be .* string.* number") as caught:
+        infer_schema(frame)
+    assert isinstance(caught.value, ColumnTypeError) and caught.value.column == "odd"
+
+
+def table(n=12, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "n": rng.normal(size=n),
+            "i": rng.integers(0, 5, n),
+            "c": rng.choice(["a", "b", "c"], n),
+            "k": pd.Categorical(rng.integers(10, 14, n)),
+            "b": rng.random(n) < 0.5,
+            "d": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**6, n), unit="min"),
+            "t": [f"the number {rng.integers(99)} stands in row {i}" for i in range(n)],
+        }
+    ).mask(rng.random((n, 7)) < 0.15)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 30))
+def test_rows_are_coded_independently(seed, n):
+    frame = table(n, seed)
+    schema = infer_schema(frame)
+    whole = schema.code(frame)
+    for i in range(0, n, 3):
+        row = schema.code(frame.iloc[[i]])
+        np.testing.assert_array_equal(row.values[0], whole.values[i])
+        assert [text[0] for text in row.texts] == [text[i] for text in whole.texts]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 30))
+def test_schema_survives_json_and_row_order(seed, n):
+    frame = table(n, seed)
+    schema = infer_schema(frame)
+    assert TableSchema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
+    shuffled = frame.sample(frac=1, random_state=seed % 1000)
+    assert infer_schema(shuffled) == schema
+
+
+def test_table_read_back_from_csv_is_coded_alike(tmp_path):
+    frame = table(40)
+    schema = infer_schema(frame)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    back = schema.code(read_table(tmp_path / "t.csv"))
+    np.testing.assert_allclose(back.values, schema.code(frame).values, rtol=1e-15)
+    assert not back.unseen
+
+
+def test_many_duplicates_take_linear_time():
+    frame = pd.DataFrame(np.repeat(np.arange(20.0)[:, None], 500, axis=1), columns=[f"x{i}" for i in range(500)])
+    assert len(infer_schema(frame).used) == 1

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
+
+from cashmere.data.target import TargetCoding, check_target, infer_task_type
+from cashmere.data.task import TaskType
+from cashmere.exceptions import DataError
+
+BINARY, MULTICLASS, REGRESSION = TaskType
+
+TASKS = {
+    "text": (["a", "b", "c"], MULTICLASS),
+    "booleans": ([True, False], BINARY),
+    "category": (pd.Categorical(["x", "y", "x"]), BINARY),
+    "fractions": ([0.5, 1.5, 2.5], REGRESSION),
+    "two fractions": ([0.5, 1.5, 0.5], REGRESSION),
+    "zero and one": ([0, 1, 1], BINARY),
+    "whole floats": ([1.0, 2.0, 3.0] * 5, MULTICLASS),
+    "few integers": (list(range(10)) * 3, MULTICLASS),
+    "seldom repeated integers": (list(range(10)) * 2, REGRESSION),
+    "many integers": (list(range(30)) * 100, REGRESSION),
+    "nullable integers": (pd.array([0, 1, 1], dtype="Int64"), BINARY),
+}
+
+
+@pytest.mark.parametrize("case", TASKS)
+def test_task_type_is_inferred(case):
+    y, expected = TASKS[case]
+    assert infer_task_type(pd.Series(y)) is expected
+
+
+LABELS = {
+    "integers": np.array([3, -1, 3, 7]),
+    "small integers": np.array([1, 0, 1], dtype=np.int8),
+    "whole floats": np.array([1.0, 2.0]),
+    "booleans": np.array([True, False]),
+    "fixed text": np.array(["no", "yes"]),
+    "objects": np.array(["no", "yes"], dtype=object),
+    "objects of integers": np.array([1, 2, 1], dtype=object),
+    "pandas text": pd.Series(["no", "yes"]),
+    "pandas category": pd.Series(pd.Categorical(["b", "a", "b"])),
+    "list": ["b", "a"],
+    "integer list": [2, 1],
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_labels_survive_coding_and_json(case):
+    y = LABELS[case]
+    coding = TargetCoding.from_target(y, "classification")
+    assert TargetCoding.from_json(json.loads(json.dumps(coding.to_json()))) == coding
+    codes = coding.encode(y)
+    assert codes.dtype == np.int64 and codes.min() == 0 and codes.max() == coding.n_classes - 1
+    decoded = coding.decode(codes)
+    assert decoded.tolist() == list(y)
+    if isinstance(y, np.ndarray) and case != "objects of integers":
+        assert decoded.dtype == y.dtype
+    assert coding.labels().tolist() == sorted(set(y))
+
+
+def test_regression_is_float_and_unchanged():
+    coding = TargetCoding.from_target([1, 2, 4], "regression")
+    values = coding.encode([1, 2, 4])
+    assert values.dtype == np.float64 and coding.decode(values) is values and coding.n_classes == 1
+
+
+def test_two_classes_are_binary_whatever_was_asked():
+    assert TargetCoding.from_target([0, 1], TaskType.MULTICLASS).task_type is BINARY
+
+
+def test_column_vector_is_flattened_with_a_warning():
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        assert check_target(np.array([[1], [2]])).shape == (2,)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.text(max_size=5) | st.sampled_from(["a", "b"]), min_size=2, max_size=30))
+def test_any_text_survives(labels):
+    if len(set(labels)) > 1:
+        coding = TargetCoding.from_target(np.array(labels, dtype=object))
+        coding = TargetCoding.from_json(json.loads(json.dumps(coding.to_json())))
+        assert coding.decode(coding.encode(np.array(labels, dtype=object))).tolist() == labels
+
+
+BAD = {
+    "absent": (None, None, "requires y to be passed, but the target y is None"),
+    "empty": ([], None, r"0 sample\(s\)"),
+    "two columns": (np.zeros((3, 2)), None, "y should be a 1d array"),
+    "NaN": ([1.0, np.nan, np.nan], None, "Input y contains NaN: 2 missing.*row 1"),
+    "None among text": (["a", None], None, "contains NaN: 1 missing"),
+    "NA": (pd.Series([1, pd.NA], dtype="Int64"), None, "contains NaN: 1 missing"),
+    "NaT": (pd.Series([pd.NaT, pd.Timestamp("2020")]), None, "contains NaN"),
+    "infinity": ([1.0, np.inf], None, "Input y contains infinity"),
+    "complex": ([1j, 2j], None, "Complex data not supported"),
+    "dates": (pd.to_datetime(["2020", "2021"]).to_series(), None, "Unknown label type"),
+    "objects": ([{"a": 1}, {"b": 2}], None, "Unknown label type|unhashable"),
+    "text and numbers": (["a", 1], None, "Unknown label type"),
+    "one class": (["a", "a"], None, "only one class is present"),
+    "one class of numbers": (np.ones(5), "classification", "only one class is present"),
+    "three classes for binary": ([1, 2, 3], BINARY, "has two classes, but this one has 3"),
+    "continuous classes": ([0.5, 1.5], "classification", "Unknown label type: continuous"),
+    "text for regression": (["a", "b"], "regression", "must hold numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_target_is_refused(case):
+    y, task, message = BAD[case]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataConversionWarning)
+        with pytest.raises(DataError, match=message):
+            TargetCoding.from_target(y, task)
+
+
+def test_wrong_length_is_refused():
+    with pytest.raises(DataError, match=r"inconsistent numbers of samples: \[3, 2\]"):
+        check_target([1, 2], n_rows=3)
+
+
+def test_unknown_label_is_named():
+    coding = TargetCoding.from_target(["a", "b"])
+    with pytest.raises(DataError, match="not in training: 'c'"):
+        coding.encode(["a", "c"])
