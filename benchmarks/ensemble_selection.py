@@ -12,42 +12,17 @@ import argparse
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from scipy.stats import rankdata
 
 from cashmere.ensembles import IncrementalSelection, select_ensemble
+from cashmere.evaluation.metrics import METRICS
 
 SHARE = 50
 
 
-@dataclass(frozen=True)
-class Measure:
-    """A plain metric; the name decides whether a kernel is used."""
-
-    name: str
-    function: Callable[[np.ndarray, np.ndarray], float]
-
-    def loss(self, y: np.ndarray, predictions: np.ndarray, weight: np.ndarray | None = None) -> float:
-        """Return the loss."""
-        return float(self.function(y, predictions))
-
-
-def area_above_curve(y: np.ndarray, p: np.ndarray) -> float:
-    k = np.count_nonzero(y)
-    return 1 - (rankdata(p[:, 1])[y == 1].sum() - k * (k + 1) / 2) / (k * (len(y) - k))
-
-
-MEASURES = {
-    "log_loss": lambda y, p: -np.log(np.clip(p[np.arange(len(y)), y], 1e-7, 1)).mean(),
-    "accuracy": lambda y, p: np.mean(p.argmax(axis=1) != y),
-    "brier": lambda y, p: ((p - np.eye(p.shape[1])[y]) ** 2).sum(axis=1).mean(),
-    "roc_auc": area_above_curve,
-    "mse": lambda y, p: np.mean((p - y) ** 2),
-    "mae": lambda y, p: np.mean(np.abs(p - y)),
-    "r2": lambda y, p: np.mean((p - y) ** 2) / np.var(y),
-}
+NAMES = ("log_loss", "accuracy", "balanced_accuracy", "brier", "roc_auc", "mse", "mae", "r2")
 
 
 def make_predictions(m: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -78,37 +53,37 @@ def main() -> None:
     m, n = arguments.candidates, arguments.rows
     probabilities, codes, values, targets = make_predictions(m, n)
     print(f"{m} candidates x {n} rows, 2 classes or values, float32, 25 steps, one thread of numpy")
-    print(f"{'metric':<10} {'kernel s':>9} {'cpu s':>7} {'loop s (extrapolated)':>22} {'factor':>7} {'extra MiB':>10}")
-    for name, function in MEASURES.items():
-        regression = name in ("mse", "mae", "r2")
-        p, y = (values, targets) if regression else (probabilities, codes)
+    print(f"{'metric':<18} {'kernel s':>9} {'cpu s':>7} {'loop s (extrapolated)':>22} {'factor':>7} {'extra MiB':>10}")
+    for name in NAMES:
+        metric = METRICS[name]
+        p, y = (values, targets) if metric.needs == "values" else (probabilities, codes)
         cpu = time.process_time()
-        fast = seconds(lambda p=p, y=y, f=function, k=name: select_ensemble(p, y, Measure(k, f)))
+        fast = seconds(lambda p=p, y=y, k=metric: select_ensemble(p, y, k))
         cpu = time.process_time() - cpu
         few = max(1, m // SHARE)
-        part, loop = p[:few], Measure("loop", function)
+        part, loop = p[:few], replace(metric, name="loop")
         # Steps cost the same, hence 5 of them stand for 25.
         slow = seconds(lambda p=part, y=y, k=loop: select_ensemble(p, y, k, size=5)) * 5 * m / few
         tracemalloc.start()
-        select_ensemble(p, y, Measure(name, function), size=2)
+        select_ensemble(p, y, metric, size=2)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
-        print(f"{name:<10} {fast:>9.2f} {cpu:>7.2f} {slow:>22.1f} {slow / fast:>7.0f} {peak:>10.0f}", flush=True)
+        print(f"{name:<18} {fast:>9.2f} {cpu:>7.2f} {slow:>22.1f} {slow / fast:>7.0f} {peak:>10.0f}", flush=True)
 
     print("\nOne more observation, pool growing from 201 to 250 candidates x 2000 rows: milliseconds per call")
-    for name, function in MEASURES.items():
-        regression = name in ("mse", "mae", "r2")
-        p, y = (values, targets) if regression else (probabilities, codes)
+    for name in NAMES:
+        metric = METRICS[name]
+        p, y = (values, targets) if metric.needs == "values" else (probabilities, codes)
         p, y = p[:250, :2000], y[:2000]
-        selection = IncrementalSelection(y, Measure(name, function))
+        selection = IncrementalSelection(y, metric)
         selection.select(range(200), p[:200])
         calls = []
         for k in range(201, 251):
             start = time.perf_counter()
             selection.select(range(k), p[:k])
             calls.append(1e3 * (time.perf_counter() - start))
-        scratch = 1e3 * seconds(lambda p=p, y=y, f=function, k=name: select_ensemble(p, y, Measure(k, f)))
-        print(f"{name:<10} mean {np.mean(calls):>6.1f}, max {max(calls):>6.1f}; from scratch {scratch:>6.1f}")
+        scratch = 1e3 * seconds(lambda p=p, y=y, k=metric: select_ensemble(p, y, k))
+        print(f"{name:<18} mean {np.mean(calls):>6.1f}, max {max(calls):>6.1f}; from scratch {scratch:>6.1f}")
 
 
 if __name__ == "__main__":

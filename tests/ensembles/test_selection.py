@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from cashmere.ensembles import IncrementalSelection, choose_rows, select_ensemble
+from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import InvalidParameterError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ensemble_selection.json").read_text())
@@ -45,6 +46,11 @@ def mean_square(y, p, w):
     return np.average((p - y) ** 2, weights=w)
 
 
+def brier(y, p, w):
+    squared = ((p - np.eye(p.shape[1])[y.astype(int)]) ** 2).sum(axis=1)
+    return np.average(squared, weights=w) / (2 if p.shape[1] == 2 else 1)
+
+
 def balanced_error(y, p, w):
     right, w = p.argmax(axis=1) == y, np.ones(len(y)) if w is None else w
     return 1 - np.mean([np.average(right[y == c], weights=w[y == c]) for c in np.unique(y)])
@@ -64,15 +70,14 @@ CLASSIFICATION = {
     "log_loss": log_loss(),
     "accuracy": Measure("accuracy", lambda y, p, w: np.average(p.argmax(axis=1) != y, weights=w)),
     "balanced_accuracy": Measure("balanced_accuracy", balanced_error),
-    "brier": Measure(
-        "brier", lambda y, p, w: np.average(((p - np.eye(p.shape[1])[y.astype(int)]) ** 2).sum(axis=1), weights=w)
-    ),
+    "brier": Measure("brier", brier),
 }
 AUC = Measure("roc_auc", area_above_curve)
 REGRESSION = {
     "mse": Measure("mse", mean_square),
     "rmse": Measure("rmse", lambda y, p, w: np.sqrt(mean_square(y, p, w))),
     "mae": Measure("mae", lambda y, p, w: np.average(np.abs(p - y), weights=w)),
+    "mape": Measure("mape", lambda y, p, w: np.average(np.abs(p - y) / np.maximum(np.abs(y), 2.0**-52), weights=w)),
     "r2": Measure("r2", lambda y, p, w: mean_square(y, p, w) / mean_square(y, np.average(y, weights=w), w)),
 }
 CONVEX = ["log_loss", "brier", *REGRESSION]
@@ -298,6 +303,41 @@ class TestTies:
         assert select_ensemble(p, y, REGRESSION["mae"], size=1).order[0] == 0
         p = np.array([np.full(4, 1.0), np.full(4, 1.0 - 4e-12)])
         assert select_ensemble(p, y, REGRESSION["mae"], size=1).order[0] == 1
+
+
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+@settings(max_examples=3, deadline=None)
+@given(seed=seeds, coarse=st.booleans())
+def test_metrics_of_the_package(name, dtype, weighted, seed, coarse):
+    rng = np.random.default_rng(seed)
+    metric = METRICS[name]
+    p, y = make_candidates("mse" if metric.needs == "values" else name, rng, dtype=dtype, coarse=coarse)
+    weight = rng.uniform(0.1, 3, size=len(y)) if weighted else None
+    for tie in ("first", "secondary"):
+        fast = select_ensemble(p, y, metric, size=7, weight=weight, tie=tie)
+        slow = select_ensemble(p, y, replace(metric, name="own"), size=7, weight=weight, tie=tie)
+        assert_same(fast, slow)
+
+
+@pytest.mark.parametrize("name", sorted(set(METRICS) - {"f1_macro", "g_mean"}))
+def test_kernels_agree_with_the_metrics_of_the_package(name):
+    # A disagreement would be repaired silently, and slowly: by as many calls as there are candidates and steps.
+    calls = []
+    metric = METRICS[name]
+    counting = replace(metric, function=lambda y, p, w: calls.append(1) or metric.function(y, p, w))
+    family = "mse" if metric.needs == "values" else name
+    p, y = make_candidates(family, np.random.default_rng(0), m=30, n=500)
+    select_ensemble(p, y, counting, size=5)
+    assert len(calls) < 30
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier", "roc_auc", "accuracy"])
+def test_rows_that_the_metric_rescales(name):
+    p, y = make_candidates(name, np.random.default_rng(11))
+    p[::2] *= np.random.default_rng(12).uniform(0.5, 2, size=(4, 40, 1))
+    assert_same(select_ensemble(p, y, METRICS[name]), select_ensemble(p, y, replace(METRICS[name], name="own")))
 
 
 def test_metric_with_a_familiar_name_but_another_definition():

@@ -9,7 +9,7 @@ import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.selection import Loss, TieRule
+from cashmere.ensembles.selection import Loss, TieRule, as_targets
 from cashmere.ensembles.stacking import StackedEnsemble, stacked_ensemble
 from cashmere.ensembles.weights import WeightedEnsemble, bagging, best_positions, greedy_ensemble
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
@@ -108,6 +108,7 @@ def build_ensemble(
         raise InvalidParameterError(
             "predictions", len(predictions), f"one per trial number ({len(numbers)}), not empty"
         )
+    y = as_targets(y, predictions[0].ndim)
     if method == "selection":
         return greedy_ensemble(numbers, predictions, y, metric, size=size, weight=weight, tie=tie, rng=rng)
 

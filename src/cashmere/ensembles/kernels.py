@@ -187,11 +187,11 @@ class SquaredError(Kernel):
 
 
 class AbsoluteError(Kernel):
-    """Mean absolute error."""
+    """Mean absolute error, or with weights that do not sum to one the mean absolute percentage error."""
 
     def __init__(self, y: Float64, weight: Float64 | None) -> None:
         self._y, self._weight = y, weight
-        self._size = float(np.abs(y).max())
+        self._size = float(np.abs(y).max()) * (1.0 if weight is None else float(weight.sum()))
 
     def column(self, prediction: FloatArray) -> AnyArray:
         """Values as they are, ``(n,)``."""
@@ -245,13 +245,14 @@ class AreaUnderCurve(Kernel):
 
 def _ordered_pairs(keys: NDArray[np.uint64]) -> float:
     """Count pairs with the positive above the negative, from sorted keys ``value << 1 | label``; ties count half."""
-    labels = (keys & np.uint64(1)).astype(np.int64)
-    positions = np.flatnonzero(labels)
+    positions = np.flatnonzero(keys & np.uint64(1))
     # The i-th positive has (its position - i) negatives before it, tied ones included: label 0 sorts first.
     pairs = float(positions.sum() - len(positions) * (len(positions) - 1) / 2)
-    starts = np.flatnonzero(np.diff(keys >> np.uint64(1), prepend=np.uint64(2**63)))
-    if len(starts) < len(keys):
-        positive = np.add.reduceat(labels, starts)
+    values = keys >> np.uint64(1)
+    differs = values[1:] != values[:-1]
+    if not differs.all():
+        starts = np.concatenate([[0], np.flatnonzero(differs) + 1])
+        positive = np.add.reduceat((keys & np.uint64(1)).astype(np.int64), starts)
         size = np.diff(starts, append=len(keys))
         pairs -= 0.5 * float(positive @ (size - positive))
     return pairs
@@ -265,7 +266,7 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
     name : str
         Name of the metric.
     y : (n_rows,) array
-        Targets: class codes or values.
+        Targets: class codes (whole numbers) or values.
     shape : tuple of int
         ``(n_rows, n_classes)`` or ``(n_rows,)``.
     weight : (n_rows,) array or None
@@ -279,6 +280,8 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
         values = np.asarray(y, dtype=np.float64)
         if name == "mae":
             return AbsoluteError(values, share)
+        if name == "mape":
+            return AbsoluteError(values, uniform / np.maximum(np.abs(values), np.finfo(np.float64).eps))
         if name == "r2":
             variance = float(uniform @ (values - uniform @ values) ** 2)
             return SquaredError(values, uniform, transform=lambda mse: mse / variance) if variance > 0 else None
@@ -287,7 +290,7 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
         return None
 
     n_classes = shape[1]
-    codes = np.asarray(y).astype(np.intp)
+    codes = y.astype(np.intp)
     counts = np.bincount(codes, weights=uniform, minlength=n_classes)
     if name == "log_loss":
         return LogLoss(codes, n_classes, share, clip)
@@ -298,8 +301,9 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
         balanced = uniform / counts[codes]
         return ErrorRate(codes, n_classes, balanced / balanced.sum())
     if name == "brier":
-        targets = np.eye(n_classes)[codes]
-        return SquaredError(targets, np.repeat(uniform, n_classes))
+        # Halved for two classes, as in scikit-learn.
+        weights = np.repeat(uniform, n_classes) / (2 if n_classes == 2 else 1)
+        return SquaredError(np.eye(n_classes)[codes], weights)
     if name == "roc_auc" and n_classes == 2 and weight is None and len(np.unique(codes)) == 2:
         return AreaUnderCurve(codes)
     return None

@@ -37,6 +37,9 @@ then the lowest position; sensible for error rates, where "first" prefers old ca
 
 TIE_TOLERANCE = 1e-12
 DEFAULT_CLIP = 1e-7
+ROW_SUM_TOLERANCE = 5e-5
+"""Metrics rescale rows further than 1e-4 from a sum of one; an average of rows is no further than its worst row."""
+
 BLOCK_ELEMENTS = 65_536
 """Elements of a block of candidates; its float64 temporaries (512 KiB) stay in the second-level cache."""
 
@@ -102,7 +105,7 @@ def select_ensemble(
         Class codes or values.
     loss : Loss
         The metric. Kernels exist for the names log_loss, accuracy, balanced_accuracy, brier, roc_auc (two classes,
-        no weights), mse, rmse, mae and r2; others are computed candidate by candidate.
+        no weights), mse, rmse, mae, mape and r2; others are computed candidate by candidate.
     size : int
         Steps, repetitions included; 25 in DivBO.
     weight : (n_rows,) array, optional
@@ -129,6 +132,11 @@ def select_ensemble(
     """
     selection = IncrementalSelection(y, loss, size=size, weight=weight, tie=tie)
     return selection.select(range(len(predictions)), predictions, rng=rng)
+
+
+def as_targets(y: AnyArray, n_axes: int) -> AnyArray:
+    """Return class codes as integers if predictions have two axes, else values: metrics use codes as positions."""
+    return np.asarray(y).astype(np.intp if n_axes == 2 else np.float64, copy=False)
 
 
 def choose_rows(y: AnyArray, limit: int, rng: np.random.Generator) -> IntArray:
@@ -236,27 +244,26 @@ class IncrementalSelection:
         self._check(numbers, predictions)
         seed = 0 if rng is None else int(rng.integers(2**63))
         if self._pool is None:
+            self._y = as_targets(self._y, predictions[0].ndim)
             self._pool = _Pool(self._make_kernel(predictions[0].shape), self._cache_bytes)
-        finite = self._pool.add(numbers, predictions)
-        if not finite.any():
-            raise InvalidParameterError("predictions", "NaN or infinity in each", "finite for at least one candidate")
         try:
-            return self._run(self._pool, numbers, predictions, finite, np.random.default_rng(seed))
+            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed))
         except _KernelMismatchError:
-            # A metric with a kernel's name and another definition, for instance a user's own: ask it for everything.
+            # A metric with a kernel's name and another definition, or probabilities that it rescales: ask it always.
             self.clear()
             self._pool = _Pool(None, self._cache_bytes)
-            self._pool.add(numbers, predictions)
-            return self._run(self._pool, numbers, predictions, finite, np.random.default_rng(seed))
+            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed))
 
     def _run(
         self,
         pool: _Pool,
         numbers: tuple[int, ...],
         predictions: Sequence[FloatArray] | FloatArray,
-        finite: BoolArray,
         rng: np.random.Generator,
     ) -> SelectionResult:
+        finite = pool.add(numbers, predictions)
+        if not finite.any():
+            raise InvalidParameterError("predictions", "NaN or infinity in each", "finite for at least one candidate")
         settled = self._settled_steps(numbers, predictions, finite)
         order, minima = self._order[:settled], self._minima[:settled]
         trajectory = self._trajectory[:settled]
@@ -355,7 +362,7 @@ class IncrementalSelection:
         """Brier score over all classes, or mean squared error."""
         if average.ndim == 1:
             return float(np.average((average - self._y) ** 2, weights=self._weight))
-        true = average[np.arange(len(average)), self._y.astype(np.intp)]
+        true = average[np.arange(len(average)), self._y]
         # sum_j (p_j - [j = y])**2 = sum_j p_j**2 - 2 p_y + 1
         rows = np.einsum("ij,ij->i", average, average) - 2 * true + 1
         return float(np.average(rows, weights=self._weight))
@@ -377,7 +384,13 @@ class IncrementalSelection:
 
 
 class _KernelMismatchError(Exception):
-    """The metric disagrees with the bounds of the kernel of its name."""
+    """The metric disagrees with the bounds of the kernel of its name, or may do so for these predictions."""
+
+
+def _are_probabilities(prediction: FloatArray) -> bool:
+    """Whether rows need no repair: metrics clip negative values and rescale rows that do not sum to one."""
+    sums = prediction @ np.ones(prediction.shape[1], dtype=prediction.dtype)
+    return bool(prediction.min() >= 0 and np.abs(sums - 1).max() < ROW_SUM_TOLERANCE)
 
 
 class _Pool:
@@ -398,6 +411,8 @@ class _Pool:
                 finite = bool(np.isfinite(prediction).all())
                 self._finite[number] = finite
                 if finite and self._kernel is not None:
+                    if prediction.ndim == 2 and not _are_probabilities(prediction):
+                        raise _KernelMismatchError
                     self._keep(number, self._kernel.column(prediction))
         return np.array([self._finite[number] for number in numbers])
 

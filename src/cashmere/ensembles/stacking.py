@@ -14,7 +14,7 @@ import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.selection import Loss
+from cashmere.ensembles.selection import Loss, as_targets
 from cashmere.exceptions import InvalidParameterError
 
 PROBABILITY_CLIP = 1e-6
@@ -134,9 +134,10 @@ def fit_stacking(
     ``mean (y - Z w)**2 + RIDGE_SHARE * mean(z**2) * |w - 1/m|**2``: it is pulled to the plain average, not to zero.
     """
     features = _features(predictions)
+    y = as_targets(y, predictions[0].ndim)
     if predictions[0].ndim == 1:
-        return _fit_regression(numbers, features, np.asarray(y, dtype=np.float64), weight)
-    return _fit_classification(numbers, features, np.asarray(y).astype(np.int64), weight, predictions[0].shape[1])
+        return _fit_regression(numbers, features, y, weight)
+    return _fit_classification(numbers, features, y, weight, predictions[0].shape[1])
 
 
 def stacked_ensemble(
@@ -169,6 +170,7 @@ def stacked_ensemble(
     loss : float
         Loss of cross-fitted predictions: each row's combination was learned from the other folds.
     """
+    y = as_targets(y, predictions[0].ndim)
     ensemble = fit_stacking(numbers, predictions, y, weight=weight)
     fold = _fold_numbers(y, n_folds, np.random.default_rng(0) if rng is None else rng)
     combined = np.empty(predictions[0].shape)
