@@ -1,3 +1,31 @@
 """Find, for a table and a budget, the set of models that predicts best together."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cashmere.estimators import AutoClassifier, AutoRegressor
+    from cashmere.predictor import Predictor
+    from cashmere.strategies import cite
+    from cashmere.study import Study
+
 __version__ = "0.1.0"
+
+__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite"]
+
+_HOMES = {
+    "AutoClassifier": "cashmere.estimators",
+    "AutoRegressor": "cashmere.estimators",
+    "Predictor": "cashmere.predictor",
+    "Study": "cashmere.study",
+    "cite": "cashmere.strategies",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used, so that ``import cashmere`` stays light."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'cashmere' has no attribute {name!r}")

@@ -1,0 +1,314 @@
+"""`AutoClassifier` and `AutoRegressor`: the whole search behind scikit-learn's contract."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from cashmere.arrays import AnyArray
+from cashmere.budget import Budget, Deadline, parse_memory_mib, parse_seconds
+from cashmere.data.frames import feature_names, to_frame
+from cashmere.leaderboard import failures_table, leaderboard
+from cashmere.progress import PlainLines, Progress, Silence
+from cashmere.run import Run
+from cashmere.run_directory import read_run_json
+from cashmere.settings import RunSettings
+
+
+class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
+    """What classifier and regressor share; see `AutoClassifier`."""
+
+    _task = ""
+
+    def __init__(
+        self,
+        *,
+        budget: str | float = "10m",
+        metric: Any = None,
+        strategy: Any = "bo",
+        space: Any = "default",
+        resampling: Any = "auto",
+        ensemble: str = "selection",
+        ensemble_size: int = 25,
+        n_workers: int = 1,
+        lookahead: int | None = None,
+        trial_timeout: str | float | None = None,
+        memory: str | float | None = None,
+        isolation: str = "process",
+        run_directory: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.budget = budget
+        self.metric = metric
+        self.strategy = strategy
+        self.space = space
+        self.resampling = resampling
+        self.ensemble = ensemble
+        self.ensemble_size = ensemble_size
+        self.n_workers = n_workers
+        self.lookahead = lookahead
+        self.trial_timeout = trial_timeout
+        self.memory = memory
+        self.isolation = isolation
+        self.run_directory = run_directory
+        self.resume = resume
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Search for the ensemble and keep it.
+
+        Parameters
+        ----------
+        X : (n_rows, n_columns) table
+            pandas or polars DataFrame, numpy array, scipy sparse matrix, or list of lists. Categories, text, dates,
+            booleans and missing values are welcome.
+        y : (n_rows,) array-like
+            Labels or values, without missing ones.
+        sample_weight : (n_rows,) array-like, optional
+            Non-negative row weights; whole numbers mean repetition.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError, MetricError, UnknownNameError, InvalidParameterError
+            If table, target or a parameter cannot be used; the text names it and says what to try.
+        NoSuccessfulTrialError
+            If trials were run and every one failed.
+        """
+        budget = Budget.parse(self.budget)
+        deadline = Deadline(budget.seconds)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
+                "Pass the column to be predicted."
+            )
+        names = feature_names(X)
+        frame = to_frame(X)
+        folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
+        settings = self._settings(budget, y)
+        progress: Progress = PlainLines() if self.verbose else Silence()
+        try:
+            if self.resume and (folder / "run.json").exists():
+                read_run_json(folder)
+                run = Run.open(folder, **{name: getattr(settings, name) for name in settings.own_objects})
+            else:
+                run = Run.create(folder, frame, y, settings, weight=sample_weight, named=names is not None)
+            with run:
+                run.search(budget, deadline, progress=progress)
+                self._predictor = run.finish(deadline, progress=progress)
+                self._keep(run, names, frame.shape[1])
+            if self.run_directory is not None:
+                from cashmere.report import write_report
+
+                write_report(folder)
+        finally:
+            progress.close()
+            if self.run_directory is None:
+                shutil.rmtree(folder, ignore_errors=True)
+        if run.study.history.incumbent is None:
+            warnings.warn(
+                f"The budget ({budget}) ended before any trial did: the model predicts a constant. Give it more time.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _settings(self, budget: Budget, y: Any) -> RunSettings:
+        seed = self.random_state
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1)[0])
+        elif isinstance(seed, np.random.RandomState | np.random.Generator):
+            draw = seed.randint if isinstance(seed, np.random.RandomState) else seed.integers
+            seed = int(draw(2**31 - 1))
+        return RunSettings(
+            task=self._task,
+            metric=self.metric,
+            budget=str(budget),
+            strategy=self.strategy,
+            space=self.space,
+            resampling=self.resampling,
+            n_workers=self.n_workers,
+            lookahead=self.lookahead,
+            seed=seed,
+            memory_mib=None if self.memory is None else parse_memory_mib(self.memory),
+            trial_seconds=None if self.trial_timeout is None else parse_seconds(self.trial_timeout, "trial_timeout"),
+            isolation=self.isolation,
+            ensemble=self.ensemble,
+            ensemble_size=self.ensemble_size,
+            target_name=str(getattr(y, "name", None) or "target"),
+        )
+
+    def _keep(self, run: Run, names: NDArray[np.object_] | None, n_columns: int) -> None:
+        self.n_features_in_ = n_columns
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.study_ = run.study
+        self.ensemble_ = pd.DataFrame(
+            [
+                {"trial": number, "algorithm": algorithm, "weight": weight}
+                for number, weight in sorted(run.ensemble_weights().items(), key=lambda item: -item[1])
+                for algorithm in [run.algorithm_name(number)]
+            ]
+        )
+        rows, weights = run.rows(), run.ensemble_weights()
+        self.leaderboard_ = leaderboard(rows, metric=run.metric, weights=weights)
+        self.failures_ = failures_table(rows)
+        self.run_directory_ = None if self.run_directory is None else str(run.folder)
+
+    def predict(self, X: Any) -> AnyArray:
+        """Predict a label or a value for every row, shape ``(n_rows,)``.
+
+        Raises
+        ------
+        SchemaError
+            If columns are missing or hold other types than in `fit`.
+        """
+        check_is_fitted(self)
+        result: AnyArray = self._predictor.predict(self._frame(X))
+        return result
+
+    def _frame(self, X: Any) -> pd.DataFrame:
+        frame = to_frame(X)
+        if frame.shape[1] != self.n_features_in_ and not hasattr(self, "feature_names_in_"):
+            raise ValueError(
+                f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        if hasattr(self, "feature_names_in_") and feature_names(X) is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {type(self).__name__} was fitted with feature names",
+                UserWarning,
+                stacklevel=3,
+            )
+            if frame.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    "features as input."
+                )
+            frame = frame.set_axis(list(self.feature_names_in_), axis=1)
+        return frame
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_predictor")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.non_deterministic = False
+        return tags
+
+
+class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
+    """Decides, from a table, a target and a budget, which set of classifiers predicts best together.
+
+    Parameters
+    ----------
+    budget : str or float
+        Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``),
+        or both.
+    metric : str or callable, optional
+        ``"log_loss"`` by default for classes, ``"rmse"`` for values; see `cashmere.evaluation.metrics`.
+        A callable ``f(y_true, y_pred) -> score`` is maximised.
+    strategy : str or Strategy
+        How configurations are chosen: ``"bo"``, ``"random"``.
+    space : str or callable
+        ``"default"``, ``"volcano"``, ``"sklearn12"``, or a function from `TaskProfile` to `Space`.
+    resampling : str or splitter
+        ``"auto"`` (5-fold up to 20000 rows, else holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn splitter.
+    ensemble : str
+        ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
+    ensemble_size : int
+        Picks of the greedy selection.
+    n_workers : int
+        Trials at a time, each in its own process.
+    lookahead : int, optional
+        See `cashmere.study.Study`; 8 by default, so that up to 4 workers give the same run.
+    trial_timeout, memory : str or float, optional
+        Limits of one trial, for example ``"60s"`` and ``"4GiB"``.
+    isolation : {"process", "none"}
+        Watched worker processes, or trials inside this process without limits (for tiny budgets and debugging).
+    run_directory : path, optional
+        Keep everything there (report included); a temporary directory is used and removed otherwise.
+    resume : bool
+        Continue the run in `run_directory` if there is one; trials of the budget count the finished ones.
+    random_state : int, RandomState, Generator or None
+        Seed of everything; None draws one.
+    verbose : int
+        0 prints nothing at all; 1 prints a line now and then.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+        Labels, in the order of the columns of `predict_proba`.
+    ensemble_ : DataFrame
+        Members (trial, algorithm) with their weights.
+    leaderboard_ : DataFrame
+        Successful trials, best first.
+    failures_ : DataFrame
+        Failed trials with status, cause and what to try.
+    study_ : Study
+        The search; ``study_.history`` holds every observation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cashmere import AutoClassifier
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = AutoClassifier(budget="3trials", isolation="none").fit(X, y)
+    >>> model.predict(X).shape
+    (150,)
+    >>> round(float(model.ensemble_["weight"].sum()), 6)
+    1.0
+    """
+
+    _task = "classification"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: D102
+        super().fit(X, y, sample_weight)
+        self.classes_ = self._predictor.classes_
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict class probabilities, shape ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
+        check_is_fitted(self)
+        result: NDArray[np.float64] = self._predictor.predict_proba(self._frame(X))
+        return result
+
+
+class AutoRegressor(RegressorMixin, _AutoEstimator):  # type: ignore[misc]
+    """Decides, from a table, a target and a budget, which set of regressors predicts best together.
+
+    Parameters and attributes are those of `AutoClassifier`, without `classes_`; the metric is ``"rmse"`` by default.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from cashmere import AutoRegressor
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = AutoRegressor(budget="3trials", isolation="none").fit(X, y)
+    >>> model.predict(X.head()).shape
+    (5,)
+    """
+
+    _task = "regression"

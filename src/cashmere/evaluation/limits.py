@@ -1,0 +1,99 @@
+"""Time and memory limits of a trial, watched and enforced from outside its process."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+
+import psutil
+
+MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one trial may use.
+
+    Attributes
+    ----------
+    seconds : float or None
+        Wall time.
+    memory_mib : float or None
+        Resident memory of the worker and all its descendants, in MiB.
+    """
+
+    seconds: float | None = None
+    memory_mib: float | None = None
+
+
+class MemoryWatch:
+    """Follows the resident memory of a process tree cheaply.
+
+    The process itself is read at every call, its descendants (which need a scan of the process table) only every
+    `scan_interval` seconds.
+    """
+
+    def __init__(self, pid: int, *, scan_interval: float = 0.5) -> None:
+        self._process = psutil.Process(pid)
+        self._scan_interval = scan_interval
+        self._next_scan = 0.0
+        self._children: list[psutil.Process] = []
+        self.peak_mib = 0.0
+
+    def read(self) -> float:
+        """Return the resident memory of the tree in MiB, and remember the peak.
+
+        Raises
+        ------
+        psutil.NoSuchProcess
+            If the process itself is gone.
+        """
+        now = time.monotonic()
+        if now >= self._next_scan:
+            self._children = self._process.children(recursive=True)
+            self._next_scan = now + self._scan_interval
+        total = self._process.memory_info().rss
+        for child in self._children:
+            with contextlib.suppress(psutil.Error):
+                total += child.memory_info().rss
+        self.peak_mib = max(self.peak_mib, total / MIB)
+        return total / MIB
+
+
+def kill_descendants(pid: int) -> int:
+    """Kill everything a process has started, but not the process itself; return how many were found.
+
+    Workers are child subreapers (on Linux), so that grandchildren whose parent has gone are still found here.
+    """
+    found = 0
+    with contextlib.suppress(psutil.Error):
+        root = psutil.Process(pid)
+        for _ in range(10):  # a fork bomb may be faster than one sweep
+            children = [c for c in root.children(recursive=True) if _alive(c)]
+            if not children:
+                break
+            found += len(children)
+            for child in children:
+                with contextlib.suppress(psutil.Error):
+                    child.kill()
+            psutil.wait_procs(children, timeout=0.2)
+    return found
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all its descendants at once (SIGKILL; no handler can refuse)."""
+    with contextlib.suppress(psutil.Error):
+        root = psutil.Process(pid)
+        with contextlib.suppress(psutil.Error):
+            root.suspend()  # it must not fork while its children are collected
+        kill_descendants(pid)
+        root.kill()
+        psutil.wait_procs([root], timeout=1.0)
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

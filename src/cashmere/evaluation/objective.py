@@ -1,0 +1,122 @@
+"""What a trial runs: fit a configuration on every fold, predict the rows it has not seen, compute the loss."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from cashmere.data.prepared import PreparedFolds
+from cashmere.data.task import TaskType
+from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
+from cashmere.evaluation.metrics import Metric
+from cashmere.space.component import BuildContext
+from cashmere.space.space import Space
+from cashmere.trial import Outcome, Trial, TrialStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossValidationObjective:
+    """Evaluates configurations on prepared folds (holdout is the case of one fold).
+
+    The loss is the mean of the fold losses (`spec/problem.md` 1.6); all folds must finish. Predictions of all
+    validation rows are returned, in row order, for the ensemble.
+
+    Attributes
+    ----------
+    folder : Path
+        Where `PreparedFolds` are; read memory-mapped, once per worker.
+    space : Space
+        Builds the pipelines.
+    metric : Metric
+        Computes the loss.
+    n_threads : int
+        Threads a learner may use.
+    keep_model : bool
+        Whether the fitted fold models are returned, serialised.
+    """
+
+    folder: Path
+    space: Space
+    metric: Metric
+    n_threads: int = 1
+    keep_model: bool = True
+
+    def __call__(self, trial: Trial) -> Outcome:
+        """Evaluate the trial's configuration on every fold."""
+        folds = _open_folds(os.fspath(self.folder), (self.folder / "prepared.json").stat().st_mtime_ns)
+        profile = self.space.profile
+        algorithm = self.space.algorithm_of(trial.configuration)
+        encoding = self.space.encoding_of(trial.configuration)
+        n_classes = profile.n_classes if profile.task_type.is_classification else 1
+        shape = (len(folds.y), n_classes) if n_classes > 1 else (len(folds.y),)
+        total = np.zeros(shape, dtype=np.float32)
+        counts = np.zeros(len(folds.y), dtype=np.int64)
+        models: list[FoldModel] = []
+        losses: list[float] = []
+        fit_seconds = predict_seconds = 0.0
+        for k, fold in enumerate(folds.folds):
+            X_train, X_valid, categorical = folds.load(k, encoding)
+            y_train, y_valid = folds.y[fold.train], folds.y[fold.validation]
+            weight = None if folds.weight is None else folds.weight
+            clock = time.perf_counter()
+            context = BuildContext(
+                task_type=_fold_task(profile.task_type, y_train),
+                n_classes=len(np.unique(y_train)) if n_classes > 1 else 1,
+                n_rows=X_train.shape[0],
+                n_features=X_train.shape[1],
+                categorical=categorical,
+                n_threads=self.n_threads,
+                seed=(trial.seed + k) % 2**31,
+            )
+            model = fit_fold_model(
+                self.space.build(trial.configuration, context),
+                encoding,
+                X_train,
+                y_train,
+                n_classes=n_classes,
+                weight=weight[fold.train] if weight is not None and algorithm.accepts_weights else None,
+                needs_probabilities=self.metric.needs == "probabilities",
+                algorithm=algorithm.name,
+            )
+            fit_seconds += time.perf_counter() - clock
+            clock = time.perf_counter()
+            predictions = model.predict(X_valid)
+            predict_seconds += time.perf_counter() - clock
+            if not np.isfinite(predictions).all():
+                raise ValueError(f"{algorithm.name} predicts values that are not finite on fold {k}")
+            losses.append(self.metric.loss(y_valid, predictions, None if weight is None else weight[fold.validation]))
+            total[fold.validation] += predictions
+            counts[fold.validation] += 1
+            models.append(model)
+        rows = np.flatnonzero(counts)
+        repeats = counts[rows].astype(np.float32)
+        outcome = Outcome(
+            status=TrialStatus.SUCCESS,
+            loss=float(np.mean(losses)),
+            fold_losses=tuple(float(loss) for loss in losses),
+            predictions=total[rows] / (repeats[:, None] if n_classes > 1 else repeats),
+            fit_seconds=fit_seconds,
+            predict_seconds=predict_seconds,
+        )
+        if self.keep_model:
+            from cashmere.persistence import dump_fold_models
+
+            outcome = replace(outcome, model=dump_fold_models(models))
+        return outcome
+
+
+@functools.lru_cache(maxsize=2)
+def _open_folds(folder: str, changed: int) -> PreparedFolds:
+    return PreparedFolds(Path(folder))
+
+
+def _fold_task(task_type: TaskType, y_train: np.ndarray) -> TaskType:
+    """Return the task of a fold: without some classes in its training rows it may be a smaller one."""
+    if task_type is TaskType.MULTICLASS and len(np.unique(y_train)) <= 2:
+        return TaskType.BINARY
+    return task_type

@@ -1,0 +1,316 @@
+"""Run trials: in this process, or in worker processes that are watched and can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from cashmere.evaluation.limits import MIB, Limits, MemoryWatch, kill_descendants, kill_tree
+from cashmere.protocols import Objective
+from cashmere.trial import Outcome, Trial, TrialStatus
+
+logger = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.05
+_START_SECONDS = 120.0
+
+
+def run_trial(objective: Objective, trial: Trial) -> Outcome:
+    """Call the objective; turn exceptions and losses that are not finite into failed outcomes."""
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            outcome = objective(trial)
+    except MemoryError as error:
+        outcome = Outcome(status=TrialStatus.MEMORY, error=f"MemoryError: {error or 'allocation refused'}")
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-8)}"
+        outcome = Outcome(status=TrialStatus.ERROR, error=text)
+    if outcome.status is TrialStatus.SUCCESS and (outcome.loss is None or not np.isfinite(outcome.loss)):
+        outcome = Outcome(status=TrialStatus.ERROR, error=f"the loss is {outcome.loss}, not a finite number")
+    return replace(outcome, duration_seconds=time.perf_counter() - start)
+
+
+class InProcessExecutor:
+    """Runs each trial at once in the calling process.
+
+    No limits can be enforced: use it for tests, tiny budgets and debugging.
+    """
+
+    n_workers = 1
+
+    def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
+        """Run the trial and return a finished future."""
+        future: Future[Outcome] = Future()
+        future.set_result(run_trial(objective, trial))
+        return future
+
+    def shutdown(self) -> None:
+        """Do nothing: no trial outlives its call."""
+
+
+class WorkerProcessExecutor:
+    """Runs trials in worker processes that outlive them, under limits enforced from outside.
+
+    Each of the `n_workers` slots owns one worker process and one watching thread. A worker that breaks its limits,
+    or dies, is killed together with everything it has started, and replaced; the other slots never notice.
+
+    Parameters
+    ----------
+    n_workers : int
+        Trials at a time.
+    limits : Limits
+        Per trial.
+    n_threads : int or None
+        OpenMP threads each worker may use, set before the libraries load; by default cores / workers, at least 1.
+        BLAS gets one. OpenMP threads wait passively: spinning ones slow the other workers down.
+    log_folder : path or None
+        Where the workers' standard output and error go; None discards them.
+
+    Notes
+    -----
+    A worker ends by itself soon after the coordinator has gone, however that happened.
+    """
+
+    def __init__(
+        self,
+        n_workers: int = 1,
+        *,
+        limits: Limits | None = None,
+        n_threads: int | None = None,
+        log_folder: Path | None = None,
+    ) -> None:
+        self.n_workers = n_workers
+        self.n_threads = n_threads or threads_per_worker(n_workers)
+        self._queue: queue.SimpleQueue[tuple[Future[Outcome], Objective, Trial] | None] = queue.SimpleQueue()
+        self._closed = threading.Event()
+        self._slots = [
+            _Slot(
+                self._queue,
+                self._closed,
+                limits or Limits(),
+                self.n_threads,
+                log_folder and log_folder / f"worker-{k}.log",
+            )
+            for k in range(n_workers)
+        ]
+
+    def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
+        """Queue the trial for the next free worker."""
+        future: Future[Outcome] = Future()
+        self._queue.put((future, objective, trial))
+        return future
+
+    def worker_pids(self) -> list[int]:
+        """Return the process numbers of the living workers."""
+        return [slot.pid for slot in self._slots if slot.pid is not None]
+
+    def shutdown(self) -> None:
+        """Kill running trials with their children, cancel queued ones, end the workers."""
+        self._closed.set()
+        with contextlib.suppress(queue.Empty):
+            while (item := self._queue.get_nowait()) is not None:
+                item[0].cancel()
+        for _ in self._slots:
+            self._queue.put(None)
+        for slot in self._slots:
+            slot.join(timeout=10.0)
+
+
+def threads_per_worker(n_workers: int) -> int:
+    """Return cores / workers, at least 1, counting only the cores this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // n_workers)
+
+
+class _Slot(threading.Thread):
+    """One worker process and the thread that feeds and watches it."""
+
+    def __init__(
+        self,
+        tasks: queue.SimpleQueue[tuple[Future[Outcome], Objective, Trial] | None],
+        closed: threading.Event,
+        limits: Limits,
+        n_threads: int,
+        log: Path | None,
+    ) -> None:
+        super().__init__(daemon=True, name="cashmere-slot")
+        self._tasks, self._closed, self._limits, self._n_threads, self._log = tasks, closed, limits, n_threads, log
+        self._pool: Any = None
+        self.pid: int | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            while (item := self._tasks.get()) is not None:
+                future, objective, trial = item
+                if not future.set_running_or_notify_cancel():
+                    continue
+                try:
+                    outcome = self._run(objective, trial)
+                except Exception as error:  # a fault of ours must not hang the study
+                    logger.exception("slot failed on trial %d", trial.number)
+                    self._discard_worker()
+                    outcome = Outcome(status=TrialStatus.ERROR, error=f"worker slot: {type(error).__name__}: {error}")
+                future.set_result(outcome)
+        finally:
+            self._discard_worker()
+
+    def _run(self, objective: Objective, trial: Trial) -> Outcome:
+        from loky.process_executor import TerminatedWorkerError
+
+        if self._closed.is_set():
+            return Outcome(status=TrialStatus.ABORTED, error="stopped before it started")
+        pid = self._ensure_worker()
+        watch = MemoryWatch(pid)
+        start = time.perf_counter()
+        task = self._pool.submit(_run_in_worker, objective, trial, self._limits.seconds)
+        verdict: Outcome | None = None
+        while verdict is None:
+            try:
+                outcome: Outcome = task.result(timeout=_POLL_SECONDS)
+                break
+            except FutureTimeoutError:
+                verdict = self._verdict(watch, time.perf_counter() - start)
+            except TerminatedWorkerError:
+                verdict = _death(watch)
+            except Exception as error:  # objective or outcome that cannot be pickled
+                verdict = Outcome(status=TrialStatus.ERROR, error=f"{type(error).__name__}: {error}")
+        else:
+            self._discard_worker()
+            return replace(verdict, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
+        with contextlib.suppress(psutil.Error):
+            memory = watch.read()
+            kill_descendants(pid)
+            if self._limits.memory_mib is not None and memory > self._limits.memory_mib / 2:
+                self._discard_worker()  # what this trial left behind must not count against the next one
+        return replace(outcome, memory_mib=watch.peak_mib)
+
+    def _verdict(self, watch: MemoryWatch, seconds: float) -> Outcome | None:
+        """Return the failure if a limit is broken, else None."""
+        if self._closed.is_set():
+            return Outcome(status=TrialStatus.ABORTED, error="stopped by the end of the budget or by the user")
+        if self._limits.seconds is not None and seconds > self._limits.seconds:
+            return Outcome(status=TrialStatus.TIMEOUT, error=f"over the time limit of {self._limits.seconds:g} s")
+        try:
+            memory = watch.read()
+        except psutil.Error:
+            return None  # it has just died: the pool reports it at once
+        if self._limits.memory_mib is not None and memory > self._limits.memory_mib:
+            text = f"over the memory limit of {self._limits.memory_mib:.0f} MiB ({memory:.0f} MiB resident)"
+            return Outcome(status=TrialStatus.MEMORY, error=text)
+        return None
+
+    def _ensure_worker(self) -> int:
+        if self._pool is None:
+            from loky import ProcessPoolExecutor
+
+            n = str(self._n_threads)
+            self._pool = ProcessPoolExecutor(
+                max_workers=1,
+                initializer=_initialise_worker,
+                initargs=(os.getpid(), self._log and str(self._log)),
+                env={
+                    "OMP_NUM_THREADS": n,
+                    # Sums inside BLAS depend on its number of threads, and with them, through iterative solvers, the
+                    # losses. One thread keeps a run the same for any number of workers.
+                    "OPENBLAS_NUM_THREADS": "1",
+                    "MKL_NUM_THREADS": "1",
+                    "OMP_WAIT_POLICY": "PASSIVE",
+                    # Memory is watched here; a restart of loky's own accord would hide the process from us.
+                    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",
+                },
+            )
+            self.pid = self._pool.submit(_warm_up).result(timeout=_START_SECONDS)
+        assert self.pid is not None
+        return self.pid
+
+    def _discard_worker(self) -> None:
+        pool, pid = self._pool, self.pid
+        self._pool = self.pid = None
+        if pid is not None:
+            kill_tree(pid)
+        if pool is not None:
+            pool.shutdown(wait=True, kill_workers=True)
+
+
+def _death(watch: MemoryWatch) -> Outcome:
+    """Say why a worker nobody here has killed is gone."""
+    total = psutil.virtual_memory().total / MIB
+    if watch.peak_mib > 0.5 * total:
+        text = f"the system killed the worker, most likely for want of memory ({watch.peak_mib:.0f} MiB resident)"
+        return Outcome(status=TrialStatus.MEMORY, error=text)
+    return Outcome(status=TrialStatus.ERROR, error="the worker process died (crash in native code, exit, or kill)")
+
+
+# ---------------------------------------------------------------- inside the worker
+
+
+def _initialise_worker(coordinator: int, log: str | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the coordinator's business
+    if hasattr(os, "setsid"):
+        with contextlib.suppress(OSError):
+            os.setsid()
+    if sys.platform == "linux":
+        _set_process_options()
+    threading.Thread(target=_exit_with_parent, args=(coordinator,), daemon=True).start()
+    sink = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+
+
+def _set_process_options() -> None:
+    """Die with the coordinator even inside native code; adopt grandchildren, so that they can be found and killed."""
+    import ctypes
+
+    pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
+    with contextlib.suppress(OSError, AttributeError):
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        prctl(pr_set_pdeathsig, signal.SIGKILL)
+        prctl(pr_set_child_subreaper, 1)
+
+
+def _exit_with_parent(coordinator: int) -> None:
+    while os.getppid() == coordinator:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _warm_up() -> int:
+    """Import what every trial needs, so that the first one is not charged for it."""
+    import sklearn.pipeline  # noqa: F401
+
+    import cashmere.evaluation.objective  # noqa: F401
+
+    return os.getpid()
+
+
+def _run_in_worker(objective: Objective, trial: Trial, limit_seconds: float | None) -> Outcome:
+    import faulthandler
+
+    if limit_seconds is not None:
+        # A last resort that needs neither the interpreter nor the coordinator: a native thread ends the process.
+        faulthandler.dump_traceback_later(2 * limit_seconds + 30, exit=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    try:
+        return run_trial(objective, trial)
+    except BaseException as error:  # SystemExit, KeyboardInterrupt raised by a learner
+        return Outcome(status=TrialStatus.ERROR, error=f"{type(error).__name__}: {error}")
+    finally:
+        faulthandler.cancel_dump_traceback_later()

@@ -1,0 +1,138 @@
+"""What a running search tells the person who waits for it."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol, TextIO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """State of a running search.
+
+    Attributes
+    ----------
+    trials, failures : int
+        Finished trials, and how many of them failed.
+    best_score, ensemble_score : float or None
+        Validation score of the best single configuration and of the ensemble, in the metric's own direction.
+    metric : str
+        Name of the metric.
+    fraction : float
+        Share of the budget that is spent, in [0, 1].
+    seconds_left : float or None
+        Time left; estimated from the pace under a budget of trials.
+    phase : str
+        ``"preparing"``, ``"searching"``, ``"finishing"``.
+    """
+
+    trials: int = 0
+    failures: int = 0
+    best_score: float | None = None
+    ensemble_score: float | None = None
+    metric: str = ""
+    fraction: float = 0.0
+    seconds_left: float | None = None
+    phase: str = "searching"
+
+    def line(self) -> str:
+        """Return the state as one line of plain text."""
+        return (
+            f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {_number(self.best_score)}, "
+            f"ensemble {_number(self.ensemble_score)} ({self.metric}), {_clock(self.seconds_left)} left"
+        )
+
+
+class Progress(Protocol):
+    """Shows the state of a search; closed at the end."""
+
+    def update(self, status: Status) -> None:
+        """Show a new state; called often, must be cheap."""
+        ...
+
+    def close(self) -> None:
+        """Clean up the display."""
+        ...
+
+
+class Silence:
+    """Shows nothing."""
+
+    def update(self, status: Status) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class PlainLines:
+    """Prints a line at most every `interval` seconds, and one whenever the phase changes."""
+
+    def __init__(self, stream: TextIO | None = None, *, interval: float = 10.0) -> None:
+        self._stream = stream or sys.stdout
+        self._interval = interval
+        self._last = -math.inf
+        self._phase = ""
+
+    def update(self, status: Status) -> None:
+        """Print the state if it is time."""
+        now = time.monotonic()
+        if status.phase != self._phase or now - self._last >= self._interval:
+            self._last, self._phase = now, status.phase
+            print(status.line(), file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """Do nothing: lines need no cleaning up."""
+
+
+class Bar:
+    """A live progress bar for terminals."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
+
+        self._bar: Any = RichProgress(
+            TextColumn("{task.fields[phase]:<9}"),
+            BarColumn(bar_width=24),
+            TextColumn(
+                "{task.fields[trials]} trials · {task.fields[failures]} failed · best {task.fields[best]} · "
+                "ensemble [bold]{task.fields[ensemble]}[/] · {task.fields[left]} left"
+            ),
+            transient=True,
+        )
+        self._task = self._bar.add_task("search", total=1.0, **_fields(Status()))
+        self._bar.start()
+
+    def update(self, status: Status) -> None:
+        """Move the bar."""
+        self._bar.update(self._task, completed=status.fraction, **_fields(status))
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+def _fields(status: Status) -> dict[str, Any]:
+    return {
+        "phase": status.phase,
+        "trials": status.trials,
+        "failures": status.failures,
+        "best": _number(status.best_score),
+        "ensemble": _number(status.ensemble_score),
+        "left": _clock(status.seconds_left),
+    }
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5g}"
+
+
+def _clock(seconds: float | None) -> str:
+    if seconds is None or not math.isfinite(seconds):
+        return "?"
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"

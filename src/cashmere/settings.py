@@ -1,0 +1,85 @@
+"""What a run is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from cashmere.budget import Budget
+from cashmere.exceptions import InvalidParameterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """What a run is asked to do; kept in ``run.json``.
+
+    Attributes
+    ----------
+    task : str
+        ``"auto"``, ``"classification"``, or a `TaskType`.
+    metric, strategy, space, resampling : str or object
+        Names, or the user's own objects (a callable metric, a `Strategy`, a function from `TaskProfile` to `Space`,
+        a scikit-learn splitter). Own objects are needed again to resume.
+    budget : str
+        See `Budget`.
+    n_workers : int
+        Trials at a time.
+    lookahead : int or None
+        See `Study`; by default 8, or twice the workers if that is more.
+    seed : int
+        Of everything random.
+    memory_mib, trial_seconds : float or None
+        Limits of one trial. By default four fifths of the free memory over the workers; a quarter of a time
+        budget (at least 10 s), else 10 minutes.
+    isolation : {"process", "none"}
+        Whether trials run in watched worker processes; without, limits are not enforced.
+    ensemble : str
+        ``"selection"``, ``"bagging"``, ``"stacking"`` or ``"best"``.
+    ensemble_size : int
+        Picks of the greedy selection (with replacement).
+    target_name : str
+        Name of the target column, for reports.
+    """
+
+    task: str = "auto"
+    metric: Any = None
+    budget: str = "10m"
+    strategy: Any = "bo"
+    space: Any = "default"
+    resampling: Any = "auto"
+    n_workers: int = 1
+    lookahead: int | None = None
+    seed: int = 0
+    memory_mib: float | None = None
+    trial_seconds: float | None = None
+    isolation: str = "process"
+    ensemble: str = "selection"
+    ensemble_size: int = 25
+    target_name: str = "target"
+
+    def __post_init__(self) -> None:
+        for name in ("n_workers", "ensemble_size", "lookahead"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int | np.integer) or value < 1):
+                raise InvalidParameterError(name, value, "a whole number of at least 1")
+        if not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**32:
+            raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
+        if self.isolation not in ("process", "none"):
+            raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")
+        Budget.parse(self.budget)
+
+    @property
+    def own_objects(self) -> dict[str, str]:
+        """Settings that are objects rather than names, with a description of each."""
+        names = ("metric", "strategy", "space", "resampling")
+        return {n: repr(v) for n in names if (v := getattr(self, n)) is not None and not isinstance(v, str)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data; own objects become their description and are listed under ``own_objects``."""
+        return {
+            **{f.name: getattr(self, f.name) for f in fields(self)},
+            **self.own_objects,
+            "own_objects": sorted(self.own_objects),
+        }

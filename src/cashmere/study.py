@@ -1,0 +1,306 @@
+"""The study: ask the strategy, run the trial, tell the store, in an order that does not depend on the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
+
+from cashmere.budget import Budget, Deadline
+from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
+from cashmere.executors import InProcessExecutor
+from cashmere.protocols import Executor, Objective, Strategy
+from cashmere.store import RunStore, plain_values
+from cashmere.strategies import make_strategy
+from cashmere.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus
+
+logger = logging.getLogger(__name__)
+
+Callback = Callable[["Study", Observation], None]
+
+
+class Study:
+    """One optimisation: a space, a strategy, a seed, and the history they have made.
+
+    Trial n is decided from the outcomes of trials 0 .. n - `lookahead` and from the decisions in between, and
+    outcomes are committed in trial order. So the same seed gives the same run with any number of workers up to
+    `lookahead`; a larger lookahead keeps more workers busy and shows the strategy less.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        What is searched.
+    strategy : str or Strategy
+        A name from `cashmere.strategies` or an object with ``suggest(history, rng)``.
+    seed : int
+        Of everything random; each trial's generators are made from it and the trial's number.
+    lookahead : int
+        At least 1 (strictly sequential).
+    warm_start : sequence of Configuration
+        Evaluated first, in this order, before the strategy is asked.
+    store : RunStore, optional
+        Where finished trials are kept; what it already holds is continued.
+    worst_loss, baseline_loss, targets
+        See `History`.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> from cashmere.study import Study
+    >>> from cashmere.trial import Outcome, TrialStatus
+    >>> def parabola(trial):
+    ...     return Outcome(status=TrialStatus.SUCCESS, loss=(trial.configuration["x"] - 0.3) ** 2)
+    >>> study = Study(ConfigurationSpace({"x": (0.0, 1.0)}), "bo", seed=1)
+    >>> history = study.optimize(parabola, budget="20trials")
+    >>> bool(history.incumbent.loss < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        space: ConfigurationSpace,
+        strategy: str | Strategy = "bo",
+        *,
+        seed: int = 0,
+        lookahead: int = 1,
+        warm_start: Sequence[Configuration] = (),
+        store: RunStore | None = None,
+        worst_loss: float | None = None,
+        baseline_loss: float = float("nan"),
+        targets: NDArray[np.float64] | None = None,
+    ) -> None:
+        if lookahead < 1:
+            raise InvalidParameterError("lookahead", lookahead, "at least 1")
+        self.space = space
+        self.strategy = make_strategy(strategy, space)
+        self.seed = seed
+        self.lookahead = lookahead
+        self.warm_start = tuple(warm_start)
+        self.worst_loss, self.baseline_loss, self.targets = worst_loss, baseline_loss, targets
+        self.suggest_seconds: dict[int, float] = {}
+        self._store = store
+        self._trials: list[Trial] = []
+        self._committed: list[Observation] = []
+        self._arrived: dict[int, Observation] = {} if store is None else store.load(space)
+        self._elapsed_before = float(store.fact("elapsed_seconds", 0.0)) if store is not None else 0.0
+        self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
+        self._clock = Deadline(None)
+        self._replay()
+
+    # ------------------------------------------------------------ what has happened
+
+    @property
+    def history(self) -> History:
+        """All committed observations; nothing pending."""
+        return self._history(len(self._committed), ())
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds spent in this study, summed over resumes."""
+        return self._elapsed_before + self._clock.elapsed
+
+    def _history(self, end: int, pending: Sequence[Trial]) -> History:
+        return History(
+            observations=tuple(self._committed[:end]),
+            pending=tuple(pending),
+            worst_loss=self.worst_loss,
+            baseline_loss=self.baseline_loss,
+            targets=self.targets,
+        )
+
+    def _replay(self) -> None:
+        """Take up stored trials: the leading ones as they are, later ones when their turn to be asked comes."""
+        while (observation := self._arrived.get(len(self._trials))) is not None:
+            self._trials.append(observation.trial)
+        self._commit()
+
+    def _commit(self) -> list[Observation]:
+        """Move outcomes to the history, in trial order, up to the first trial that is still out."""
+        fresh = []
+        while len(self._committed) < len(self._trials):
+            observation = self._arrived.pop(len(self._committed), None)
+            if observation is None:
+                break
+            self._committed.append(observation)
+            fresh.append(observation)
+        return fresh
+
+    # ------------------------------------------------------------ ask and tell
+
+    def can_ask(self) -> bool:
+        """Whether enough outcomes are in to decide the next trial."""
+        return len(self._trials) < len(self._committed) + self.lookahead
+
+    def ask(self) -> Trial:
+        """Decide the next trial.
+
+        Raises
+        ------
+        InvalidParameterError
+            If more than `lookahead` trials would be open.
+        """
+        if not self.can_ask():
+            raise InvalidParameterError("ask()", len(self._trials), "preceded by tell(): the lookahead is used up")
+        number = len(self._trials)
+        visible = max(0, number - self.lookahead + 1)
+        entropy = np.random.SeedSequence(self.seed, spawn_key=(number,))
+        strategy_seed, learner_seed = entropy.spawn(2)
+        clock = Deadline(None)
+        if number < len(self.warm_start):
+            suggestion = Suggestion(configuration=self.warm_start[number], origin="warm start")
+        else:
+            history = self._history(visible, self._trials[visible:])
+            suggestion = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
+        self.suggest_seconds[number] = clock.elapsed
+        trial = Trial(
+            number=number,
+            configuration=suggestion.configuration,
+            seed=int(learner_seed.generate_state(1)[0] % 2**31),
+            origin=suggestion.origin,
+        )
+        stored = self._arrived.get(number)
+        if stored is not None and stored.trial.key != trial.key:
+            raise InconsistentResumeError(
+                self._store.folder if self._store else "study",
+                f"trial {number} was stored with another configuration than the strategy decides now. The settings, "
+                "the package or a library have changed since; continue with the versions in run.json or start anew.",
+            )
+        self._trials.append(trial)
+        return trial
+
+    def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
+        """Store an outcome and commit what is complete up to now; return the newly committed observations.
+
+        Aborted outcomes are forgotten: the same trial will be decided again on resume.
+        """
+        if outcome.status is TrialStatus.ABORTED:
+            return []
+        if self._store is not None:
+            observation = self._store.add(trial, outcome, finished_at=self.elapsed)
+        else:
+            observation = _observation(trial, outcome, self.elapsed)
+        self._arrived[trial.number] = observation
+        return self._commit()
+
+    # ------------------------------------------------------------ the loop
+
+    def optimize(
+        self,
+        objective: Objective,
+        budget: str | float | Budget,
+        *,
+        executor: Executor | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        callback: Callback | None = None,
+        on_tick: Callable[[], None] | None = None,
+    ) -> History:
+        """Ask, run and tell until the budget is spent; return the history.
+
+        Parameters
+        ----------
+        objective : callable
+            Trial -> Outcome.
+        budget : str, float or Budget
+            The number of trials counts all trials of the study, those of earlier calls included; seconds count
+            from now.
+        executor : Executor, optional
+            By default trials run in this process.
+        stop : callable
+            Asked about twenty times a second; true ends the loop and leaves running trials unfinished.
+        callback : callable, optional
+            Called in trial order with every committed observation.
+        on_tick : callable, optional
+            Called whenever the loop turns, for progress displays.
+        """
+        budget = Budget.parse(budget)
+        deadline = Deadline(budget.seconds)
+        executor = executor or InProcessExecutor()
+        if executor.n_workers > self.lookahead:
+            expected = f"at most the lookahead ({self.lookahead}), so that the run does not depend on it"
+            raise InvalidParameterError("n_workers", executor.n_workers, expected)
+        running: dict[Future[Outcome], Trial] = {}
+        limit = budget.trials if budget.trials is not None else 10**9
+        while len(self._committed) < limit and deadline.remaining > 0 and not stop():
+            while self.can_ask() and len(self._trials) < limit and len(running) <= executor.n_workers:
+                trial = self.ask()
+                if trial.number not in self._arrived:
+                    running[executor.submit(objective, trial)] = trial
+                if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
+                    break
+            self._announce(self._commit(), callback)
+            done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda f: running[f].number):
+                self._announce(self.tell(running.pop(future), future.result()), callback)
+            if on_tick is not None:
+                on_tick()
+        # What is still running was decided but never observed: forget the decisions, they can be made again.
+        del self._trials[len(self._committed) :]
+        if self._store is not None:
+            self._store.set_fact("elapsed_seconds", self.elapsed)
+        return self.history
+
+    def _announce(self, observations: list[Observation], callback: Callback | None) -> None:
+        if callback is not None:
+            for observation in observations:
+                callback(self, observation)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the open store behind when pickled; the history stays."""
+        committed = [_in_memory(o) for o in self._committed]
+        return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}}
+
+
+def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:
+    """Return a fingerprint of a run: trials, losses and ensemble weights, bit for bit.
+
+    Parameters
+    ----------
+    history : sequence of Observation
+        In trial order.
+    weights : sequence of (trial number, weight)
+        The ensemble.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits; equal if and only if the runs are equal (up to hash collisions). Times do not enter.
+    """
+    digest = hashlib.sha256()
+    for o in history:
+        values = json.dumps(plain_values(o.trial.configuration), sort_keys=True)
+        losses = [float(loss).hex() for loss in o.fold_losses]
+        digest.update(f"{o.trial.number}|{values}|{o.trial.seed}|{o.status}|{losses}\n".encode())
+    for number, weight in sorted(weights):
+        digest.update(f"{number}:{float(weight).hex()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _observation(trial: Trial, outcome: Outcome, finished_at: float) -> Observation:
+    return Observation(
+        trial=trial,
+        status=outcome.status,
+        loss=outcome.loss,
+        fold_losses=outcome.fold_losses,
+        predictions=outcome.predictions,
+        duration_seconds=outcome.duration_seconds,
+        fit_seconds=outcome.fit_seconds,
+        predict_seconds=outcome.predict_seconds,
+        memory_mib=outcome.memory_mib,
+        error=outcome.error,
+        finished_at=finished_at,
+    )
+
+
+def _in_memory(observation: Observation) -> Observation:
+    from dataclasses import replace
+
+    if observation.predictions is None:
+        return observation
+    return replace(observation, predictions=np.array(observation.predictions))

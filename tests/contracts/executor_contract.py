@@ -1,0 +1,88 @@
+"""What every executor must do. A newcomer supplies the fixture `executor` and inherits the tests."""
+
+from __future__ import annotations
+
+from concurrent.futures import wait
+
+from ConfigSpace import Configuration, ConfigurationSpace
+
+from cashmere.trial import Outcome, Trial, TrialStatus
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
+
+
+def trial(number: int, x: float = 0.5) -> Trial:
+    return Trial(number=number, configuration=Configuration(SPACE, values={"x": x}), seed=number)
+
+
+def square(trial: Trial) -> Outcome:
+    return Outcome(status=TrialStatus.SUCCESS, loss=trial.configuration["x"] ** 2)
+
+
+def failing(trial: Trial) -> Outcome:
+    raise RuntimeError(f"trial {trial.number} went wrong")
+
+
+def no_number(trial: Trial) -> Outcome:
+    return Outcome(status=TrialStatus.SUCCESS, loss=float("nan"))
+
+
+def out_of_memory(trial: Trial) -> Outcome:
+    raise MemoryError
+
+
+def talking(trial: Trial) -> Outcome:
+    import os
+    import warnings
+
+    print("noise")
+    os.write(1, b"native noise")
+    warnings.warn("a learner warns", stacklevel=1)
+    return square(trial)
+
+
+class ExecutorContract:
+    """Inherit and define the fixture `executor`."""
+
+    def test_outcome_comes_back(self, executor):
+        outcome = executor.submit(square, trial(0, 0.5)).result(timeout=60)
+        assert outcome.status is TrialStatus.SUCCESS
+        assert outcome.loss == 0.25
+        assert outcome.duration_seconds > 0
+
+    def test_many_trials_all_finish(self, executor):
+        futures = [executor.submit(square, trial(i, i / 20)) for i in range(20)]
+        done, open_ = wait(futures, timeout=60)
+        assert not open_
+        assert [f.result().loss for f in futures] == [(i / 20) ** 2 for i in range(20)]
+
+    def test_exception_becomes_an_error_that_names_it(self, executor):
+        outcome = executor.submit(failing, trial(3)).result(timeout=60)
+        assert outcome.status is TrialStatus.ERROR
+        assert outcome.error.startswith("RuntimeError: trial 3 went wrong")
+        assert outcome.loss is None
+
+    def test_loss_that_is_not_finite_is_an_error(self, executor):
+        outcome = executor.submit(no_number, trial(0)).result(timeout=60)
+        assert outcome.status is TrialStatus.ERROR
+        assert "nan" in outcome.error
+
+    def test_memory_error_is_a_memory_failure(self, executor):
+        assert executor.submit(out_of_memory, trial(0)).result(timeout=60).status is TrialStatus.MEMORY
+
+    def test_lambda_travels(self, executor):
+        outcome = executor.submit(lambda t: Outcome(status=TrialStatus.SUCCESS, loss=1.5), trial(0)).result(timeout=60)
+        assert outcome.loss == 1.5
+
+    def test_goes_on_after_a_failure(self, executor):
+        executor.submit(failing, trial(0)).result(timeout=60)
+        assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
+
+    def test_every_future_is_done_after_shutdown(self, executor):
+        futures = [executor.submit(square, trial(i)) for i in range(5)]
+        executor.shutdown()
+        assert all(future.done() or future.cancelled() for future in futures)
+
+    def test_number_of_workers_is_positive(self, executor):
+        assert executor.n_workers >= 1
+
