@@ -7,6 +7,7 @@ to read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSV
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -196,12 +197,10 @@ class FoldEncoder:
             vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
-            try:
+            with contextlib.suppress(ValueError):  # no words at all in these training rows
                 terms = vectorizer.fit_transform(text)
-            except ValueError:  # no words at all in these training rows
-                pass
-            else:
-                n = min(_TEXT_COMPONENTS, *terms.shape)
+                n = min(_TEXT_COMPONENTS, *terms.shape) if terms.shape[1] > 1 else 0
+            if n:
                 reducer.set_params(n_components=n)
                 with np.errstate(all="ignore"):  # explained variance of constant texts is 0 / 0
                     reducer.fit(terms)

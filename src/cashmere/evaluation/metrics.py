@@ -121,6 +121,11 @@ def _mean(values: Float64, w: Float64 | None) -> float:
     return float(values.mean() if w is None else w @ values)
 
 
+def _complement(score: Any) -> float:
+    """Return 1 - score, not below 0 by rounding."""
+    return max(1.0 - float(score), 0.0)
+
+
 def _recalls(y: AnyArray, labels: AnyArray, w: Float64 | None) -> Float64:
     """Return the recall of every class that occurs in y."""
     size = int(y.max()) + 1
@@ -134,19 +139,19 @@ def _error_rate(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
 
 
 def _balanced_error_rate(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
-    return 1.0 - float(_recalls(y, labels, w).mean())
+    return _complement(_recalls(y, labels, w).mean())
 
 
 def _one_minus_geometric_mean(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
     recalls = _recalls(y, labels, w)
-    return 1.0 - float(np.prod(recalls ** (1 / len(recalls))))
+    return _complement(np.prod(recalls ** (1 / len(recalls))))
 
 
 def _one_minus_f1(y: AnyArray, labels: AnyArray, w: Float64 | None) -> float:
     size = int(max(y.max(), labels.max())) + 1
     hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
     total = np.bincount(y, weights=w, minlength=size) + np.bincount(labels, weights=w, minlength=size)
-    return 1.0 - float(np.mean(2 * hits[total > 0] / total[total > 0]))
+    return _complement(np.mean(2 * hits[total > 0] / total[total > 0]))
 
 
 def _log_loss(y: AnyArray, p: Float64, w: Float64 | None) -> float:
@@ -177,7 +182,7 @@ def _one_minus_auc(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     present = y if w is None else y[w > 0]
     classes = [1] if p.shape[1] == 2 else range(p.shape[1])
     areas = [_area_under_curve(y == c, p[:, c], w) for c in classes if np.any(present == c) and np.any(present != c)]
-    return 1.0 - float(np.mean(areas)) if areas else 0.5
+    return _complement(np.mean(areas)) if areas else 0.5
 
 
 def _mse(y: AnyArray, p: Float64, w: Float64 | None) -> float:

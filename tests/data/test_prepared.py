@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cashmere.data.prepared import PreparedFolds, is_complete, prepare_folds
+from cashmere.data.resampling import make_folds
+from cashmere.data.schema import infer_schema
+from cashmere.data.task import Encoding, TaskType
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+
+
+@pytest.fixture
+def parts():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"n": rng.normal(size=30), "c": rng.choice(list("abc"), 30)})
+    y = np.arange(30) % 2
+    return infer_schema(frame).code(frame), y, make_folds(y, TaskType.BINARY, "3fold", seed=0)
+
+
+def prepare(folder, parts, encodings=tuple(Encoding), **kwargs):
+    coded, y, folds = parts
+    return prepare_folds(folder, coded, y, folds, encodings, task_type=TaskType.BINARY, seed=1, **kwargs)
+
+
+def test_what_is_written_is_loaded(tmp_path, parts):
+    coded, y, folds = parts
+    weight = np.linspace(0.5, 1.5, 30)
+    prepared, encoders = prepare(tmp_path / "prepared", parts, weight=weight)
+    assert is_complete(tmp_path / "prepared") and prepared.n_folds == 3
+    assert prepared.encodings == tuple(Encoding) and prepared.n_classes == 2
+    np.testing.assert_array_equal(prepared.y, y)
+    np.testing.assert_array_equal(prepared.weight, weight)
+    np.testing.assert_array_equal(prepared.validation_rows, np.arange(30))
+    for k, fold in enumerate(folds):
+        np.testing.assert_array_equal(prepared.folds[k].train, fold.train)
+        for encoding in Encoding:
+            train, valid, categorical = prepared.load(k, encoding)
+            assert isinstance(train, np.memmap) and not train.flags.writeable and train.flags.c_contiguous
+            assert train.dtype == np.float32 and len(train) == len(fold.train)
+            np.testing.assert_array_equal(valid, encoders[k][encoding].transform(coded.take(fold.validation)))
+            np.testing.assert_array_equal(categorical, encoders[k][encoding].categorical)
+
+
+def test_same_seed_writes_the_same_bytes(tmp_path, parts):
+    prepare(tmp_path / "a", parts)
+    prepare(tmp_path / "b", parts)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_it_is_small_and_picklable(tmp_path, parts):
+    prepared, _ = prepare(tmp_path, parts)
+    prepared.load(0, Encoding.ONEHOT)
+    assert len(prepared.y) == 30
+    data = pickle.dumps(prepared)
+    assert len(data) < 1000 and pickle.loads(data).n_folds == 3
+
+
+def test_target_shares_files_without_categories_of_three_levels(tmp_path):
+    frame = pd.DataFrame({"n": np.arange(10.0), "two": list("ab") * 5})
+    y = np.arange(10) % 2
+    folds = make_folds(y, TaskType.BINARY, "2fold", seed=0)
+    prepared, encoders = prepare(tmp_path, (infer_schema(frame).code(frame), y, folds), [Encoding.TARGET])
+    assert not list(tmp_path.glob("*target*")) and encoders[0].keys() == {Encoding.TARGET}
+    assert prepared.encodings == (Encoding.TARGET,) and prepared.load(1, Encoding.TARGET)[0].shape == (5, 2)
+
+
+def test_incomplete_folders_are_known(tmp_path, parts):
+    assert not is_complete(tmp_path / "nothing")
+    with pytest.raises(RunDirectoryError, match="missing or incomplete"):
+        PreparedFolds(tmp_path / "nothing")
+    prepared, _ = prepare(tmp_path, parts)
+    (tmp_path / "fold1-onehot-train.npy").unlink()
+    assert not is_complete(tmp_path)
+    with pytest.raises(CorruptStoreError, match="prepare the folds again"):
+        prepared.load(1, Encoding.ONEHOT)
+    (tmp_path / "prepared.json").write_text("{")
+    assert not is_complete(tmp_path)
+    with pytest.raises(CorruptStoreError, match="damaged"):
+        PreparedFolds(tmp_path)

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as sk
+
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import METRICS, default_metric, get_metric, metric_from_callable
+from cashmere.exceptions import MetricError, UnknownNameError
+
+BINARY, MULTICLASS, REGRESSION = TaskType
+CLASS_METRICS = [name for name, metric in METRICS.items() if metric.needs != "values"]
+VALUE_METRICS = [name for name, metric in METRICS.items() if metric.needs == "values"]
+
+
+def classes(n_classes, n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)]
+    p = rng.dirichlet(np.ones(n_classes), n).astype(np.float32)
+    return y, np.round(p, 2), rng.random(n) + 0.1
+
+
+def oracle(name, y, p, w):
+    label = p.argmax(axis=1) if p.ndim == 2 else p
+    p = p.astype(np.float64)
+    sums = p.sum(axis=-1, keepdims=True)
+    total = np.where(np.abs(sums - 1) > 1e-4, p / sums, p) if p.ndim == 2 else p
+    many = p.ndim == 2 and p.shape[1] > 2
+    one = total if many or p.ndim == 1 else total[:, 1]
+    recalls = sk.recall_score(y, label, average=None, sample_weight=w) if p.ndim == 2 else 0
+    return {
+        "accuracy": lambda: sk.accuracy_score(y, label, sample_weight=w),
+        "balanced_accuracy": lambda: sk.balanced_accuracy_score(y, label, sample_weight=w),
+        "f1_macro": lambda: sk.f1_score(y, label, average="macro", sample_weight=w),
+        "g_mean": lambda: np.exp(np.log(recalls).mean()) if recalls.all() else 0.0,
+        "log_loss": lambda: sk.log_loss(y, np.maximum(total, 1e-7), sample_weight=w),
+        "roc_auc": lambda: (
+            np.mean([sk.roc_auc_score(y == c, total[:, c], sample_weight=w) for c in range(p.shape[1])])
+            if many
+            else sk.roc_auc_score(y, one, sample_weight=w)
+        ),
+        "brier": lambda: sk.brier_score_loss(y, one, sample_weight=w),
+        "rmse": lambda: sk.root_mean_squared_error(y, p, sample_weight=w),
+        "mse": lambda: sk.mean_squared_error(y, p, sample_weight=w),
+        "mae": lambda: sk.mean_absolute_error(y, p, sample_weight=w),
+        "mape": lambda: sk.mean_absolute_percentage_error(y, p, sample_weight=w),
+        "r2": lambda: sk.r2_score(y, p, sample_weight=w),
+    }[name]()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("name", CLASS_METRICS)
+def test_class_metrics_are_those_of_sklearn(name, n_classes, weighted):
+    y, p, w = classes(n_classes)
+    metric = get_metric(name, BINARY if n_classes == 2 else MULTICLASS)
+    w = w if weighted else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # log_loss of sklearn wants rows that sum to one after clipping
+        expected = oracle(name, y, p, w)
+    tolerance = 1e-4 if metric.needs == "probabilities" else 1e-9  # rows are rescaled beyond 1e-4 only
+    assert metric.score(metric.loss(y, p, w)) == pytest.approx(expected, rel=tolerance)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", VALUE_METRICS)
+def test_value_metrics_are_those_of_sklearn(name, weighted):
+    rng = np.random.default_rng(0)
+    y, p, w = rng.normal(size=50), rng.normal(size=50).astype(np.float32), rng.random(50) if weighted else None
+    metric = get_metric(name, REGRESSION)
+    assert metric.score(metric.loss(y, p, w)) == pytest.approx(oracle(name, y, p, w))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 5), n=st.integers(5, 40))
+def test_perfect_predictions_lose_nothing_and_losses_are_bounded(seed, n_classes, n):
+    y, p, w = classes(n_classes, n, seed)
+    for name in CLASS_METRICS:
+        metric = get_metric(name, BINARY if n_classes == 2 else MULTICLASS)
+        for weight in (None, w):
+            assert metric.loss(y, np.eye(n_classes)[y], weight) == pytest.approx(0, abs=1e-12)
+            worst = np.eye(n_classes)[(y + 1) % n_classes]
+            for predictions in (p, worst):
+                loss = metric.loss(y, predictions, weight)
+                assert loss >= 0 and (metric.worst_loss is None or loss <= metric.worst_loss + 1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
+def test_perfect_values_lose_nothing(values):
+    y = np.array(values)
+    assert [METRICS[name].loss(y, y) for name in VALUE_METRICS] == [0] * len(VALUE_METRICS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), n_classes=st.integers(2, 4))
+def test_whole_weights_equal_repetition(seed, n_classes):
+    y, p, _ = classes(n_classes, 20, seed)
+    w = np.random.default_rng(seed).integers(1, 4, 20)
+    rows = np.repeat(np.arange(20), w)
+    for name in CLASS_METRICS:
+        assert METRICS[name].loss(y, p, w) == pytest.approx(METRICS[name].loss(y[rows], p[rows]), abs=1e-9)
+
+
+def test_ties_go_to_the_lowest_class():
+    assert METRICS["accuracy"].loss(np.array([0, 1]), np.full((2, 2), 0.5)) == 0.5
+
+
+def test_probabilities_are_rescaled_safely():
+    y = np.array([0, 1, 0])
+    raw = np.array([[2.0, 2.0], [0.0, 0.0], [3.0, -1.0]])
+    safe = np.array([[0.5, 0.5], [0.5, 0.5], [1.0, 0.0]])
+    for name in CLASS_METRICS:
+        assert METRICS[name].loss(y, raw) == METRICS[name].loss(y, safe)
+
+
+def test_log_loss_is_clipped():
+    assert METRICS["log_loss"].loss(np.array([0]), np.array([[0.0, 1.0]])) == pytest.approx(-np.log(1e-7))
+
+
+def test_area_with_a_single_class_is_chance():
+    assert METRICS["roc_auc"].loss(np.array([1, 1]), np.array([[0.2, 0.8], [0.3, 0.7]])) == 0.5
+
+
+def test_classes_absent_from_the_targets_are_left_out():
+    y = np.array([0, 2, 0, 2])
+    p = np.array([[0.9, 0.05, 0.05], [0.1, 0.1, 0.8], [0.6, 0.2, 0.2], [0.2, 0.1, 0.7]])
+    assert [METRICS[name].loss(y, p) for name in ("roc_auc", "balanced_accuracy", "g_mean", "f1_macro")] == [0] * 4
+
+
+def test_constant_targets_have_an_r2():
+    y = np.ones(3)
+    assert METRICS["r2"].loss(y, y) == 0 and METRICS["r2"].loss(y, y + 1) == 1
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("AUC", "roc_auc"),
+        ("acc", "accuracy"),
+        ("neg-log-loss", "log_loss"),
+        ("Log Loss", "log_loss"),
+        ("f1", "f1_macro"),
+    ],
+)
+def test_aliases(alias, name):
+    assert get_metric(alias, MULTICLASS).name == name
+
+
+def test_defaults_fit_their_task():
+    for task_type in TaskType:
+        assert task_type in default_metric(task_type).task_types
+    assert default_metric(BINARY).name == "log_loss" and default_metric(REGRESSION).name == "rmse"
+
+
+def test_unknown_name_suggests_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'accuracy'"):
+        get_metric("acuracy", BINARY)
+
+
+@pytest.mark.parametrize(("name", "task_type"), [("rmse", BINARY), ("accuracy", REGRESSION), ("roc_auc", REGRESSION)])
+def test_metric_that_does_not_fit_is_refused(name, task_type):
+    with pytest.raises(MetricError, match="does not fit"):
+        get_metric(name, task_type)
+
+
+@pytest.mark.parametrize("metric", [3, None, sk.make_scorer(sk.f1_score)])
+def test_what_is_no_metric_is_refused(metric):
+    with pytest.raises(MetricError):
+        get_metric(metric, BINARY)
+
+
+def test_function_of_labels_probabilities_and_values():
+    y, p, w = classes(2)
+    by_label = get_metric(sk.accuracy_score, BINARY)
+    assert by_label.name == "accuracy_score" and by_label.needs == "labels" and by_label.worst_loss is None
+    assert by_label.loss(y, p, w) == pytest.approx(METRICS["accuracy"].loss(y, p, w))
+    by_probability = metric_from_callable(sk.brier_score_loss, greater_is_better=False, needs="probabilities")
+    assert by_probability.loss(y, p) == pytest.approx(METRICS["brier"].loss(y, p), rel=1e-4)
+    by_value = metric_from_callable(lambda y, p: float(np.max(np.abs(y - p))), greater_is_better=False, needs="values")
+    assert by_value.loss(np.zeros(2), np.array([1.0, 3.0])) == 3 == by_value.score(3)
+
+
+def test_function_may_see_labels():
+    names = np.array(["no", "yes"], dtype=object)
+    metric = metric_from_callable(lambda y, p: sk.f1_score(y, p, pos_label="yes"), labels=names)
+    assert metric.loss(np.array([0, 1]), np.eye(2)) == 0
+
+
+@pytest.mark.parametrize("result", [float("nan"), float("inf"), "high", None])
+def test_function_without_a_number_is_an_error(result):
+    metric = metric_from_callable(lambda y, p: result)
+    with pytest.raises(MetricError):
+        metric.loss(np.array([0, 1]), np.eye(2))
+
+
+@pytest.mark.parametrize(
+    "predictions",
+    [np.eye(3), np.zeros(2), np.full((2, 2), np.nan), np.array([[np.inf, 0], [0, 1]]), np.zeros((2, 2, 2))],
+)
+def test_bad_predictions_are_an_error(predictions):
+    with pytest.raises(MetricError):
+        METRICS["log_loss"].loss(np.array([0, 1]), predictions)
+
+
+@pytest.mark.parametrize("metric", [*METRICS.values(), metric_from_callable(sk.accuracy_score)])
+def test_metrics_can_be_pickled(metric):
+    assert pickle.loads(pickle.dumps(metric)).name == metric.name
