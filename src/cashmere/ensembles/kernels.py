@@ -30,6 +30,9 @@ Scorer = Callable[[AnyArray], tuple[Float64, Float64]]
 RELATIVE_ROUNDING = 1e-11
 """Allowance for the order of float64 summation over up to some millions of rows."""
 
+MAX_DISTINCT_WEIGHTS = 16
+"""Distinct row weights up to which errors are counted per weight: equal weights, balanced classes."""
+
 
 class Kernel(ABC):
     """Bounds for one loss on fixed targets.
@@ -104,13 +107,17 @@ class ErrorRate(Kernel):
     undecided: it counts as an error in the upper bound only.
     """
 
-    def __init__(self, y: NDArray[np.intp], n_classes: int, weight: Float64 | None) -> None:
-        self.exact = weight is None
-        self._flat = np.arange(len(y)) * n_classes + y
+    def __init__(self, y: NDArray[np.intp], n_classes: int, weight: Float64) -> None:
+        # Rows of equal weight side by side: counting booleans is many times faster than weighing them.
+        order = np.argsort(weight, kind="stable")
+        y, self._weight = y[order], weight[order]
+        self._starts = np.flatnonzero(np.diff(self._weight, prepend=-1.0)).tolist()
+        self.exact = len(self._starts) <= MAX_DISTINCT_WEIGHTS
+        self._flat = order * n_classes + y
         # Row j of the table holds, for each row, the j-th of the classes that are not the true one.
         others = np.arange(n_classes - 1)[:, None]
-        self._others = np.arange(len(y)) * n_classes + others + (others >= y)
-        self._weight, self._n = weight, len(y)
+        self._others = order * n_classes + others + (others >= y)
+        self._n = len(y)
         self._rounding = 0.0
 
     def column(self, prediction: FloatArray) -> AnyArray:
@@ -140,10 +147,13 @@ class ErrorRate(Kernel):
         correct = right[:, 0]
         for j in range(1, right.shape[1]):
             correct = correct & right[:, j]
-        if self._weight is None:
-            # One call per row: much faster than count_nonzero along an axis.
-            return 1 - np.array([np.count_nonzero(row) for row in correct]) / self._n
-        return 1 - correct.astype(np.float64) @ self._weight
+        if not self.exact:
+            return 1 - correct.astype(np.float64) @ self._weight
+        error = np.ones(len(block))
+        for start, end in zip(self._starts, [*self._starts[1:], self._n], strict=True):
+            # One call per candidate: much faster than count_nonzero along an axis.
+            error -= self._weight[start] * np.array([np.count_nonzero(row[start:end]) for row in correct])
+        return error
 
 
 class SquaredError(Kernel):
@@ -151,12 +161,18 @@ class SquaredError(Kernel):
 
     The residual of the sum is updated by each choice, so that a step is one pass over the columns. Summing squares
     directly costs as much as the inner products of the expanded square and does not cancel.
+
+    Attributes
+    ----------
+    column_rounding : float
+        Largest error of a column's values; 0 for predictions as they are.
     """
 
     def __init__(self, y: Float64, weight: Float64, *, transform: Callable[[Float64], Float64] | None = None) -> None:
         self._y, self._weight, self._transform = y.reshape(-1), weight, transform
         self._uniform = bool(np.all(weight == weight[0]))
         self._size = float(np.abs(y).max())
+        self.column_rounding = 0.0
 
     def column(self, prediction: FloatArray) -> AnyArray:
         """All values, ``(n * C,)`` or ``(n,)``."""
@@ -176,12 +192,42 @@ class SquaredError(Kernel):
                     loss = residual @ self._weight
                 loss /= step**2
                 # Rounding of a residual is relative to the target's size, which may be far above the residual.
-                rounding = 1e-15 * (self._size + np.sqrt(loss))
+                rounding = 1e-15 * (self._size + np.sqrt(loss)) + self.column_rounding / step
                 slack = RELATIVE_ROUNDING * loss + rounding * (2 * np.sqrt(loss) + rounding)
                 lower, upper = np.maximum(loss - slack, 0), loss + slack
                 if self._transform is not None:
                     lower, upper = self._transform(lower), self._transform(upper)
             return lower, upper
+
+        return score
+
+
+class TwoClassBrier(Kernel):
+    """Brier score of two classes, halved, from the difference of the two probabilities alone.
+
+    With residuals r_0, r_1 of the classes, ``r_0**2 + r_1**2 = ((r_1 - r_0)**2 + (r_1 + r_0)**2) / 2``, and the second
+    term is the deviation of the row's sum from one: rounding, which widens the bounds.
+    """
+
+    def __init__(self, y: NDArray[np.intp], weight: Float64) -> None:
+        self._difference = SquaredError((2 * y - 1).astype(np.float64), weight / 4)
+        self._deviation = 0.0
+
+    def column(self, prediction: FloatArray) -> AnyArray:
+        """Difference of the probabilities, ``(n,)``."""
+        first, second = prediction[:, 0], prediction[:, 1]
+        self._deviation = max(self._deviation, float(np.abs(first + second - 1).max()))
+        self._difference.column_rounding = max(self._difference.column_rounding, float(np.finfo(prediction.dtype).eps))
+        return np.asarray(second - first)
+
+    def scorer(self, total: Float64, step: int) -> Scorer:
+        """Bounds, see `Kernel`."""
+        difference = self._difference.scorer(total[:, 1] - total[:, 0], step)
+
+        def score(block: AnyArray) -> tuple[Float64, Float64]:
+            lower, upper = difference(block)
+            # A quarter of the square would do; the measured deviation is itself rounded.
+            return lower, upper + self._deviation**2 + 1e-15
 
         return score
 
@@ -295,15 +341,16 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
     if name == "log_loss":
         return LogLoss(codes, n_classes, share, clip)
     if name == "accuracy":
-        return ErrorRate(codes, n_classes, share)
+        return ErrorRate(codes, n_classes, uniform)
     if name == "balanced_accuracy" and np.all(counts[np.unique(codes)] > 0):
         # Mean recall is accuracy with rows weighted by the inverse frequency of their class.
         balanced = uniform / counts[codes]
         return ErrorRate(codes, n_classes, balanced / balanced.sum())
     if name == "brier":
         # Halved for two classes, as in scikit-learn.
-        weights = np.repeat(uniform, n_classes) / (2 if n_classes == 2 else 1)
-        return SquaredError(np.eye(n_classes)[codes], weights)
+        if n_classes == 2:
+            return TwoClassBrier(codes, uniform)
+        return SquaredError(np.eye(n_classes)[codes], np.repeat(uniform, n_classes))
     if name == "roc_auc" and n_classes == 2 and weight is None and len(np.unique(codes)) == 2:
         return AreaUnderCurve(codes)
     return None
