@@ -1,0 +1,612 @@
+"""The report of a run: first a summary as plain data, then one self-contained page.
+
+The summary is clean: texts from outside are bounded, without control characters and private paths, and numbers are
+finite or None. So it may be written as JSON or printed as well. The page holds no script and loads nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from cashmere.charts import Series, Strip, bar, line_chart, strip_chart
+from cashmere.evaluation.metrics import Metric
+from cashmere.leaderboard import (
+    BASELINE_NAME,
+    algorithm_name,
+    cause_of,
+    ensemble_weights,
+    leaderboard_rows,
+    read_description,
+    stored_metric,
+    what_to_try,
+)
+from cashmere.store import RunStore, write_atomically
+from cashmere.text import clean_text, redact
+
+LEADERBOARD_LENGTH = 20
+"""Rows of the leaderboard that the page shows."""
+
+_FACTS = (
+    *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
+    *("latency", "busy_seconds", "utilisation", "suggest_seconds", "model_bytes"),
+)
+
+_COLUMNS_SHOWN = 60
+_CLASSES_SHOWN = 30
+_CAUSES_SHOWN = 30
+_TRIALS_NAMED = 12
+_TRACEBACK_LIMIT = 6000
+_NAME_LIMIT = 80
+
+_CLEARLY = 0.1
+"""Share of the gain over the constant prediction beyond which the selection counts as clearly too optimistic."""
+
+
+def write_report(folder: str | Path) -> Path:
+    """Write ``report.html`` into a run directory and return its path.
+
+    The run may be finished, interrupted or still going on.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    CorruptStoreError
+        If a file is damaged.
+    """
+    path = Path(folder) / "report.html"
+    page = render_report(summarise_run(path.parent))
+    write_atomically(path, page.encode("utf-8", "replace"))
+    return path
+
+
+# ---------------------------------------------------------------- summary
+
+
+def summarise_run(folder: str | Path) -> dict[str, Any]:
+    """Return what there is to say about a run as plain data, ready for `json.dumps`.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory; what is not known yet is None or empty.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    CorruptStoreError
+        If a file is damaged.
+    """
+    folder = Path(folder)
+    run, schema = read_description(folder)
+    with RunStore(folder, read_only=True) as store:
+        rows = store.rows()
+        facts = {name: store.fact(name) for name in _FACTS}
+    settings = _dictionary(run.get("settings"))
+    target = _dictionary(schema.get("target"))
+    metric = stored_metric(settings, target.get("task_type"))
+    weights = ensemble_weights(_dictionary(facts["ensemble"]))
+    board = leaderboard_rows(rows, metric=metric, weights=weights)
+    summary = {
+        "run": clean_text(folder.absolute().name, _NAME_LIMIT),
+        "id": _line(run.get("id")),
+        "created": _line(run.get("created")),
+        "target": _line(settings.get("target_name"), "target"),
+        "task": _line(target.get("task_type")),
+        "metric": _metric(metric, settings),
+        "headline": _headline(rows, facts, board, metric),
+        "data": _data(run, schema, folder),
+        "curves": _curves(rows, facts, metric),
+        "leaderboard": board,
+        "ensemble": _members(rows, weights, facts, metric),
+        "algorithms": _algorithms(rows, metric),
+        "failures": _failures(rows),
+        "settings": {_line(k): _setting(v) for k, v in settings.items() if k != "own_objects"},
+        "budgets": [_line(b) for b in run.get("budgets") or []],
+        "versions": {_line(k): _line(v) for k, v in _dictionary(run.get("versions")).items()},
+        "seed": _number(settings.get("seed")),
+        "digest": _line(facts["digest"], None),
+        "resources": _resources(rows, facts),
+    }
+    summary["warnings"] = _warnings(summary)
+    return summary
+
+
+def _dictionary(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: object) -> float | int | None:
+    """Return a finite number, else None: JSON has no NaN."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
+
+
+def _line(value: object, default: str | None = "") -> Any:
+    return default if value is None else redact(clean_text(value, _NAME_LIMIT))
+
+
+def _setting(value: object) -> str:
+    """Return a setting as text; memory addresses in descriptions of objects say nothing to anybody."""
+    if value is None:
+        return "default"
+    return redact(clean_text(re.sub(r" at 0x[0-9A-Fa-f]+", "", str(value)[:2000]), 160))
+
+
+def _score(metric: Metric | None, loss: object) -> float | None:
+    number = _number(loss)
+    return None if number is None else float(number) if metric is None else float(metric.score(number))
+
+
+def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    if metric is not None:
+        return {"name": metric.name, "greater_is_better": metric.greater_is_better, "own": False}
+    return {"name": _setting(settings.get("metric")), "greater_is_better": False, "own": True}
+
+
+def _succeeded(row: Mapping[str, Any]) -> bool:
+    return row["status"] == "success" and _number(row["loss"]) is not None
+
+
+def _headline(
+    rows: Sequence[Mapping[str, Any]],
+    facts: Mapping[str, Any],
+    board: Sequence[Mapping[str, Any]],
+    metric: Metric | None,
+) -> dict[str, Any]:
+    best = board[0] if board else None
+    seconds = [row["finished_at"] for row in rows]
+    curve = _curve(facts)
+    ensemble_loss = _number(facts["ensemble_loss"])
+    if ensemble_loss is None and curve:
+        ensemble_loss = curve[-1]["ensemble_loss"]
+    return {
+        "ensemble_loss": ensemble_loss,
+        "ensemble_score": _score(metric, ensemble_loss),
+        "honest_loss": _number(facts["honest_loss"]),
+        "honest_score": _score(metric, facts["honest_loss"]),
+        "baseline_loss": _number(facts["baseline_loss"]),
+        "baseline_score": _score(metric, facts["baseline_loss"]),
+        "best_loss": best and best["loss"],
+        "best_score": best and best["score"],
+        "best_trial": best and best["trial"],
+        "best_algorithm": best and best["algorithm"],
+        "trials": len(rows),
+        "failures": sum(not _succeeded(row) for row in rows),
+        "seconds": max([*seconds, _number(facts["elapsed_seconds"]) or 0.0]),
+        "stop_reason": _line(facts["stop_reason"], None),
+        "finished": facts["stop_reason"] is not None,
+    }
+
+
+def _data(run: Mapping[str, Any], schema: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    table = _dictionary(run.get("table"))
+    columns = [c for c in _dictionary(schema.get("columns")).get("columns", []) if isinstance(c, dict)]
+    used = [c for c in columns if c.get("dropped") is None]
+    target = _dictionary(schema.get("target"))
+    classes = list(target.get("classes") or [])
+    counts = _class_counts(folder, len(classes)) if classes else None
+    total = sum(counts) if counts else 0
+    return {
+        "rows": _number(table.get("rows")),
+        "training_rows": _number(table.get("training_rows")),
+        "columns": len(columns) or _number(table.get("columns")),
+        "used": len(used),
+        "kinds": dict(Counter(_line(c.get("kind")) for c in used)),
+        "used_columns": [
+            {
+                "name": _name(c.get("name")),
+                "kind": _line(c.get("kind")),
+                "levels": len(c.get("categories") or ()) or None,
+            }
+            for c in used[:_COLUMNS_SHOWN]
+        ],
+        "dropped": [
+            {"name": _name(c.get("name")), "reason": _line(c.get("dropped"))}
+            for c in columns
+            if c.get("dropped") is not None
+        ],
+        "n_classes": len(classes),
+        "classes": [
+            {
+                "label": _name(label),
+                "rows": counts[i] if counts else None,
+                "share": counts[i] / total if counts and total else None,
+            }
+            for i, label in enumerate(classes[:_CLASSES_SHOWN])
+        ],
+    }
+
+
+def _name(value: object) -> str:
+    return clean_text(value, _NAME_LIMIT) or "(blank)"
+
+
+def _class_counts(folder: Path, n_classes: int) -> list[int] | None:
+    """Count the classes in the stored training rows; None where they cannot be read."""
+    import zipfile
+
+    import numpy as np
+
+    try:
+        with np.load(folder / "table.npz", allow_pickle=False) as arrays:
+            counts = np.bincount(arrays["y"].astype(np.int64), minlength=n_classes)
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        return None
+    return [int(n) for n in counts] if len(counts) == n_classes else None
+
+
+def _curve(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    points = facts["curve"] if isinstance(facts["curve"], list) else []
+    return [p for p in points if isinstance(p, dict) and _number(p.get("ensemble_loss")) is not None]
+
+
+def _curves(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], metric: Metric | None) -> dict[str, Any]:
+    trials, best = [], None
+    for row in rows:
+        loss = float(row["loss"]) if _succeeded(row) else None
+        if loss is not None and (best is None or loss < best):
+            best = loss
+        trials.append(
+            {
+                "trials": int(row["number"]) + 1,
+                "seconds": row["finished_at"],
+                "status": _line(row["status"]),
+                "score": _score(metric, loss),
+                "best_score": _score(metric, best),
+            }
+        )
+    ensemble = [
+        {
+            "trials": _number(p.get("trials")) or 0,
+            "seconds": _number(p.get("seconds")),
+            "score": _score(metric, p["ensemble_loss"]),
+        }
+        for p in _curve(facts)
+    ]
+    final = _score(metric, facts["ensemble_loss"])
+    if final is not None and trials:
+        ensemble.append({"trials": trials[-1]["trials"], "seconds": trials[-1]["seconds"], "score": final})
+    return {"trials": trials, "ensemble": ensemble, "baseline_score": _score(metric, facts["baseline_loss"])}
+
+
+def _members(
+    rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: Mapping[str, Any], metric: Metric | None
+) -> dict[str, Any]:
+    by_number = {row["number"]: row for row in rows}
+    members = []
+    for number, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
+        row = by_number.get(number)
+        baseline = facts["baseline_loss"] if number < 0 else None
+        members.append(
+            {
+                "trial": number,
+                "algorithm": BASELINE_NAME
+                if number < 0
+                else "?"
+                if row is None
+                else algorithm_name(row["configuration"]),
+                "weight": _number(weight),
+                "score": _score(metric, baseline if row is None else row["loss"]),
+                "configuration": {} if row is None else configuration_summary(row["configuration"]),
+            }
+        )
+    return {"kind": _line(_dictionary(facts["ensemble"]).get("kind"), None), "members": members}
+
+
+def configuration_summary(configuration: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of a stored configuration as short texts, without the name of the algorithm in front.
+
+    Examples
+    --------
+    >>> configuration_summary({"algorithm": "knn", "knn:n_neighbors": 5, "knn:p": 1.2345678})
+    {'n_neighbors': '5', 'p': '1.235'}
+    """
+    prefix = f"{configuration.get('algorithm')}:"
+    values = {}
+    for name, value in sorted(configuration.items()):
+        if name != "algorithm":
+            text = f"{value:.4g}" if isinstance(value, float) else value
+            values[clean_text(str(name)[:1000].removeprefix(prefix), 60)] = redact(clean_text(text, 60))
+    return values
+
+
+def _algorithms(rows: Sequence[Mapping[str, Any]], metric: Metric | None) -> list[dict[str, Any]]:
+    groups: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        groups[algorithm_name(row["configuration"])].append(row)
+    results = []
+    for name, group in groups.items():
+        losses = [float(row["loss"]) for row in group if _succeeded(row)]
+        results.append(
+            {
+                "algorithm": name,
+                "trials": len(group),
+                "failures": len(group) - len(losses),
+                "best_loss": min(losses, default=None),
+                "best_score": _score(metric, min(losses, default=None)),
+                "median_score": _score(metric, statistics.median(losses)) if losses else None,
+                "seconds": float(sum(row["duration_seconds"] for row in group)),
+                "scores": [_score(metric, loss) for loss in losses],
+            }
+        )
+    return sorted(results, key=lambda r: (r["best_loss"] is None, r["best_loss"] or 0.0, r["algorithm"]))
+
+
+def _failures(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Group failed trials by status and cause; numbers in the cause do not tell causes apart."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if not _succeeded(row):
+            groups[str(row["status"]), re.sub(r"\d+(?:\.\d+)?", "#", cause_of(row))].append(row)
+    results = []
+    for (status, _), group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1][0]["number"])):
+        text = str(group[0].get("error") or "")
+        details = redact(clean_text(text, _TRACEBACK_LIMIT, multiline=True))
+        results.append(
+            {
+                "status": _line(status),
+                "cause": cause_of(group[0]),
+                "count": len(group),
+                "algorithms": dict(Counter(algorithm_name(row["configuration"]) for row in group).most_common()),
+                "trials": [int(row["number"]) for row in group],
+                "what_to_try": what_to_try(status, text),
+                "traceback": details if "\n" in details.strip() else None,
+            }
+        )
+    return results
+
+
+def _resources(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> dict[str, Any]:
+    latency = _dictionary(facts["latency"])
+    memory = [row["memory_mib"] for row in rows if _number(row["memory_mib"]) is not None]
+    busy = _number(facts["busy_seconds"])
+    return {
+        "suggest_seconds": _number(facts["suggest_seconds"]),
+        "trial_seconds": float(sum(row["duration_seconds"] for row in rows)) if busy is None else busy,
+        "fit_seconds": float(sum(row["fit_seconds"] for row in rows)),
+        "predict_seconds": float(sum(row["predict_seconds"] for row in rows)),
+        "utilisation": _number(facts["utilisation"]),
+        "single_row_ms": _number(latency.get("single_row_ms")),
+        "batch_rows_per_second": _number(latency.get("batch_rows_per_second")),
+        "model_bytes": _number(facts["model_bytes"]),
+        "peak_memory_mib": max(memory, default=None),
+    }
+
+
+def _warnings(summary: Mapping[str, Any]) -> list[str]:
+    """Say in words what a reader must not overlook."""
+    head = summary["headline"]
+    trials, failures = head["trials"], head["failures"]
+    ensemble, honest, baseline = head["ensemble_loss"], head["honest_loss"], head["baseline_loss"]
+    found = []
+    if not head["finished"]:
+        found.append(
+            "This run has not come to its end: it still works, or it was killed. The numbers are those of the trials "
+            "stored so far; `cashmere resume` continues it."
+        )
+    if trials == 0:
+        found.append("No trial has finished yet. Until one does, the model is the constant prediction.")
+    elif failures == trials:
+        found.append(
+            f"All {trials} trials failed, so the model is the constant prediction. See Failures for the causes and "
+            "what to try."
+        )
+    elif 2 * failures > trials:
+        found.append(
+            f"More than half of the trials failed ({failures} of {trials}). The search has seen little of its space; "
+            "see Failures for the causes and what to try."
+        )
+    if ensemble is not None and baseline is not None and ensemble >= baseline and trials > failures:
+        found.append(
+            "The ensemble is not better than the constant prediction. The columns may hold no information about the "
+            "target, the budget may be too small, or rows and target may have been shuffled apart. Do not rely on this "
+            "model."
+        )
+    elif honest is not None and baseline is not None and ensemble is not None and honest >= baseline:
+        found.append(
+            "Judged on rows that did not choose it, the ensemble is not better than the constant prediction: its "
+            "advantage comes from choosing among many models on few rows. Do not rely on this model without more data."
+        )
+    elif honest is not None and ensemble is not None:
+        gain = abs(ensemble) if baseline is None else baseline - ensemble
+        if honest - ensemble > _CLEARLY * gain:
+            share = f"{(honest - ensemble) / gain:.0%}" if gain > 0 else "most"
+            of = "its loss" if baseline is None else "its gain over the constant prediction"
+            found.append(
+                f"The honest score is clearly worse than the selection score: {share} of {of} is owed to choosing and "
+                "judging the ensemble on the same rows. Expect the honest score on new data."
+            )
+    return found
+
+
+# ---------------------------------------------------------------- page
+
+
+def render_report(summary: Mapping[str, Any]) -> str:
+    """Return the page for a summary from `summarise_run`.
+
+    Returns
+    -------
+    str
+        One HTML document without scripts and outside references; everything in it is escaped.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(
+        score=format_number, seconds=format_seconds, bytes=format_bytes, count=format_count, percent=format_percent
+    )
+    template = environment.from_string(resources.files("cashmere").joinpath("templates/report.html").read_text("utf-8"))
+    largest = max((m["weight"] or 0.0 for m in summary["ensemble"]["members"]), default=0.0) or 1.0
+    classes = summary["data"]["classes"]
+    most = max((c["share"] or 0.0 for c in classes), default=0.0) or 1.0
+    return template.render(
+        **summary,
+        charts=[Markup(svg) for svg in _progress_charts(summary)],
+        strips=[Markup(svg) for svg in _algorithm_charts(summary)],
+        weight_bars=[
+            Markup(bar((m["weight"] or 0.0) / largest, title=f"weight {format_percent(m['weight'])}"))
+            for m in summary["ensemble"]["members"]
+        ],
+        class_bars=[
+            Markup(bar((c["share"] or 0.0) / most, title=f"share {format_percent(c['share'])}", css="s0"))
+            for c in classes
+        ],
+        leaderboard_length=LEADERBOARD_LENGTH,
+        causes_shown=_CAUSES_SHOWN,
+        trials_named=_TRIALS_NAMED,
+    )
+
+
+def _shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
+    """Return the scores worth showing: outliers, and a constant prediction far away, would press the rest together."""
+    scores = sorted(t["score"] for t in summary["curves"]["trials"] if t["score"] is not None)
+    scores = scores if summary["metric"]["greater_is_better"] else scores[::-1]  # worst first
+    if not scores:
+        return None
+    wanted = [*scores[len(scores) // 4 :], *(p["score"] for p in summary["curves"]["ensemble"])]
+    low, high = min(wanted), max(wanted)
+    baseline = summary["curves"]["baseline_score"]
+    if constant and baseline is not None:
+        span = max(high - low, 0.05 * abs(high - baseline))
+        if low - 5 * span <= baseline <= high + 5 * span:
+            low, high = min(low, baseline), max(high, baseline)
+    return low, high
+
+
+def _progress_charts(summary: Mapping[str, Any]) -> list[str]:
+    """Draw the best scores so far over trials, for wide and for narrow pages."""
+    curves, metric = summary["curves"], summary["metric"]
+    good = [t for t in curves["trials"] if t["score"] is not None]
+    so_far = [t for t in curves["trials"] if t["best_score"] is not None]
+    failed = [t["trials"] for t in curves["trials"] if t["score"] is None]
+    series = [
+        Series(label="a trial", x=[t["trials"] for t in good], y=[t["score"] for t in good], kind="dots", css="s0"),
+        Series(
+            label="best single model", x=[t["trials"] for t in so_far], y=[t["best_score"] for t in so_far], css="s2"
+        ),
+        Series(
+            label="ensemble",
+            x=[p["trials"] for p in curves["ensemble"]],
+            y=[p["score"] for p in curves["ensemble"]],
+            css="s1",
+        ),
+    ]
+    if failed and good:
+        series.insert(0, Series(label="failed trial", x=failed, kind="rug", css="bad"))
+    if curves["baseline_score"] is not None:
+        series.append(Series(label=BASELINE_NAME, y=[curves["baseline_score"]], kind="constant", css="s3"))
+    direction = "higher" if metric["greater_is_better"] else "lower"
+    name = "loss" if metric["own"] else metric["name"]
+    title = f"{name} of every trial, of the best single model and of the ensemble over the number of trials"
+    y_range = _shown_range(summary, constant=True)
+    return [
+        line_chart(
+            series,
+            title=title,
+            x_label="trials",
+            y_label=f"{name} ({direction} is better)",
+            y_range=y_range,
+            width=width,
+            height=height,
+            css=css,
+        )
+        for width, height, css in ((860, 340, "wide"), (400, 330, "narrow"))
+    ]
+
+
+def _algorithm_charts(summary: Mapping[str, Any]) -> list[str]:
+    metric = summary["metric"]
+    name = "loss" if metric["own"] else metric["name"]
+    strips = [
+        Strip(label=a["algorithm"], values=a["scores"], marked=a["best_score"])
+        for a in summary["algorithms"]
+        if a["scores"]
+    ]
+    y_range = _shown_range(summary, constant=False)
+    return [
+        strip_chart(
+            strips,
+            title=f"{name} of the trials of each algorithm",
+            x_label=name,
+            x_range=y_range,
+            labels_above=css == "narrow",
+            width=width,
+            css=css,
+        )
+        for width, css in ((860, "wide"), (400, "narrow"))
+    ]
+
+
+def format_number(value: float | None) -> str:
+    """Return a score with about four significant digits.
+
+    Examples
+    --------
+    >>> [format_number(v) for v in (0.93214, 1234.5678, 1.5e9, 0.0000123, None)]
+    ['0.9321', '1,234.6', '1.5e+09', '1.23e-05', '–']
+    """
+    if value is None:
+        return "–"
+    size = abs(value)
+    if size >= 1e6 or 0 < size < 1e-4:
+        return f"{value:.3g}"
+    return f"{value:.4f}" if size < 10 else f"{value:.2f}" if size < 1000 else f"{value:,.1f}"
+
+
+def format_seconds(value: float | None) -> str:
+    """Return a duration in the units people use.
+
+    Examples
+    --------
+    >>> [format_seconds(v) for v in (0.0042, 3.21, 75, 7384, None)]
+    ['4.2 ms', '3.2 s', '1 min 15 s', '2 h 3 min', '–']
+    """
+    if value is None:
+        return "–"
+    if value == 0:
+        return "0 s"
+    if value < 1:
+        return f"{1000 * value:.2g} ms" if value < 0.1 else f"{1000 * value:.0f} ms"
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, seconds = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def format_bytes(value: float | None) -> str:
+    """Return a size in binary units.
+
+    Examples
+    --------
+    >>> [format_bytes(v) for v in (512, 3_400_000, None)]
+    ['512 B', '3.2 MiB', '–']
+    """
+    if value is None:
+        return "–"
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"
+
+
+def format_count(value: float | None) -> str:
+    """Return a whole number with separators; a dash if it is not known."""
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def format_percent(value: float | None) -> str:
+    """Return a share in percent; a dash if it is not known."""
+    return "–" if value is None else f"{100 * value:.3g} %"

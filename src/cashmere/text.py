@@ -1,0 +1,98 @@
+"""Names and messages from outside made fit to be shown: no control characters, bounded, without private paths."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+
+_ANSI = re.compile(
+    r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC: titles and links
+    r"|(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,16}[@-~]"  # CSI: colours and cursor
+    r"|\x1b[ -/]{0,4}[0-~]"
+)
+_JOINERS = "\u200c\u200d"
+"""Zero-width (non-)joiners: format characters, but part of the spelling of Persian, Hindi and emoji."""
+
+_GAP = "\n […]\n"
+
+_USERS = re.compile(r"(?:(?<![\w.])/(?:home|Users)/|\b[A-Za-z]:[\\/]+Users[\\/]+)[^\\/\s:;,\"'<>]+")
+_ROOT = re.compile(r"(?<![\w./~])/root(?![\w.-])")
+_CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/@\"']{1,500}@")
+_TOKENS = re.compile(r"([?&][\w.-]{0,60}(?:token|key|secret|password|signature|sig)=)[^\s&\"'#]+", re.IGNORECASE)
+_WORDS = re.compile(r"[^\s\"']+")
+_PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
+
+
+def clean_text(text: object, limit: int = 200, *, multiline: bool = False) -> str:
+    r"""Make a text from outside safe to print or to put into a page (where it must be escaped as well).
+
+    Terminal escapes, control characters, marks that change the writing direction and other invisible characters go;
+    what cannot be encoded becomes U+FFFD.
+
+    Parameters
+    ----------
+    text : object
+        Anything; `str` is applied.
+    limit : int
+        Characters of the result at most. A longer text ends in ``…``; with `multiline` its middle is left out.
+    multiline : bool
+        Keep line breaks and tabs; else they become spaces.
+
+    Examples
+    --------
+    >>> clean_text("\x1b[31mred\x1b[0m\n\u202egnp.exe")
+    'red gnp.exe'
+    >>> clean_text("x" * 1_000_000, 5)
+    'xxxx…'
+    """
+    text = str(text)
+    room = 4 * limit + 1000  # what is removed makes place for what follows; beyond this a longer text is just cut
+    cut = len(text) > room
+    if cut:
+        text = text[: room // 2] + text[-room // 2 :] if multiline else text[:room]
+    text = _ANSI.sub("", text.replace("\r\n", "\n"))
+    text = "".join(_clean_character(c, multiline=multiline) for c in text)
+    text = text.strip("\n") if multiline else " ".join(text.split())
+    if len(text) <= limit and not cut:
+        return text
+    if multiline and limit > 2 * len(_GAP):
+        head = (limit - len(_GAP)) // 3
+        return text[:head] + _GAP + text[head + len(_GAP) - limit :]
+    return text[: limit - 1] + "…"
+
+
+def _clean_character(character: str, *, multiline: bool) -> str:
+    if character in "\n\t":
+        return character if multiline else " "
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cf"):
+        return character if character in _JOINERS else " " if character in "\r\v\f\x85" else ""
+    if category in ("Zl", "Zp"):
+        return " "
+    return "\ufffd" if category == "Cs" else character
+
+
+def redact(text: str) -> str:
+    """Shorten home directories to ``~``, paths of installed packages to ``...``, and hide credentials in addresses.
+
+    Examples
+    --------
+    >>> redact('File "/home/ada/.venv/lib/python3.12/site-packages/sklearn/base.py", line 7')
+    'File ".../sklearn/base.py", line 7'
+    >>> redact("/home/ada/data/x.csv from s3://ada:secret@host/x")
+    '~/data/x.csv from s3://***@host/x'
+    """
+    text = _CREDENTIALS.sub(r"\1***@", text)
+    text = _TOKENS.sub(r"\1***", text)
+    text = _WORDS.sub(lambda match: _without_prefix(match.group()), text)
+    home = str(Path.home())
+    if len(home) > 1:
+        text = re.sub(re.escape(home) + r"(?![\w.-])", "~", text)
+    return _ROOT.sub("~", _USERS.sub("~", text))
+
+
+def _without_prefix(word: str) -> str:
+    """Replace the way to the last site-packages in a path by three dots."""
+    places = list(_PACKAGES.finditer(word))
+    return ".../" + word[places[-1].end() :] if places else word
