@@ -30,6 +30,9 @@ from cashmere.exceptions import InvalidParameterError
 _DECIMALS = 13
 """ConfigSpace rounds every float value to this many decimals."""
 
+_DIGITS = 11
+"""Significant digits of the float values we make: of the value on log scales, of the larger bound on linear ones."""
+
 
 class Kind(Enum):
     """What a column holds."""
@@ -99,12 +102,19 @@ class Column:
         return round(raw)
 
     def _float_value(self, unit: float) -> float:
+        if unit == self.default:  # exactly: conditions may compare with it
+            return round(float(self.hyperparameter.default_value), _DECIMALS)
+        # Fewer digits than a float holds, so that the value survives the way to its unit position and back exactly.
         if self.log:
             value = math.exp(math.log(self.lower) + unit * (math.log(self.upper) - math.log(self.lower)))
+            size = value
         else:
             value = self.lower + unit * (self.upper - self.lower)
-        value = round(min(max(value, self.lower), self.upper), _DECIMALS)
-        # A bound such as 2**-15 has more decimals than ConfigSpace keeps; rounding must not leave the range.
+            size = max(abs(self.lower), abs(self.upper))
+        decimals = min(_DECIMALS, _DIGITS - 1 - math.floor(math.log10(size)))
+        value = min(max(round(value, decimals), self.lower), self.upper)
+        # A bound such as 2**-15 has more decimals than ConfigSpace keeps; its rounding must not leave the range.
+        value = round(value, _DECIMALS)
         if value < self.lower:
             value = round(value + 10.0**-_DECIMALS, _DECIMALS)
         if value > self.upper:

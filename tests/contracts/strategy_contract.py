@@ -1,0 +1,268 @@
+"""What every strategy must do. Inherit `StrategyContract` and override the fixture `strategy_factory`.
+
+    class TestMyStrategy(StrategyContract):
+        @pytest.fixture
+        def strategy_factory(self):
+            return MyStrategy          # called with a ConfigurationSpace
+
+Run as a script, this file continues a trajectory in another process (see `trajectory_elsewhere`).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pytest
+from ConfigSpace import (
+    AndConjunction,
+    CategoricalHyperparameter,
+    Configuration,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    GreaterThanCondition,
+    Integer,
+    OrdinalHyperparameter,
+)
+
+from cashmere.protocols import Strategy
+from cashmere.trial import History, Observation, Trial, TrialStatus, configuration_key
+
+StrategyFactory = Callable[[ConfigurationSpace], Strategy]
+Failing = Callable[[int], bool]
+
+N_TRIALS = 14
+
+
+def cash_space() -> ConfigurationSpace:
+    """Return a small conditional space over four algorithms."""
+    space = ConfigurationSpace(name="contract", seed=0)
+    algorithm = CategoricalHyperparameter("algorithm", ["svm", "forest", "knn", "dummy"])
+    kernel, cost = CategoricalHyperparameter("svm:kernel", ["rbf", "poly"]), Float("svm:cost", (1e-3, 1e3), log=True)
+    degree = Integer("svm:degree", (2, 6))
+    trees, depth = Integer("forest:trees", (8, 512), log=True), Integer("forest:depth", (1, 12))
+    k = OrdinalHyperparameter("knn:k", [1, 3, 5, 9, 17])
+    scaler = CategoricalHyperparameter("scaler", ["none", "standard", "quantile"])
+    space.add([algorithm, kernel, cost, degree, trees, depth, k, scaler])
+    space.add([EqualsCondition(child, algorithm, "svm") for child in (kernel, cost)])
+    space.add([EqualsCondition(child, algorithm, "forest") for child in (trees, depth)])
+    space.add(EqualsCondition(k, algorithm, "knn"))
+    space.add(AndConjunction(EqualsCondition(degree, kernel, "poly"), GreaterThanCondition(degree, cost, 0.01)))
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(algorithm, "knn"), ForbiddenEqualsClause(scaler, "none")))
+    return space
+
+
+def flat_space() -> ConfigurationSpace:
+    """Return a space without conditions and without algorithms."""
+    return ConfigurationSpace({"x": (0.0, 1.0), "y": (1, 100), "z": ["a", "b"]}, seed=0)
+
+
+def finite_space() -> ConfigurationSpace:
+    """Return a conditional space of 9 configurations: 2 + 6 + 1, one of which is forbidden."""
+    space = ConfigurationSpace(name="finite", seed=0)
+    algorithm = CategoricalHyperparameter("algorithm", ["a", "b", "c"])
+    one, two, three = Integer("a:n", (1, 2)), Integer("b:n", (1, 3)), CategoricalHyperparameter("b:kind", ["x", "y"])
+    space.add([algorithm, one, two, three])
+    space.add([EqualsCondition(one, algorithm, "a")])
+    space.add([EqualsCondition(child, algorithm, "b") for child in (two, three)])
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(two, 3), ForbiddenEqualsClause(three, "y")))
+    return space
+
+
+N_FINITE = 8
+
+
+def made_up_loss(configuration: Configuration) -> float:
+    """Return a loss in [0, 1) that looks like noise but is a function of the configuration."""
+    return int(configuration_key(configuration)[:8], 16) / 2**32
+
+
+def run_trials(
+    strategy: Strategy,
+    n: int,
+    *,
+    seed: int = 0,
+    lookahead: int = 1,
+    fails: Failing = lambda number: False,
+    start: tuple[Observation, ...] = (),
+    worst_loss: float | None = 1.0,
+) -> tuple[Observation, ...]:
+    """Run trials ``len(start) .. n - 1`` as a study does: trial i sees the outcomes of trials 0 .. i - lookahead."""
+    done = list(start)
+    while len(done) < n:
+        number = len(done)
+        committed = max(0, number - lookahead + 1)
+        history = History(
+            observations=tuple(done[:committed]),
+            pending=tuple(observation.trial for observation in done[committed:]),
+            worst_loss=worst_loss,
+        )
+        suggestion = strategy.suggest(history, np.random.default_rng([seed, number]))
+        trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
+        if fails(number):
+            done.append(Observation(trial=trial, status=TrialStatus.ERROR, error="no luck"))
+        else:
+            done.append(Observation(trial=trial, status=TrialStatus.SUCCESS, loss=made_up_loss(trial.configuration)))
+    return tuple(done)
+
+
+def keys(observations: tuple[Observation, ...]) -> list[str]:
+    """Return the configuration keys in order."""
+    return [observation.trial.key for observation in observations]
+
+
+def reloaded(observations: tuple[Observation, ...], space: ConfigurationSpace) -> tuple[Observation, ...]:
+    """Return copies whose configurations were made from plain values, as a store does."""
+    return tuple(
+        Observation(
+            trial=Trial(
+                number=o.trial.number,
+                configuration=Configuration(space, values=dict(o.trial.configuration)),
+                seed=o.trial.seed,
+                origin=o.trial.origin,
+            ),
+            status=o.status,
+            loss=o.loss,
+            error=o.error,
+        )
+        for o in observations
+    )
+
+
+def trajectory_elsewhere(factory: StrategyFactory, n: int, seed: int) -> list[str]:
+    """Return the keys of a run in a new process with another hash seed."""
+    environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    finished = subprocess.run(
+        [sys.executable, str(Path(__file__))],
+        input=cloudpickle.dumps((factory, n, seed)),
+        capture_output=True,
+        env=environment,
+        check=True,
+        timeout=120,
+    )
+    return finished.stdout.decode().split()
+
+
+class StrategyContract:
+    """Tests that hold for every strategy."""
+
+    @pytest.fixture
+    def strategy_factory(self) -> StrategyFactory:
+        raise NotImplementedError("override the fixture strategy_factory")
+
+    @pytest.fixture
+    def space(self) -> ConfigurationSpace:
+        return cash_space()
+
+    @pytest.fixture
+    def strategy(self, strategy_factory: StrategyFactory, space: ConfigurationSpace) -> Strategy:
+        return strategy_factory(space)
+
+    def test_it_is_a_strategy(self, strategy):
+        assert isinstance(strategy, Strategy)
+
+    def test_suggestions_are_valid_in_the_space(self, strategy, space):
+        for observation in run_trials(strategy, 2 * N_TRIALS):
+            configuration = observation.trial.configuration
+            assert configuration.config_space is space
+            configuration.check_valid_configuration()
+            Configuration(space, values=dict(configuration))
+            assert observation.trial.origin
+
+    def test_no_configuration_is_suggested_twice(self, strategy):
+        seen = keys(run_trials(strategy, 2 * N_TRIALS))
+        assert len(set(seen)) == len(seen)
+
+    def test_same_seed_gives_the_same_trajectory(self, strategy_factory):
+        one, two, other = (keys(run_trials(strategy_factory(cash_space()), N_TRIALS, seed=s)) for s in (3, 3, 4))
+        assert one == two
+        assert one != other
+
+    def test_another_process_gives_the_same_trajectory(self, strategy_factory):
+        here = keys(run_trials(strategy_factory(cash_space()), N_TRIALS, seed=3))
+        assert trajectory_elsewhere(strategy_factory, N_TRIALS, 3) == here
+
+    @pytest.mark.parametrize("worst_loss", [1.0, None])
+    @pytest.mark.parametrize(
+        "fails",
+        [
+            pytest.param(lambda number: True, id="all"),
+            pytest.param(lambda number: number % 3 != 1, id="some"),
+            pytest.param(lambda number: number < 10, id="first 10"),
+        ],
+    )
+    def test_failures_are_survived(self, strategy, fails, worst_loss):
+        seen = keys(run_trials(strategy, N_TRIALS, fails=fails, worst_loss=worst_loss))
+        assert len(set(seen)) == N_TRIALS
+
+    @pytest.mark.parametrize("loss", [float("inf"), 1e300, -1e300, 0.0])
+    def test_strange_losses_are_survived(self, strategy, loss):
+        observations = list(run_trials(strategy, N_TRIALS))
+        for i in range(0, N_TRIALS, 2):
+            trial = observations[i].trial
+            observations[i] = Observation(trial=trial, status=TrialStatus.SUCCESS, loss=loss)
+        history = History(observations=tuple(observations), worst_loss=None)
+        strategy.suggest(history, np.random.default_rng(0)).configuration.check_valid_configuration()
+
+    @pytest.mark.parametrize("lookahead", [1, 4])
+    def test_resuming_after_any_prefix_equals_the_uninterrupted_run(self, strategy_factory, lookahead):
+        uninterrupted = run_trials(strategy_factory(cash_space()), N_TRIALS, lookahead=lookahead)
+        for n in range(0, N_TRIALS, 3):
+            space = cash_space()
+            prefix = reloaded(uninterrupted[:n], space)
+            resumed = run_trials(strategy_factory(space), n + 3, lookahead=lookahead, start=prefix)
+            assert keys(resumed) == keys(uninterrupted)[: n + 3] or n + 3 > N_TRIALS
+
+    def test_parallel_asks_differ(self, strategy):
+        seen = keys(run_trials(strategy, 3 * N_TRIALS, lookahead=8))
+        assert len(set(seen)) == len(seen)
+
+    def test_suggest_depends_on_nothing_but_history_and_generator(self, strategy_factory):
+        space = cash_space()
+        used = strategy_factory(space)
+        observations = run_trials(used, N_TRIALS)
+        run_trials(used, 5, seed=99)
+        history = History(observations=observations[:-2], pending=(observations[-2].trial,), worst_loss=1.0)
+        before = pickle.dumps([dict(trial.configuration) for trial in history.trials])
+        first = used.suggest(history, np.random.default_rng(5))
+        assert pickle.dumps([dict(trial.configuration) for trial in history.trials]) == before
+        again = used.suggest(history, np.random.default_rng(5))
+        fresh = strategy_factory(space).suggest(history, np.random.default_rng(5))
+        assert (
+            configuration_key(first.configuration)
+            == configuration_key(again.configuration)
+            == configuration_key(fresh.configuration)
+        )
+
+    def test_a_finite_space_is_exhausted_before_anything_repeats(self, strategy_factory):
+        seen = keys(run_trials(strategy_factory(finite_space()), N_FINITE + 3))
+        assert len(set(seen[:N_FINITE])) == N_FINITE
+
+    def test_a_flat_space_without_algorithms_is_searched(self, strategy_factory):
+        seen = keys(run_trials(strategy_factory(flat_space()), N_TRIALS))
+        assert len(set(seen)) == N_TRIALS
+
+    def test_a_space_of_one_configuration_is_repeated(self, strategy_factory):
+        space = ConfigurationSpace({"algorithm": ["only"]}, seed=0)
+        assert len(set(keys(run_trials(strategy_factory(space), N_TRIALS)))) == 1
+
+    def test_it_survives_pickling(self, strategy, space):
+        observations = run_trials(strategy, N_TRIALS)
+        copy = pickle.loads(pickle.dumps(strategy))
+        history = History(observations=observations, worst_loss=1.0)
+        one, two = (s.suggest(history, np.random.default_rng(5)) for s in (strategy, copy))
+        assert dict(one.configuration) == dict(two.configuration)
+
+
+if __name__ == "__main__":
+    made_by, count, run_seed = pickle.loads(sys.stdin.buffer.read())
+    print("\n".join(keys(run_trials(made_by(cash_space()), count, seed=run_seed))))

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from cashmere.exceptions import UnknownNameError
+from cashmere.strategies import STRATEGIES, BayesianOptimisation, RandomSearch, cite, make_strategy, strategy_names
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
+
+
+def test_every_name_makes_a_strategy_with_a_reference():
+    for name in strategy_names():
+        assert type(make_strategy(name, SPACE)) is STRATEGIES[name]
+        assert "(20" in cite(name)
+
+
+def test_options_reach_the_strategy():
+    assert make_strategy("bo", SPACE, n_initial=7) == BayesianOptimisation(SPACE, n_initial=7)
+
+
+def test_unknown_name_suggests_the_nearest():
+    with pytest.raises(UnknownNameError, match="Did you mean 'random'"):
+        make_strategy("randm", SPACE)
+    with pytest.raises(UnknownNameError, match="Did you mean 'n_initial'"):
+        make_strategy("bo", SPACE, n_intial=3)
+    with pytest.raises(UnknownNameError):
+        cite("nothing")
+
+
+def test_instance_and_factory_pass_through():
+    strategy = RandomSearch(SPACE)
+    assert make_strategy(strategy, SPACE) is strategy
+    assert make_strategy(RandomSearch, SPACE) == strategy
+    assert make_strategy(lambda space: BayesianOptimisation(space, n_initial=2), SPACE).n_initial == 2
+    with pytest.raises(TypeError, match="n_initial"):
+        make_strategy(strategy, SPACE, n_initial=2)
+
+
+def test_citation_of_an_object_and_of_something_without_reference():
+    assert cite(RandomSearch(SPACE)) == cite("random") == cite(RandomSearch)
+    assert "Hutter" in cite("bo") and "Shen" in cite("bo")
+    assert cite(lambda space: None) == ""
