@@ -75,7 +75,7 @@ def make_run(
                 status, error = failures[number]
                 outcome = Outcome(status=status, error=error, duration_seconds=seconds)
             else:
-                loss = 0.21 + 0.25 * math.exp(-number / 12) * rng.random() + 0.06 * rng.random()
+                loss = 0.2 + 0.22 * math.exp(-number / 12) + 0.08 * rng.random() ** 2
                 loss = losses[number] if losses is not None else loss
                 stored[number] = loss
                 outcome = Outcome(

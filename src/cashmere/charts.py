@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import html
 import math
+import statistics
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -16,7 +18,7 @@ from cashmere.text import clean_text
 
 _T = TypeVar("_T")
 
-_CHARACTER = 6.3
+_CHARACTER = 6.8
 """Mean width of a character at the charts' font size of 12, in units of the drawing."""
 
 MAX_DOTS = 1500
@@ -78,7 +80,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     """
     if low <= 0 or high < low or not math.isfinite(high):
         return []
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    decades = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
     factors = (1, 2, 5) if len(decades) <= 4 else (1,)
     stride = max(1, len(decades) // 6)
     ticks = [f * 10.0**d for d in decades[::stride] for f in factors]
@@ -114,13 +116,8 @@ def padded(low: float, high: float, share: float = 0.06) -> tuple[float, float]:
     >>> padded(2.0, 2.0)
     (1.8, 2.2)
     """
-    if high > low:
-        extra = share * (high - low)
-        if math.isfinite(extra):
-            return low - extra, high + extra
-        return low, high
-    extra = 0.1 * abs(low) or 1.0
-    return low - extra, high + extra
+    extra = share * high - share * low if high > low else 0.1 * abs(low) or 1.0
+    return max(low - extra, -sys.float_info.max), min(high + extra, sys.float_info.max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +367,7 @@ def strip_chart(
             edge = "" if value in x else " edge"
             parts.append(f'<circle class="dot s0{edge}" cx="{x(value):g}" cy="{middle:g}" r="3.4"/>')
         if row:
-            median = sorted(row)[len(row) // 2]
+            median = statistics.median(row)
             parts.append(f'<path class="median" d="M{x(median):g} {middle - 8:g}v16"/>')
         if strip.marked is not None and math.isfinite(strip.marked):
             parts.append(f'<circle class="dot best" cx="{x(strip.marked):g}" cy="{middle:g}" r="4.6"/>')
@@ -378,24 +375,32 @@ def strip_chart(
     return _svg(parts, width, int(bottom + 46), title, css)
 
 
-def bar(share: float, *, title: str, css: str = "s1") -> str:
+def bar(share: float, *, title: str, css: str = "s1", track: bool = False) -> str:
     """Draw one horizontal bar that fills the width of its cell; the row of a table is its label.
 
     Parameters
     ----------
     share : float
         Length, in [0, 1].
+    title : str
+        What it shows.
+    css : str
+        Class that gives the colour.
+    track : bool
+        Whether the full length is shown behind it.
 
     Examples
     --------
     >>> bar(0.5, title="one half")
-    '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img"><title>one half</title><rect class="track" width="100" height="10"/><rect class="s1" width="50" height="10"/></svg>'
-    """  # noqa: E501
+    '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img"><title>one
+    half</title><rect class="s1" width="50" height="10"/></svg>'
+    """
     share = min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
     return (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img">'
-        f'<title>{_text(title)}</title><rect class="track" width="100" height="10"/>'
-        f'<rect class="{_attribute(css)}" width="{round(100 * share, 2):g}" height="10"/></svg>'
+        f"<title>{_text(title)}</title>"
+        + ('<rect class="track" width="100" height="10"/>' if track else "")
+        + f'<rect class="{_attribute(css)}" width="{round(100 * share, 2):g}" height="10"/></svg>'
     )
 
 

@@ -236,7 +236,7 @@ def _class_counts(folder: Path, n_classes: int) -> list[int] | None:
     import numpy as np
 
     try:
-        with np.load(folder / "table.npz", allow_pickle=False) as arrays:
+        with (folder / "table.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             counts = np.bincount(arrays["y"].astype(np.int64), minlength=n_classes)
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
         return None
@@ -390,7 +390,7 @@ def _warnings(summary: Mapping[str, Any]) -> list[str]:
     if not head["finished"]:
         found.append(
             "This run has not come to its end: it still works, or it was killed. The numbers are those of the trials "
-            "stored so far; `cashmere resume` continues it."
+            "stored so far; cashmere resume continues it."
         )
     if trials == 0:
         found.append("No trial has finished yet. Until one does, the model is the constant prediction.")
@@ -439,16 +439,19 @@ def render_report(summary: Mapping[str, Any]) -> str:
         One HTML document without scripts and outside references; everything in it is escaped.
     """
     from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
-        score=format_number, seconds=format_seconds, bytes=format_bytes, count=format_count, percent=format_percent
+        breakable=lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
+        score=format_number,
+        seconds=format_seconds,
+        bytes=format_bytes,
+        count=format_count,
+        percent=format_percent,
     )
     template = environment.from_string(resources.files("cashmere").joinpath("templates/report.html").read_text("utf-8"))
     largest = max((m["weight"] or 0.0 for m in summary["ensemble"]["members"]), default=0.0) or 1.0
-    classes = summary["data"]["classes"]
-    most = max((c["share"] or 0.0 for c in classes), default=0.0) or 1.0
     return template.render(
         **summary,
         charts=[Markup(svg) for svg in _progress_charts(summary)],
@@ -458,8 +461,8 @@ def render_report(summary: Mapping[str, Any]) -> str:
             for m in summary["ensemble"]["members"]
         ],
         class_bars=[
-            Markup(bar((c["share"] or 0.0) / most, title=f"share {format_percent(c['share'])}", css="s0"))
-            for c in classes
+            Markup(bar(c["share"] or 0.0, title=f"share {format_percent(c['share'])}", css="s0", track=True))
+            for c in summary["data"]["classes"]
         ],
         leaderboard_length=LEADERBOARD_LENGTH,
         causes_shown=_CAUSES_SHOWN,
@@ -469,18 +472,23 @@ def render_report(summary: Mapping[str, Any]) -> str:
 
 def _shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
     """Return the scores worth showing: outliers, and a constant prediction far away, would press the rest together."""
-    scores = sorted(t["score"] for t in summary["curves"]["trials"] if t["score"] is not None)
-    scores = scores if summary["metric"]["greater_is_better"] else scores[::-1]  # worst first
-    if not scores:
+    losses = [t["score"] for t in summary["curves"]["trials"] if t["score"] is not None]
+    if not losses:
         return None
-    wanted = [*scores[len(scores) // 4 :], *(p["score"] for p in summary["curves"]["ensemble"])]
-    low, high = min(wanted), max(wanted)
-    baseline = summary["curves"]["baseline_score"]
-    if constant and baseline is not None:
-        span = max(high - low, 0.05 * abs(high - baseline))
-        if low - 5 * span <= baseline <= high + 5 * span:
-            low, high = min(low, baseline), max(high, baseline)
-    return low, high
+    sign = -1.0 if summary["metric"]["greater_is_better"] else 1.0
+    losses = sorted(sign * score for score in losses)
+    lower, upper = losses[len(losses) // 4], losses[3 * len(losses) // 4]
+    limit = upper + 1.5 * max(upper - lower, upper - losses[0])  # as the whisker of a box plot, at least to the median
+    shown = [loss for loss in losses if loss <= limit]
+    if constant:
+        shown += [sign * p["score"] for p in summary["curves"]["ensemble"]]
+        baseline = summary["curves"]["baseline_score"]
+        if baseline is not None:
+            span = max(max(shown) - min(shown), 0.05 * abs(baseline))
+            if abs(sign * baseline - losses[0]) <= 6 * span:
+                shown.append(sign * baseline)
+    ends = sign * min(shown), sign * max(shown)
+    return min(ends), max(ends)
 
 
 def _progress_charts(summary: Mapping[str, Any]) -> list[str]:
@@ -568,8 +576,8 @@ def format_seconds(value: float | None) -> str:
 
     Examples
     --------
-    >>> [format_seconds(v) for v in (0.0042, 3.21, 75, 7384, None)]
-    ['4.2 ms', '3.2 s', '1 min 15 s', '2 h 3 min', '–']
+    >>> [format_seconds(v) for v in (0.0042, 3.21, 75, 180, 7384, None)]
+    ['4.2 ms', '3.2 s', '1 min 15 s', '3 min', '2 h 3 min', '–']
     """
     if value is None:
         return "–"
@@ -580,9 +588,10 @@ def format_seconds(value: float | None) -> str:
     if value < 60:
         return f"{value:.1f} s"
     minutes, seconds = divmod(round(value), 60)
-    if minutes < 60:
-        return f"{minutes} min {seconds} s"
-    return f"{minutes // 60:,} h {minutes % 60} min"
+    large, small = (
+        (f"{minutes} min", f"{seconds} s") if minutes < 60 else (f"{minutes // 60:,} h", f"{minutes % 60} min")
+    )
+    return large if small.startswith("0 ") else f"{large} {small}"
 
 
 def format_bytes(value: float | None) -> str:

@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from cashmere.exceptions import RunDirectoryError
+from cashmere.report import configuration_summary, render_report, summarise_run, write_report
+from cashmere.store import RunStore
+from cashmere.trial import TrialStatus
+from fake_runs import TRACEBACK, hostile_texts, make_run, some_failures, write
+
+ALLOWED_TAGS = set(
+    re.findall(
+        r"\w+",
+        "html head meta title style link body main header nav section footer h1 h2 h3 p a b bdi span code pre wbr dl "
+        "dt dd div table thead tbody tr th td details summary svg path line rect circle text",
+    )
+)
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]"
+)
+
+
+class Page(HTMLParser):
+    """Collects tags, attributes and text; fails on tags left open."""
+
+    void = ("meta", "link", "wbr")
+
+    def __init__(self, source: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.open = "", []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def check_inert(source: str) -> Page:
+    """Assert that a page is sound, holds nothing active and reaches for nothing outside."""
+    page = Page(source)
+    assert {tag for tag, _ in page.tags} <= ALLOWED_TAGS
+    for tag, attributes in page.tags:
+        assert not [
+            name for name in attributes if name.startswith("on") or name in ("src", "srcset", "style", "action")
+        ]
+        href = attributes.get("href")
+        assert href is None or href.startswith("#") or (tag == "link" and href == "data:,")
+    assert source.count("Content-Security-Policy") == 1
+    assert "url(" not in source.split("</style>")[0]
+    assert "@import" not in source
+    assert not CONTROL.search(source)
+    source.encode()
+    return page
+
+
+def hostile_run(folder: Path) -> Path:
+    texts = hostile_texts()
+    failures = {i: (TrialStatus.ERROR, f"{text}\n{text}") for i, text in enumerate(texts) if i % 4 != 3}
+    dropped = [{"name": text, "kind": "categorical", "dropped": f"duplicate of {text!r}"} for text in texts]
+    used = [{"name": text, "kind": "categorical", "categories": texts[:20]} for text in texts]
+    run = make_run(
+        folder,
+        n_trials=len(texts),
+        failures=failures,
+        algorithms=tuple(t for t in texts[:6]),
+        columns=dropped[::2] + used[1::2],
+        classes=tuple(texts[:40]),
+        task="multiclass",
+        settings={"target_name": texts[1], "metric": texts[0], "space": texts[3], "own_objects": ["metric", "space"]},
+        facts={"stop_reason": texts[2], "digest": texts[4]},
+    )
+    content = json.loads((run / "run.json").read_text())
+    write(run / "run.json", {**content, "id": texts[5], "created": texts[6], "versions": {texts[7]: texts[8]}})
+    return run
+
+
+# ---------------------------------------------------------------- summary
+
+
+def test_summary_of_a_finished_run(tmp_path):
+    summary = summarise_run(make_run(tmp_path / "run", n_trials=60, failures=some_failures()))
+    head = summary["headline"]
+    assert (head["trials"], head["failures"], head["stop_reason"]) == (60, 6, "time budget spent")
+    assert head["best_score"] == summary["leaderboard"][0]["score"]
+    assert head["ensemble_score"] > head["honest_score"] > head["baseline_score"] == 0.5
+    assert summary["warnings"] == []
+    assert summary["data"]["kinds"] == {"numeric": 7, "categorical": 5, "date": 1}
+    assert [c["rows"] for c in summary["data"]["classes"]] == [300, 700]
+    assert [m["weight"] for m in summary["ensemble"]["members"]] == [0.36, 0.28, 0.16, 0.12, 0.08]
+    assert sum(a["trials"] for a in summary["algorithms"]) == 60
+    assert summary["curves"]["ensemble"][-1]["trials"] == 60
+    json.dumps(summary, allow_nan=False)
+
+
+def test_causes_that_differ_in_numbers_only_are_one(tmp_path):
+    failures = summarise_run(make_run(tmp_path / "run", failures=some_failures()))["failures"]
+    assert [(f["status"], f["count"]) for f in failures] == [("timeout", 2), ("memory", 2), ("error", 2)]
+    assert failures[2]["trials"] == [22, 30]
+    assert failures[0]["traceback"] is None
+
+
+def test_paths_of_users_and_packages_are_shortened(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    run = make_run(
+        tmp_path / "run",
+        n_trials=3,
+        failures={0: (TrialStatus.ERROR, TRACEBACK), 1: (TrialStatus.ERROR, f"OSError: {tmp_path}/x.csv")},
+        settings={"space": f"<function space at 0x7f0012345678 {tmp_path}/s.py>", "own_objects": ["space"]},
+    )
+    page = render_report(summarise_run(run))
+    for private in ("/home/ada", "/root", str(tmp_path), "0x7f0012345678"):
+        assert private not in page
+    for shown in (".../sklearn/base.py", "~/project/learner.py", "~/x.csv"):
+        assert shown in page
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("n_trials", [0, 1, 5])
+def test_short_and_unfinished_runs_have_a_report(tmp_path, n_trials, finished):
+    run = make_run(tmp_path / "run", n_trials=n_trials, finished=finished)
+    summary = summarise_run(run)
+    page = check_inert(render_report(summary))
+    assert ("not come to its end" in page.text) == (not finished)
+    assert ("No trial has finished yet" in page.text) == (n_trials == 0)
+    json.dumps(summary, allow_nan=False)
+
+
+def test_run_without_facts_table_and_schema_has_a_report(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=2, finished=False)
+    (run / "table.npz").unlink()
+    (run / "schema.json").unlink()
+    write(run / "run.json", {"format": "cashmere run", "version": 1})
+    check_inert(render_report(summarise_run(run)))
+
+
+def test_damaged_class_table_costs_the_counts_only(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=1)
+    (run / "table.npz").write_bytes(b"PK\x03\x04 broken")
+    assert [c["rows"] for c in summarise_run(run)["data"]["classes"]] == [None, None]
+
+
+def test_regression_with_a_loss_to_minimise(tmp_path):
+    run = make_run(tmp_path / "run", task="regression", classes=(), settings={"metric": "rmse"})
+    summary = summarise_run(run)
+    assert summary["headline"]["best_score"] == summary["headline"]["best_loss"]
+    assert "lower is better" in check_inert(render_report(summary)).text
+
+
+def test_own_metric_shows_losses(tmp_path):
+    run = make_run(tmp_path / "run", settings={"metric": "<function cost at 0x7f00>", "own_objects": ["metric"]})
+    page = check_inert(render_report(summarise_run(run)))
+    assert "own metric: losses are shown" in page.text
+    assert "<function cost>" in page.text
+
+
+def test_losses_of_any_size_are_drawn(tmp_path):
+    losses = [1e308, 1e-308, 5.0, 4.0, 1e30, 3.0, -2.0, 0.0]
+    run = make_run(
+        tmp_path / "run", n_trials=8, losses=losses, task="regression", classes=(), settings={"metric": "mse"},
+        facts={"baseline_loss": 1e300, "honest_loss": math.nan, "utilisation": math.inf},
+    )  # fmt: skip
+    summary = summarise_run(run)
+    json.dumps(summary, allow_nan=False)
+    check_inert(render_report(summary))
+
+
+def test_constant_member_and_stacking_are_named(tmp_path):
+    ensemble = {"kind": "stacked", "members": [-1, 2], "coefficients": [[1.0, 1.0]]}
+    page = check_inert(render_report(summarise_run(make_run(tmp_path / "run", facts={"ensemble": ensemble}))))
+    assert "constant prediction" in page.text
+    assert "stacked" in page.text
+
+
+def test_configuration_summary_is_short():
+    summary = configuration_summary({"algorithm": "mlp", "mlp:width": 3, "mlp:rate": 1 / 3, "scaler": "x" * 500})
+    assert summary["rate"] == "0.3333"
+    assert summary["width"] == "3"
+    assert len(summary["scaler"]) == 60
+
+
+# ---------------------------------------------------------------- warnings
+
+
+def warnings_of(folder, **options):
+    return " ".join(summarise_run(make_run(folder / "run", **options))["warnings"])
+
+
+def test_warns_when_most_trials_fail(tmp_path):
+    failures = dict.fromkeys(range(21), (TrialStatus.TIMEOUT, "over the time limit"))
+    assert "More than half of the trials failed (21 of 40)" in warnings_of(tmp_path, failures=failures)
+
+
+def test_warns_when_all_trials_fail(tmp_path):
+    failures = dict.fromkeys(range(4), (TrialStatus.ERROR, "x"))
+    assert "All 4 trials failed" in warnings_of(tmp_path, n_trials=4, failures=failures)
+
+
+def test_warns_when_the_ensemble_is_not_better_than_a_constant(tmp_path):
+    facts = {"ensemble_loss": 0.5, "honest_loss": 0.52}
+    assert "not better than the constant prediction" in warnings_of(tmp_path, facts=facts)
+
+
+def test_warns_when_only_the_selection_is_better_than_a_constant(tmp_path):
+    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.45, "honest_loss": 0.51})
+    assert "Judged on rows that did not choose it" in text
+
+
+def test_warns_when_the_selection_is_clearly_too_optimistic(tmp_path):
+    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "honest_loss": 0.35})
+    assert "25% of its gain" in text
+
+
+def test_does_not_warn_for_a_little_optimism(tmp_path):
+    assert warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "honest_loss": 0.315}) == ""
+
+
+# ---------------------------------------------------------------- page
+
+
+def test_report_is_written_beside_the_run(tmp_path):
+    run = make_run(tmp_path / "run", failures=some_failures())
+    path = write_report(run)
+    assert path == run / "report.html"
+    page = check_inert(path.read_text("utf-8"))
+    for word in (
+        "credit_risk",
+        "roc_auc",
+        "time budget spent",
+        "3f0c6a1b9d22",
+        "customer_id",
+        "identifier",
+        "2.1.0",
+        "3.3 MiB",
+    ):
+        assert word in page.text
+    assert "and 14 more" in page.text
+    assert path.stat().st_size < 200_000
+    assert write_report(run).read_text("utf-8") == path.read_text("utf-8")
+
+
+def test_report_can_be_written_while_the_run_works(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=3, finished=False)
+    with RunStore(run):
+        assert write_report(run).exists()
+
+
+def test_other_folders_are_refused(tmp_path):
+    with pytest.raises(RunDirectoryError):
+        write_report(tmp_path)
+
+
+def test_hostile_names_stay_text(tmp_path):
+    run = hostile_run(tmp_path / "run")
+    summary = summarise_run(run)
+    page = check_inert(render_report(summary))
+    assert "<script>alert(1)</script>" in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert not CONTROL.search(json.dumps(summary, ensure_ascii=False).replace("\\n", ""))
+    assert len(render_report(summary)) < 1_000_000
+
+
+# ---------------------------------------------------------------- in a browser
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A function that opens a page in headless chromium and returns the DOM and the console."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("chromium is not installed (apt-get install chromium)")
+    flags = [
+        *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"),
+        *("--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
+        *("--enable-logging=stderr", "--v=0"),
+    ]
+
+    def load(path: Path, *options: str) -> tuple[str, str]:
+        profile = tmp_path_factory.mktemp("profile")
+        command = [program, *flags, f"--user-data-dir={profile}", *options, path.as_uri()]
+        environment = {**os.environ, "HOME": str(profile)}
+        result = subprocess.run(command, capture_output=True, timeout=120, env=environment, check=True)
+        return result.stdout.decode(), result.stderr.decode(errors="replace")
+
+    return load
+
+
+def complaints(console: str) -> list[str]:
+    return [line for line in console.splitlines() if "CONSOLE" in line or "Content Security Policy" in line]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["good", "hostile", "empty"])
+def test_browser_shows_the_report_without_complaint(tmp_path, browser, kind):
+    if kind == "hostile":
+        run = hostile_run(tmp_path / "run")
+    else:
+        run = make_run(tmp_path / "run", n_trials=60 if kind == "good" else 0, failures=some_failures())
+    path = write_report(run)
+    dom, console = browser(path, "--dump-dom")
+    assert complaints(console) == []
+    page = check_inert(dom)
+    assert page.text.split() == Page(path.read_text("utf-8")).text.split()  # nothing was repaired or moved
+    picture = tmp_path / "report.png"
+    browser(path, f"--screenshot={picture}", "--window-size=1000,1400")
+    assert picture.stat().st_size > 20_000
+
+
+@pytest.mark.browser
+def test_browser_would_complain_about_active_content(tmp_path, browser):
+    page = write_report(make_run(tmp_path / "run", n_trials=1)).read_text("utf-8")
+    path = tmp_path / "active.html"
+    path.write_text(page.replace("</main>", "<script>document.title = 'run'</script></main>"))
+    dom, console = browser(path, "--dump-dom")
+    assert complaints(console)
+    assert "<title>run</title>" not in dom
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 390, 1000])
+def test_page_is_never_wider_than_the_screen(tmp_path, browser, width):
+    for name, run in (
+        ("good", make_run(tmp_path / "good", failures=some_failures())),
+        ("hostile", hostile_run(tmp_path / "hostile")),
+    ):
+        page = html.escape(write_report(run).read_text("utf-8").replace("<details>", "<details open>"))
+        frame = tmp_path / f"{name}.html"
+        frame.write_text(
+            f'<iframe width="{width}" height="800" style="border:0" srcdoc="{page}"></iframe><p id="answer"></p>'
+            "<script>addEventListener('load', () => { document.getElementById('answer').textContent ="
+            " 'wide=' + document.querySelector('iframe').contentDocument.documentElement.scrollWidth; })</script>",
+            "utf-8",
+        )
+        dom, _ = browser(frame, "--dump-dom")
+        found = re.search(r'<p id="answer">wide=(\d+)</p>', dom)
+        assert found is not None
+        assert int(found.group(1)) <= width
