@@ -1,1 +1,55 @@
-"""Search spaces: algorithms, operators, and how configurations become arrays."""
+"""Search spaces: algorithms, operators, and how configurations become arrays and pipelines.
+
+Importing this package is light: learners are imported when a pipeline is built.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cashmere.space.algorithms import DEFAULT_ALGORITHMS
+from cashmere.space.component import (
+    ALL_TASKS,
+    CLASSIFICATION,
+    REGRESSION,
+    Algorithm,
+    BuildContext,
+    Component,
+    Operator,
+    Subspace,
+)
+from cashmere.space.space import NO_OPERATOR, Space
+from cashmere.space.spaces import SPACES, SpaceFactory, make_space, register_space
+from cashmere.space.trusted import TRUSTED_TYPES
+
+if TYPE_CHECKING:
+    from cashmere.space.margins import MarginProbabilities
+
+__all__ = [
+    "ALL_TASKS",
+    "CLASSIFICATION",
+    "DEFAULT_ALGORITHMS",
+    "NO_OPERATOR",
+    "REGRESSION",
+    "SPACES",
+    "TRUSTED_TYPES",
+    "Algorithm",
+    "BuildContext",
+    "Component",
+    "MarginProbabilities",
+    "Operator",
+    "Space",
+    "SpaceFactory",
+    "Subspace",
+    "make_space",
+    "register_space",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs scikit-learn at first use."""
+    if name == "MarginProbabilities":
+        from cashmere.space.margins import MarginProbabilities
+
+        return MarginProbabilities
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,330 @@
+"""A search space: ordered operator steps, then one algorithm, each with its own hyper-parameters."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from ConfigSpace import (
+    AndConjunction,
+    CategoricalHyperparameter,
+    Configuration,
+    ConfigurationSpace,
+    EqualsCondition,
+)
+from ConfigSpace.conditions import Condition, ConditionLike
+from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenRelation
+from ConfigSpace.hyperparameters import Hyperparameter
+from ConfigSpace.types import NotSet
+
+from cashmere.data.task import Encoding, TaskProfile
+from cashmere.exceptions import InvalidParameterError, MetricError, UnknownNameError
+from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Subspace
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+_C = TypeVar("_C", bound=Component)
+
+ALGORITHM = "algorithm"
+"""Name of the hyper-parameter that chooses the algorithm."""
+
+ENCODING = "encoding"
+"""Name (after the algorithm's prefix) of the hyper-parameter that chooses the prepared form of the table."""
+
+LEARNER = "learner"
+"""Name of the last step of every pipeline."""
+
+_NO_PROBABILITIES = "has no predict_proba, and the metric is computed from probabilities"
+
+
+def _pass_through(values: Mapping[str, Any], context: BuildContext) -> str:
+    return "passthrough"
+
+
+NO_OPERATOR = Operator(name="none", build=_pass_through)
+"""The choice to leave a step out; may be offered in any number of steps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Space:
+    """Decides, from the facts about a task, which configurations exist, and turns each into a pipeline.
+
+    Components that cannot serve the task on this machine are left out when the space is made.
+
+    Parameters
+    ----------
+    name : str
+        Name for reports.
+    algorithms : tuple of Algorithm
+        What may be chosen by the hyper-parameter ``algorithm``; strong and cheap ones first.
+    operators : mapping of str to tuple of Operator
+        Ordered steps before the learner; the step's name is the hyper-parameter that chooses the operator.
+        The first operator of a step is its default.
+    profile : TaskProfile
+        The facts about the task.
+
+    Attributes
+    ----------
+    left_out : mapping of str to str
+        Why a component that was offered is not in the space.
+
+    Raises
+    ------
+    MetricError
+        If no algorithm is left only because the metric needs probabilities.
+    InvalidParameterError
+        If no algorithm is left for other reasons, or names are not unique.
+    """
+
+    name: str
+    algorithms: tuple[Algorithm, ...]
+    profile: TaskProfile
+    operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict, hash=False)
+    left_out: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+
+    def __post_init__(self) -> None:
+        left_out = dict(self.left_out)
+
+        def available(components: Iterable[_C]) -> tuple[_C, ...]:
+            reasons = {component.name: (component, _reason(component, self.profile)) for component in components}
+            left_out.update({name: reason for name, (_, reason) in reasons.items() if reason})
+            return tuple(component for component, reason in reasons.values() if not reason)
+
+        _check_names(self.algorithms, self.operators)
+        algorithms = available(self.algorithms)
+        operators = {step: kept for step, choices in self.operators.items() if (kept := available(choices))}
+        if not algorithms:
+            raise _no_algorithm_left(self.name, self.algorithms, left_out, self.profile)
+        for attribute, value in (("algorithms", algorithms), ("operators", operators), ("left_out", left_out)):
+            object.__setattr__(self, attribute, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the cached ConfigurationSpace out: it is large and made again in a moment."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+
+    @functools.cached_property
+    def configuration_space(self) -> ConfigurationSpace:
+        """All choices as ConfigSpace knows them; a component's hyper-parameters are called ``component:name``."""
+        space = ConfigurationSpace(name=self.name)
+        steps: list[tuple[str, tuple[Component, ...]]] = [*self.operators.items(), (ALGORITHM, self.algorithms)]
+        for step, components in steps:
+            names = [component.name for component in components]
+            choice = CategoricalHyperparameter(step, names, default_value=names[0])
+            hyperparameters: list[Hyperparameter[Any, Any]] = [choice]
+            conditions: list[ConditionLike] = []
+            forbidden: list[ForbiddenLike] = []
+            for component in components:
+                subspace = _prefixed(component.subspace(self.profile), component.name)
+                own = [*subspace.hyperparameters, *self._encoding_choice(component)]
+                hyperparameters += own
+                conditions += [_active_when(choice, component.name, hp, subspace.conditions) for hp in own]
+                forbidden += subspace.forbidden
+            space.add(hyperparameters, conditions, forbidden)
+        return space
+
+    @functools.cached_property
+    def encodings(self) -> frozenset[Encoding]:
+        """Prepared forms of the table that configurations of this space may ask for."""
+        if self.operators:
+            return frozenset({Encoding.ONEHOT})
+        every = self.profile.has_categories
+        return frozenset(e for algorithm in self.algorithms for e in algorithm.encodings[: None if every else 1])
+
+    def _encoding_choice(self, component: Component) -> list[Hyperparameter[Any, Any]]:
+        if not isinstance(component, Algorithm) or self.operators or not self.profile.has_categories:
+            return []
+        values = [encoding.value for encoding in component.encodings]
+        name = f"{component.name}:{ENCODING}"
+        return [CategoricalHyperparameter(name, values, default_value=values[0])] if len(values) > 1 else []
+
+    def algorithm_of(self, configuration: Configuration) -> Algorithm:
+        """Return the algorithm that a configuration chooses."""
+        return _named(self.algorithms, configuration[ALGORITHM])
+
+    def encoding_of(self, configuration: Configuration) -> Encoding:
+        """Return the prepared form of the table that a configuration learns from.
+
+        With operators it is always one-hot, the form without gaps on which every operator works.
+        """
+        if self.operators:
+            return Encoding.ONEHOT
+        algorithm = self.algorithm_of(configuration)
+        return Encoding(configuration.get(f"{algorithm.name}:{ENCODING}", algorithm.encodings[0]))
+
+    def build(self, configuration: Configuration, context: BuildContext) -> Pipeline:
+        """Make the unfitted pipeline of a configuration.
+
+        Parameters
+        ----------
+        configuration : Configuration
+            A point of this space.
+        context : BuildContext
+            What is known about the fold.
+
+        Returns
+        -------
+        sklearn.pipeline.Pipeline
+            The operators under the names of their steps, then the learner as ``"learner"``. A learner that is
+            a pipeline itself (scaler and model) is flattened, so that ``learner__sample_weight`` always fits.
+        """
+        from sklearn.pipeline import Pipeline
+
+        steps: list[tuple[str, Any]] = []
+        for step, choices in self.operators.items():
+            operator = _named(choices, configuration[step])
+            built = operator.build(_own_values(configuration, operator.name), context)
+            if not isinstance(built, str):
+                steps.append((step, built))
+        algorithm = self.algorithm_of(configuration)
+        learner = algorithm.build(_own_values(configuration, algorithm.name), context)
+        if isinstance(learner, Pipeline):
+            *before, (_, learner) = learner.steps
+            steps += before
+        return Pipeline([*steps, (LEARNER, learner)])
+
+    def default_configurations(self) -> tuple[Configuration, ...]:
+        """Return one configuration per algorithm, in their order, everything else at its default."""
+        space = self.configuration_space
+        return tuple(_default_configuration(space, {ALGORITHM: algorithm.name}) for algorithm in self.algorithms)
+
+    def with_algorithm(self, algorithm: Algorithm) -> Space:
+        """Return a space that offers one more algorithm; one with the same name is replaced in its place."""
+        names = [known.name for known in self.algorithms]
+        if algorithm.name in names:
+            algorithms = tuple(algorithm if known.name == algorithm.name else known for known in self.algorithms)
+        else:
+            algorithms = (*self.algorithms, algorithm)
+        if (reason := _reason(algorithm, self.profile)) is not None:
+            raise InvalidParameterError("algorithm", algorithm.name, f"usable here, but it {reason}")
+        left_out = {name: why for name, why in self.left_out.items() if name != algorithm.name}
+        return dataclasses.replace(self, algorithms=algorithms, left_out=left_out)
+
+    def restricted_to(self, names: Iterable[str]) -> Space:
+        """Return a space that offers only the named algorithms, in the order of this space.
+
+        Raises
+        ------
+        UnknownNameError
+            If this space never had an algorithm of that name.
+        InvalidParameterError
+            If the algorithm was left out; the text says why.
+        """
+        wanted = [names] if isinstance(names, str) else list(names)
+        known = [algorithm.name for algorithm in self.algorithms]
+        for name in wanted:
+            if name in self.left_out:
+                raise InvalidParameterError("algorithms", name, f"usable here, but it {self.left_out[name]}")
+            if name not in known:
+                raise UnknownNameError("algorithm", name, known)
+        if not wanted:
+            raise InvalidParameterError("algorithms", wanted, f"at least one of {', '.join(known)}")
+        return dataclasses.replace(self, algorithms=tuple(a for a in self.algorithms if a.name in wanted))
+
+
+def _reason(component: Component, profile: TaskProfile) -> str | None:
+    """Say why a component is not available, or return None."""
+    if component.is_available(profile):
+        return None
+    if profile.task_type not in component.tasks:
+        return f"does not support {profile.task_type} targets"
+    if component.max_rows is not None and profile.n_rows > component.max_rows:
+        return f"is offered up to {component.max_rows} rows, and the table has {profile.n_rows}"
+    if isinstance(component, Algorithm):
+        if profile.fractional_weights and not component.accepts_weights:
+            return "cannot learn from weighted rows"
+        if profile.needs_probabilities and not component.has_probabilities and profile.task_type.is_classification:
+            return _NO_PROBABILITIES
+    return f"needs a package that is not installed: {', '.join(component.requires)}"
+
+
+def _no_algorithm_left(
+    name: str, algorithms: tuple[Algorithm, ...], left_out: Mapping[str, str], profile: TaskProfile
+) -> MetricError | InvalidParameterError:
+    reasons = [left_out[algorithm.name] for algorithm in algorithms]
+    if reasons and all(reason == _NO_PROBABILITIES for reason in reasons):
+        return MetricError(
+            f"The metric is computed from class probabilities, but no algorithm of the space {name!r} "
+            f"({', '.join(left_out)}) has predict_proba. Choose a metric on class labels, such as 'accuracy' or "
+            "'balanced_accuracy', or add an algorithm with probabilities (cashmere.space.MarginProbabilities "
+            "gives them to a learner that only has decision_function)."
+        )
+    details = "; ".join(f"{algorithm.name} {why}" for algorithm, why in zip(algorithms, reasons, strict=True))
+    return InvalidParameterError(
+        "space", name, f"a space with an algorithm for {profile.task_type} ({details or 'none was offered'})"
+    )
+
+
+def _check_names(algorithms: tuple[Algorithm, ...], operators: Mapping[str, tuple[Operator, ...]]) -> None:
+    components: list[Component] = [*algorithms, *(o for choices in operators.values() for o in choices)]
+    names = [component.name for component in components if component is not NO_OPERATOR]
+    names += [*operators, ALGORITHM, LEARNER]
+    for name in names:
+        if not name or ":" in name or "__" in name:
+            raise InvalidParameterError("name", name, "a text without ':' and '__'")
+        if names.count(name) > 1:
+            raise InvalidParameterError("name", name, "unique among algorithms, operators and steps")
+
+
+def _named(components: Iterable[_C], name: str) -> _C:
+    return next(component for component in components if component.name == name)
+
+
+def _own_values(configuration: Configuration, name: str) -> dict[str, Any]:
+    """Return the active values of one component, as plain Python objects under their names without prefix."""
+    prefix = f"{name}:"
+    return {
+        key.removeprefix(prefix): value.item() if isinstance(value, np.generic) else value
+        for key, value in configuration.items()
+        if key.startswith(prefix) and key != prefix + ENCODING
+    }
+
+
+def _default_configuration(space: ConfigurationSpace, chosen: Mapping[str, Any]) -> Configuration:
+    """Return the configuration with the chosen values, all other active values at their defaults."""
+    values: dict[str, Any] = {}
+    for name, hyperparameter in space.items():  # parents come before their children
+        seen = {parent.name: values.get(parent.name, NotSet) for parent in space.parents_of[name]}
+        if all(condition.satisfied_by_value(seen) for condition in space.parent_conditions_of[name]):
+            values[name] = chosen.get(name, hyperparameter.default_value)
+    return Configuration(space, values=values)
+
+
+def _prefixed(subspace: Subspace, prefix: str) -> Subspace:
+    """Return a copy of a sub-space with all its hyper-parameters renamed to ``prefix:name``."""
+    subspace = copy.deepcopy(subspace)
+    parts = {id(hp): hp for hp in subspace.hyperparameters}
+    for condition in subspace.conditions:
+        for literal in [condition] if isinstance(condition, Condition) else condition.dlcs:
+            parts |= {id(hp): hp for hp in (literal.child, literal.parent)}
+    for clause in subspace.forbidden:
+        for atom in _literals(clause):
+            sides = (atom.left, atom.right) if isinstance(atom, ForbiddenRelation) else (atom.hyperparameter,)
+            parts |= {id(hp): hp for hp in sides}
+    for hp in parts.values():
+        if hp.name == ENCODING or ":" in hp.name:
+            raise InvalidParameterError("hyper-parameter", f"{prefix}:{hp.name}", f"not called {ENCODING!r}, no ':'")
+        hp.name = f"{prefix}:{hp.name}"
+    return subspace
+
+
+def _literals(clause: Any) -> Iterable[Any]:
+    return clause.dlcs if isinstance(clause, ForbiddenConjunction) else (clause,)
+
+
+def _active_when(
+    choice: CategoricalHyperparameter,
+    value: str,
+    child: Hyperparameter[Any, Any],
+    conditions: Iterable[Condition | ConditionLike],
+) -> ConditionLike:
+    """Return the condition that the component is chosen and all conditions of its own on this child hold."""
+    own = [condition for condition in conditions if condition.child.name == child.name]
+    chosen = EqualsCondition(child, choice, value)
+    flat = [part for c in own for part in (c.components if isinstance(c, AndConjunction) else (c,))]
+    return AndConjunction(chosen, *flat) if flat else chosen

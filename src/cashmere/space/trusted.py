@@ -1,0 +1,52 @@
+"""Types of fitted built-in pipelines that a model file may hold besides those that skops trusts by itself.
+
+A fixed list: `tests/space/test_trusted_types.py` checks that it covers every built-in algorithm and operator. Each
+name is a container of numbers, a library's model with its own parser, or a function from arrays to arrays; none
+runs code from the file, reads other files or imports by name.
+"""
+
+from __future__ import annotations
+
+TRUSTED_TYPES: tuple[str, ...] = (
+    # Ours: scikit-learn estimators with plain attributes, and two score functions.
+    "cashmere.space.boosting.CategoryHistogramClassifier",
+    "cashmere.space.boosting.CategoryHistogramRegressor",
+    "cashmere.space.boosting.CategoryLGBMClassifier",
+    "cashmere.space.boosting.CategoryLGBMRegressor",
+    "cashmere.space.forests.ExponentExtraTreesClassifier",
+    "cashmere.space.forests.ExponentExtraTreesRegressor",
+    "cashmere.space.forests.ExponentForestClassifier",
+    "cashmere.space.forests.ExponentForestRegressor",
+    "cashmere.space.forests.OrderedForestClassifier",
+    "cashmere.space.margins.MarginProbabilities",
+    "cashmere.space.networks.EarlyStoppedMLPClassifier",
+    "cashmere.space.networks.EarlyStoppedMLPRegressor",
+    "cashmere.space.scores.class_information",
+    "cashmere.space.scores.value_information",
+    # Boosting libraries: the model is text or bytes for the library's own parser.
+    "catboost.core.CatBoostClassifier",
+    "catboost.core.CatBoostRegressor",
+    "lightgbm.basic.Booster",
+    "lightgbm.sklearn.LGBMClassifier",
+    "lightgbm.sklearn.LGBMRegressor",
+    "xgboost.core.Booster",
+    "xgboost.sklearn.XGBClassifier",
+    "xgboost.sklearn.XGBRegressor",
+    # Arrays inside scikit-learn's models.
+    "collections.OrderedDict",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.metrics._dist_metrics.ManhattanDistance64",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.tree._tree.Tree",
+    # Functions from arrays to arrays.
+    "numpy.max",
+    "numpy.mean",
+    "numpy.median",
+    "sklearn.feature_selection._univariate_selection.chi2",
+    "sklearn.feature_selection._univariate_selection.f_classif",
+    "sklearn.feature_selection._univariate_selection.f_regression",
+)
