@@ -366,11 +366,11 @@ def strip_chart(
         for value in _thinned(row):
             edge = "" if value in x else " edge"
             parts.append(f'<circle class="dot s0{edge}" cx="{x(value):g}" cy="{middle:g}" r="3.4"/>')
-        if row:
-            median = statistics.median(row)
+        if row and (median := statistics.median(row)) in x:
             parts.append(f'<path class="median" d="M{x(median):g} {middle - 8:g}v16"/>')
         if strip.marked is not None and math.isfinite(strip.marked):
-            parts.append(f'<circle class="dot best" cx="{x(strip.marked):g}" cy="{middle:g}" r="4.6"/>')
+            edge = "" if strip.marked in x else " edge"
+            parts.append(f'<circle class="dot best{edge}" cx="{x(strip.marked):g}" cy="{middle:g}" r="4.6"/>')
     parts.extend(_x_axis(x, bottom, 8, x_label))
     return _svg(parts, width, int(bottom + 46), title, css)
 
