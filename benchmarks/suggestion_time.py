@@ -61,15 +61,11 @@ def named_space(name: str) -> ConfigurationSpace:
     """Return the synthetic space or one of `cashmere.space.spaces`, for a binary task of 5000 rows."""
     if name == "synthetic":
         return synthetic_space()
-    import inspect
-
+    from cashmere.data.task import TaskProfile, TaskType
     from cashmere.space.spaces import make_space
 
-    from cashmere.data.task import TaskProfile, TaskType
-
-    known = {"task_type": TaskType.BINARY, "n_rows": 5000, "n_features": 20, "n_classes": 2, "n_categorical": 5}
-    accepted = inspect.signature(TaskProfile).parameters
-    return make_space(name, TaskProfile(**{k: v for k, v in known.items() if k in accepted})).configuration_space
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=5000, n_columns=20, n_classes=2, has_categories=True)
+    return make_space(name, profile).configuration_space
 
 
 def made_up_observations(space: ConfigurationSpace, n: int) -> tuple[Observation, ...]:

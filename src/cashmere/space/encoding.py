@@ -11,6 +11,7 @@ raw                     ``(n_columns, n)``     inside this module only: one row 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -95,6 +96,8 @@ class SpaceEncoder:
         self._log_integers = self._rows(lambda column: column.kind is Kind.INTEGER and column.log)
         self._numeric = self._rows(lambda column: column.kind in (Kind.INTEGER, Kind.FLOAT))
         self._categorical = self._rows(lambda column: column.kind is Kind.CATEGORICAL)
+        self._uniform_categorical = self._rows(lambda column: len(set(column.probabilities)) == 1)
+        self._weighted_categorical = self._rows(lambda column: len(set(column.probabilities)) > 1)
         self._constant = self._rows(lambda column: column.kind is Kind.CONSTANT)
         self._not_uniform = self._rows(lambda column: not column.is_uniform)
 
@@ -198,17 +201,19 @@ class SpaceEncoder:
             Valid rows, repetitions possible; fewer than `n` only if forbidden clauses still reject after `max_tries`.
         """
         accepted: list[NDArray[np.float64]] = []
-        missing, size = n, n
+        missing, drawn = n, 0
+        size = n
         for _ in range(max_tries):
             if missing <= 0:
                 break
             raw = self._draw_raw(size, rng, fixed or {})
+            drawn += size
             if self._forbidden:
                 raw = raw[:, ~self._is_forbidden(raw)]
-                # Rare survivors: draw more at once, so that the number of rounds stays small.
-                size = min(max(2 * size, 16), 4096) if raw.shape[1] < missing else size
             accepted.append(raw[:, :missing])
             missing -= accepted[-1].shape[1]
+            # As many as should give the missing ones at the acceptance rate so far, within bounds of memory.
+            size = min(16 + 2 * missing * drawn // max(n - missing, 1), 4096)
         if not accepted:
             return np.empty((0, self.n_dims))
         return self._encode_raw(accepted[0] if len(accepted) == 1 else np.hstack(accepted))
@@ -222,17 +227,17 @@ class SpaceEncoder:
         lower, upper = self._lower[rows, None], self._upper[rows, None]
         # As ConfigSpace draws them: value v has mass log((v + 1)/v).
         raw[rows] = np.clip(np.floor(lower * np.exp(raw[rows] * np.log((upper + 1) / lower))), lower, upper)
-        for row in self._categorical:
-            column = self._columns[row]
-            if column.name in fixed:
-                raw[row] = fixed[column.name]
-            else:
-                edges = np.cumsum(column.probabilities)
-                raw[row] = np.searchsorted(edges / edges[-1], raw[row], side="right")
+        rows = self._uniform_categorical
+        raw[rows] = np.floor(raw[rows] * (self._upper[rows, None] + 1))
+        for row in self._weighted_categorical:
+            edges = np.cumsum(self._columns[row].probabilities)
+            raw[row] = np.searchsorted(edges / edges[-1], raw[row], side="right")
+        for name, code in fixed.items():
+            raw[self._row_of[name]] = code
         for row in self._not_uniform:
             raw[row] = self._columns[row].draw_from_prior(n, rng)
         raw[self._constant] = 0.0
-        self._settle(raw)
+        self._settle(raw, is_complete=True)
         return raw
 
     def enumerate(self, limit: int) -> NDArray[np.float64] | None:
@@ -278,7 +283,7 @@ class SpaceEncoder:
         """
         raw = self._decode_raw(np.asarray(row, dtype=np.float64)[None, :])[:, 0]
         rows, numbers = self._moves(raw, rng)
-        return self._exchange(raw, rows, numbers)
+        return self._exchange(np.repeat(raw[:, None], len(rows), axis=1), rows, numbers)[0]
 
     def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
         """Draw neighbours of several rows without replacement.
@@ -297,12 +302,19 @@ class SpaceEncoder:
         (m, d) array
             At most ``sum(counts)`` rows; fewer where a neighbourhood is small.
         """
-        drawn = []
         spare = 8 if self._forbidden else 0  # in place of those that turn out to be forbidden
-        for raw, count in zip(self._decode_raw(np.asarray(rows, dtype=np.float64)).T, counts, strict=True):
-            moved, numbers = self._moves(raw, rng)
-            drawn.append(self._exchange(raw, moved[: count + spare], numbers[: count + spare])[:count])
-        return np.concatenate(drawn) if drawn else np.empty((0, self.n_dims))
+        raw = self._decode_raw(np.asarray(rows, dtype=np.float64))
+        moves = [self._moves(start, rng) for start in raw.T]
+        moved = [row[: count + spare] for (row, _), count in zip(moves, counts, strict=True)]
+        numbers = [number[: count + spare] for (_, number), count in zip(moves, counts, strict=True)]
+        if not moved:
+            return np.empty((0, self.n_dims))
+        owner = np.repeat(np.arange(len(moved)), [len(row) for row in moved])
+        exchanged, allowed = self._exchange(raw[:, owner], np.concatenate(moved), np.concatenate(numbers))
+        owner = owner[allowed]
+        position = np.arange(len(owner)) - np.searchsorted(owner, owner)  # among those of the same start
+        kept: NDArray[np.float64] = exchanged[position < np.asarray(counts)[owner]]
+        return kept
 
     def _moves(self, raw: NDArray[np.float64], rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:
         """Return the exchanges of one raw configuration in random order: which row gets which number."""
@@ -345,17 +357,25 @@ class SpaceEncoder:
         which = np.nonzero(valid)
         return rows[which[0]], numbers[which]
 
-    def _exchange(self, raw: NDArray[np.float64], rows: IntArray, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Apply one exchange each to copies of a raw configuration ``(n_columns,)``; return valid encoded rows."""
-        moved = np.repeat(raw[:, None], len(rows), axis=1)
-        moved[rows, np.arange(len(rows))] = numbers
-        self._settle(moved)
-        return self._encode_raw(moved[:, ~self._is_forbidden(moved)])
+    def _exchange(
+        self, raw: NDArray[np.float64], rows: IntArray, numbers: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], BoolArray]:
+        """Put one number into each of m raw configurations ``(n_columns, m)``, in place.
+
+        Returns the encoded results that are allowed, and the mask ``(m,)`` of those.
+        """
+        raw[rows, np.arange(len(rows))] = numbers
+        self._settle(raw)
+        allowed = ~self._is_forbidden(raw)
+        return self._encode_raw(raw[:, allowed]), allowed
 
     # --- raw matrices ----------------------------------------------------------------------------------------------
 
-    def _settle(self, raw: NDArray[np.float64]) -> None:
-        """Make activity consistent, in place: inactive becomes NaN, active but missing takes its default."""
+    def _settle(self, raw: NDArray[np.float64], *, is_complete: bool = False) -> None:
+        """Make activity consistent, in place: inactive becomes NaN, active but missing takes its default.
+
+        Nothing is missing where every row has been drawn: `is_complete`.
+        """
         masks: dict[Clause, tuple[BoolArray, BoolArray]] = {}
         for row, clause in self._conditions:
             if clause not in masks:
@@ -364,7 +384,8 @@ class SpaceEncoder:
                 masks[clause] = active, ~active
             active, inactive = masks[clause]
             numbers = raw[row]
-            np.copyto(numbers, self._defaults[row], where=active & np.isnan(numbers))
+            if not is_complete:
+                np.copyto(numbers, self._defaults[row], where=active & np.isnan(numbers))
             np.copyto(numbers, np.nan, where=inactive)
 
     def _is_forbidden(self, raw: NDArray[np.float64]) -> BoolArray:
@@ -417,6 +438,7 @@ class SpaceEncoder:
         return raw
 
 
+@functools.lru_cache(maxsize=16)
 def _hash_factors(n: int) -> NDArray[np.uint64]:
     """Return n odd 64-bit factors, the same in every process."""
     return np.random.default_rng(20240229).integers(2**63, 2**64, size=n, dtype=np.uint64) | np.uint64(1)
