@@ -91,7 +91,7 @@ def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
             Integer("min_child_samples", (2, 60), log=True, default=20),
             Float("subsample", (0.5, 1.0), default=0.8),
             Float("colsample_bytree", (0.3, 1.0), default=0.8),
-            Float("reg_lambda", (1e-3, 30.0), log=True, default=0.1),
+            Float("reg_lambda", (1e-3, 30.0), log=True, default=1.0),
         ]
     )
 
@@ -230,7 +230,7 @@ def _histogram_subspace(profile: TaskProfile) -> Subspace:
             Float("learning_rate", (0.01, 0.3), log=True, default=0.06),
             Integer("max_leaf_nodes", (4, 128), log=True, default=24),
             Integer("min_samples_leaf", (2, 60), log=True, default=20),
-            Float("l2_regularization", (1e-3, 30.0), log=True, default=0.1),
+            Float("l2_regularization", (1e-3, 30.0), log=True, default=1.0),
             Float("max_features", (0.3, 1.0), default=0.8),
         ]
     )

@@ -212,7 +212,7 @@ def _build_lda(values: Values, context: BuildContext) -> Any:
 
 
 def _qda_subspace(profile: TaskProfile) -> Subspace:
-    return Subspace(hyperparameters=[Float("reg_param", (0.0, 1.0), default=0.0)])
+    return Subspace(hyperparameters=[Float("reg_param", (0.0, 1.0), default=0.01)])
 
 
 def _build_qda(values: Values, context: BuildContext) -> Any:
