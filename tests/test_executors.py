@@ -6,11 +6,11 @@ import time
 
 import psutil
 import pytest
-from contracts.executor_contract import ExecutorContract, square, talking, trial
 
 from cashmere.evaluation.limits import Limits
 from cashmere.executors import InProcessExecutor, WorkerProcessExecutor, threads_per_worker
 from cashmere.trial import Outcome, TrialStatus
+from contracts.executor_contract import ExecutorContract, square, talking, trial
 
 
 class TestInProcessExecutor(ExecutorContract):

@@ -68,10 +68,11 @@ class Budget:
             part = part.strip()
             if match := _TRIALS.fullmatch(part):
                 trials = int(match[1])
-            elif part and _TIME.sub("", part).strip() == "":
-                seconds = (seconds or 0.0) + parse_seconds(part, "budget")
             else:
-                raise InvalidParameterError("budget", text, _EXPECTED)
+                try:
+                    seconds = (seconds or 0.0) + parse_seconds(part, "budget")
+                except InvalidParameterError:
+                    raise InvalidParameterError("budget", text, _EXPECTED) from None
         return cls(seconds=seconds, trials=trials)
 
     def __str__(self) -> str:

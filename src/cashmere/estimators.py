@@ -40,7 +40,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         resampling: Any = "auto",
         ensemble: str = "selection",
         ensemble_size: int = 25,
-        n_workers: int = 1,
+        n_workers: int | None = None,
         lookahead: int | None = None,
         trial_timeout: str | float | None = None,
         memory: str | float | None = None,
@@ -214,7 +214,6 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         tags.input_tags.categorical = True
-        tags.input_tags.string = True
         tags.non_deterministic = False
         return tags
 
@@ -240,8 +239,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection.
-    n_workers : int
-        Trials at a time, each in its own process.
+    n_workers : int, optional
+        Trials at a time, each in its own process; by default the available cores, at most 4.
     lookahead : int, optional
         See `cashmere.study.Study`; 8 by default, so that up to 4 workers give the same run.
     trial_timeout, memory : str or float, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.evaluation.fold_model import FoldModel
 from cashmere.exceptions import ModelFileError
+from cashmere.executors import available_cores
 from cashmere.persistence import dump, load, load_fold_models
 from cashmere.store import write_atomically
 
@@ -81,22 +83,25 @@ class Predictor:
         SchemaError
             If a column is missing or has another type than in `fit`.
         """
-        output = self.predict_raw(to_frame(table))
+        output = self.predict_raw(self._frame(table))
         return self.target.decode(output.argmax(axis=1)) if output.ndim == 2 else output.astype(np.float64)
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Predict class probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
         if not self.target.task_type.is_classification:
             raise AttributeError("predict_proba is for classification; this model predicts values: use predict.")
-        output = self.predict_raw(to_frame(table)).astype(np.float64)
+        output = self.predict_raw(self._frame(table)).astype(np.float64)
         return np.asarray(output / output.sum(axis=1, keepdims=True))
+
+    def _frame(self, table: Any) -> pd.DataFrame:
+        return to_frame(table, columns=[column.name for column in self.schema.columns])
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
         """Predict class probabilities or values for a frame; also counts unseen categories in `unseen_`."""
         coded = self.schema.code(frame)
         self.unseen_ = dict(coded.unseen)
         n_rows = len(frame)
-        self._use_threads(len(os.sched_getaffinity(0)) if n_rows > _PARALLEL_ROWS else 1)
+        self._use_threads(available_cores() if n_rows > _PARALLEL_ROWS else 1)
         if n_rows <= _CHUNK_ROWS:
             return self._predict_chunk(coded)
         chunks = np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS))
@@ -247,6 +252,7 @@ def save_model(
             path.unlink()
 
 
+@functools.cache
 def versions() -> dict[str, str]:
     """Return the versions of Python, of this package and of the libraries that matter for a model."""
     names = ("cashmere-automl", "numpy", "scipy", "pandas", "scikit-learn", "ConfigSpace", "lightgbm", "skops")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import signal
 import threading
 import time
@@ -27,7 +28,7 @@ from cashmere.ensembles import Ensemble, WeightedEnsemble, build_ensemble
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_loss
 from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
 from cashmere.evaluation.limits import Limits
-from cashmere.evaluation.metrics import Metric, default_metric, get_metric
+from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.exceptions import CashmereError, NoSuccessfulTrialError, RunDirectoryError
 from cashmere.executors import InProcessExecutor, WorkerProcessExecutor
@@ -40,11 +41,14 @@ from cashmere.settings import RunSettings
 from cashmere.space.space import Space
 from cashmere.space.spaces import make_space
 from cashmere.store import RunStore, write_atomically
+from cashmere.strategies import make_strategy
 from cashmere.study import Study, run_digest
 from cashmere.trial import History, Observation
 
 BASELINE = -1
 """Member number of the constant predictor, which is no trial."""
+
+_INTERRUPTED = "interrupted by the user"
 
 _MEMBERS_MIB = 4096.0
 """Disk the models of trials may take; beyond it those with the worst losses go."""
@@ -70,6 +74,9 @@ class Run:
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
         self._data, self._store = data, store
         metric = settings.metric or default_metric(target.task_type).name
+        if callable(metric) and not isinstance(metric, Metric):
+            labels = target.labels() if target.task_type.is_classification else None
+            metric = metric_from_callable(metric, labels=labels)
         self.metric: Metric = get_metric(metric, target.task_type)
         self.profile = TaskProfile(
             task_type=target.task_type,
@@ -81,6 +88,10 @@ class Run:
             fractional_weights=data.weight is not None,
         )
         self.space: Space = make_space(settings.space, self.profile)
+        self.strategy = make_strategy(settings.strategy, self.space.configuration_space)
+        self._splits = make_folds(
+            data.y, target.task_type, settings.resampling, seed=settings.seed, n_columns=data.values.shape[1]
+        )
         self.encoders: Encoders = []
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.ensemble_loss: float | None = None
@@ -133,15 +144,20 @@ class Run:
         """
         folder = Path(folder)
         check_new(folder)
+        is_new = not folder.exists()
         store = RunStore(folder)
         try:
             task: Any = None if settings.task == "auto" else settings.task
             target = TargetCoding.from_target(y, task if task in (None, "classification") else TaskType(task))
-            rows = canonical_rows(frame, target.encode(y, n_rows=len(frame)), weight)
+            own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
+            codes = target.encode(y, n_rows=len(frame))
+            rows = canonical_rows(frame, codes, weight, keep_order=own_splitter)
             schema = infer_schema(rows.frame, named=named)
             coded = schema.code(rows.frame)
             data = TrainingRows(values=coded.values, texts=coded.texts, y=rows.y, weight=rows.weight)
             run = cls(folder, settings, schema=schema, target=target, data=data, store=store)
+            budget = Budget.parse(settings.budget)
+            run._set_goal(budget.trials, budget.seconds)
             data.save(folder / "table.npz")
             _save_sample(folder / "sample.parquet", rows.frame)
             write_json(folder / "schema.json", {"columns": schema.to_json(), "target": target.to_json()})
@@ -153,13 +169,14 @@ class Run:
                     "id": uuid.uuid4().hex[:12],
                     "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                     "settings": settings.to_json(),
-                    "budgets": [str(Budget.parse(settings.budget))],
                     "table": {"rows": len(frame), "columns": frame.shape[1], "training_rows": len(rows.y)},
                     "versions": versions(),
                 },
             )
         except BaseException:
             store.close()
+            if is_new:
+                shutil.rmtree(folder, ignore_errors=True)
             raise
         return run
 
@@ -237,10 +254,10 @@ class Run:
         folds = self._prepare()
         baseline_loss = self._evaluate_baseline(folds)
         settings = self.settings
-        lookahead = settings.lookahead or max(8, 2 * settings.n_workers)
+        lookahead = settings.lookahead or max(8, 2 * settings.workers)
         self.study = Study(
             self.space.configuration_space,
-            settings.strategy,
+            self.strategy,
             seed=settings.seed,
             lookahead=lookahead,
             warm_start=self.space.default_configurations(),
@@ -280,7 +297,7 @@ class Run:
             finally:
                 executor.shutdown()
         self.stop_reason = (
-            "interrupted by the user"
+            _INTERRUPTED
             if interrupted.is_set()
             else "time budget spent"
             if deadline.remaining <= self._reserve()
@@ -310,7 +327,7 @@ class Run:
         predictor.information.update(self._information(), latency=latency)
         self._save_model(predictor.information)
         weights = list(self.ensemble_weights().items())
-        utilisation = self._busy_seconds / max(1e-9, self.settings.n_workers * self.study.elapsed)
+        utilisation = self._busy_seconds / max(1e-9, self.settings.workers * self.study.elapsed)
         for name, value in {
             "stop_reason": self.stop_reason,
             "ensemble": self.ensemble.to_json(),
@@ -340,6 +357,67 @@ class Run:
         """Return the algorithm of a member; the constant predictor is called ``baseline``."""
         return "baseline" if number == BASELINE else _algorithm(self.study.history[number])
 
+    @property
+    def n_stored(self) -> int:
+        """Number of finished trials in the store."""
+        return len(self._store.rows())
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the search."""
+        return self.stop_reason == _INTERRUPTED
+
+    def extend(self, budget: Budget | None) -> Budget | None:
+        """Return the budget of a further call.
+
+        Parameters
+        ----------
+        budget : Budget or None
+            On top of what is spent; None asks for the rest of the earlier budget.
+
+        Returns
+        -------
+        Budget or None
+            For `search`: the total number of trials, and the seconds from now. None if nothing is left.
+        """
+        spent = float(self._store.fact("elapsed_seconds", 0.0))
+        rows = self._store.rows()
+        spent = max([spent, *(row["finished_at"] for row in rows)])
+        if budget is not None:
+            trials = None if budget.trials is None else len(rows) + budget.trials
+            until = None if budget.seconds is None else spent + budget.seconds
+            self._set_goal(trials, until)
+            return Budget(trials=trials, seconds=budget.seconds)
+        goal = self._store.fact("goal") or {"trials": None, "seconds": None}
+        seconds = None if goal["seconds"] is None else goal["seconds"] - spent
+        if (goal["trials"] is not None and len(rows) >= goal["trials"]) or (seconds is not None and seconds < 1):
+            return None
+        return Budget(trials=goal["trials"], seconds=seconds)
+
+    def _set_goal(self, trials: int | None, seconds: float | None) -> None:
+        self._store.set_fact("goal", {"trials": trials, "seconds": seconds})
+
+    def summary(self) -> str:
+        """Return the result in a few lines of text."""
+        history, score = self.study.history, self.metric.score
+
+        def shown(loss: float | None) -> str:
+            return "-" if loss is None else f"{score(loss):.5g}"
+
+        best = history.incumbent
+        honest = "" if self.honest_loss is None else f" (cross-checked {shown(self.honest_loss)})"
+        members = sorted(self.ensemble_weights().items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:6])
+        more = f", and {len(members) - 6} more" if len(members) > 6 else ""
+        digest = run_digest(history, list(self.ensemble_weights().items()))
+        return (
+            f"{len(history)} trials, {len(history.failures)} failed, {self.study.elapsed:.1f} s; {self.stop_reason}\n"
+            f"{self.metric.name}: ensemble {shown(self.ensemble_loss)}{honest}, "
+            f"best single {shown(None if best is None else best.loss)}, constant {shown(history.baseline_loss)}\n"
+            f"Members: {listed}{more}\n"
+            f"Digest: {digest}"
+        )
+
     def rows(self) -> list[dict[str, Any]]:
         """Return all finished trials as plain dictionaries."""
         return self._store.rows()
@@ -350,14 +428,11 @@ class Run:
         settings, data = self.settings, self._data
         folder = self.folder / "prepared"
         coded = CodedTable(values=data.values, texts=data.texts, schema=self.schema)
-        splits = make_folds(
-            data.y, self.target.task_type, settings.resampling, seed=settings.seed, n_columns=data.values.shape[1]
-        )
         folds, self.encoders = prepare_folds(
             folder,
             coded,
             data.y,
-            splits,
+            self._splits,
             sorted(self.space.encodings),
             task_type=self.target.task_type,
             seed=settings.seed,
@@ -400,7 +475,7 @@ class Run:
         if self.settings.isolation == "none":
             return InProcessExecutor()
         logs = (self.folder / "logs").absolute()
-        return WorkerProcessExecutor(self.settings.n_workers, limits=limits, log_folder=logs)
+        return WorkerProcessExecutor(self.settings.workers, limits=limits, log_folder=logs)
 
     def _limits(self, budget: Budget) -> Limits:
         import psutil
@@ -411,7 +486,7 @@ class Run:
             seconds = 600.0 if budget.seconds is None else min(600.0, max(10.0, budget.seconds / 4))
         memory = settings.memory_mib
         if memory is None:
-            memory = 0.8 * psutil.virtual_memory().available / 2**20 / settings.n_workers
+            memory = 0.8 * psutil.virtual_memory().available / 2**20 / settings.workers
         return Limits(seconds=seconds, memory_mib=memory)
 
     def _member_file(self, number: int) -> Path:
@@ -450,6 +525,7 @@ class Run:
             losses=losses,
             weight=weight,
             size=self.settings.ensemble_size,
+            tie="secondary",
             rng=np.random.default_rng(self.settings.seed),
         )
 

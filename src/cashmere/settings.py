@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from cashmere.budget import Budget
-from cashmere.exceptions import InvalidParameterError
+from cashmere.ensembles import METHODS
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.executors import available_cores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +26,8 @@ class RunSettings:
         a scikit-learn splitter). Own objects are needed again to resume.
     budget : str
         See `Budget`.
-    n_workers : int
-        Trials at a time.
+    n_workers : int or None
+        Trials at a time; by default the cores this process may use, but at most 4. Results do not depend on it.
     lookahead : int or None
         See `Study`; by default 8, or twice the workers if that is more.
     seed : int
@@ -49,7 +51,7 @@ class RunSettings:
     strategy: Any = "bo"
     space: Any = "default"
     resampling: Any = "auto"
-    n_workers: int = 1
+    n_workers: int | None = None
     lookahead: int | None = None
     seed: int = 0
     memory_mib: float | None = None
@@ -68,7 +70,16 @@ class RunSettings:
             raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
         if self.isolation not in ("process", "none"):
             raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")
+        if self.ensemble not in METHODS:
+            raise UnknownNameError("ensemble method", self.ensemble, METHODS)
         Budget.parse(self.budget)
+
+    @property
+    def workers(self) -> int:
+        """Trials at a time: what was asked for, or the default."""
+        if self.n_workers is not None:
+            return self.n_workers
+        return 1 if self.isolation == "none" else min(4, available_cores())
 
     @property
     def own_objects(self) -> dict[str, str]:

@@ -264,7 +264,7 @@ class RunStore:
         list of int
             Numbers of the trials whose models were deleted; they can no longer enter an ensemble.
         """
-        sizes = {int(path.stem): path.stat().st_size for path in (self.folder / "members").glob("*.skops")}
+        sizes = {int(path.stem): path.stat().st_size for path in (self.folder / "members").glob("[0-9]*.skops")}
         excess = sum(sizes.values()) - limit_mib * 2**20
         deleted: list[int] = []
         for number in sorted(sizes.keys() - set(keep), key=lambda n: -losses.get(n, np.inf)):

@@ -52,7 +52,7 @@ class ExecutorContract:
 
     def test_many_trials_all_finish(self, executor):
         futures = [executor.submit(square, trial(i, i / 20)) for i in range(20)]
-        done, open_ = wait(futures, timeout=60)
+        _, open_ = wait(futures, timeout=60)
         assert not open_
         assert [f.result().loss for f in futures] == [(i / 20) ** 2 for i in range(20)]
 
@@ -85,4 +85,3 @@ class ExecutorContract:
 
     def test_number_of_workers_is_positive(self, executor):
         assert executor.n_workers >= 1
-

@@ -12,11 +12,11 @@ import time
 import numpy as np
 import psutil
 import pytest
-from contracts.executor_contract import square, trial
 
 from cashmere.evaluation.limits import Limits
 from cashmere.executors import WorkerProcessExecutor
 from cashmere.trial import Outcome, TrialStatus
+from contracts.executor_contract import square, trial
 
 LIMIT_SECONDS = 3.0
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.arrays import AnyArray, IntArray
+from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 
 _ALWAYS_REPEATED_ROWS = 10_000
@@ -88,6 +89,8 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
     ------
     DataError
         See `check_weight`.
+    ColumnTypeError
+        If cells hold dicts, lists or other objects that are no values.
     """
     n_rows = len(frame)
     source = np.arange(n_rows, dtype=np.int64)
@@ -109,7 +112,11 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
 
 
 def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:
-    return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
+    try:
+        return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
+    except TypeError:
+        infer_schema(frame)  # names the column whose cells are no values
+        raise
 
 
 def _hash_target(y: AnyArray) -> NDArray[np.uint64]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskType
@@ -17,6 +18,13 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.space.component import BuildContext
 from cashmere.space.space import Space
 from cashmere.trial import Outcome, Trial, TrialStatus
+
+CELLS_PER_THREAD = 4_000_000
+"""Training cells (rows x columns) that one thread serves alone.
+
+Threads that wait passively are slow to wake: on 2 cores, boosters with 2 threads take 10 times as long as with 1 on
+16 thousand cells, equally long on 4 million, and gain from there (`benchmarks/threads.py`).
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +43,7 @@ class CrossValidationObjective:
     metric : Metric
         Computes the loss.
     n_threads : int
-        Threads a learner may use.
+        Threads a learner may use; small tables get fewer, see `CELLS_PER_THREAD`.
     keep_model : bool
         Whether the fitted fold models are returned, serialised.
     """
@@ -70,19 +78,20 @@ class CrossValidationObjective:
                 n_rows=X_train.shape[0],
                 n_features=X_train.shape[1],
                 categorical=categorical,
-                n_threads=self.n_threads,
+                n_threads=min(self.n_threads, max(1, X_train.size // CELLS_PER_THREAD)),
                 seed=(trial.seed + k) % 2**31,
             )
-            model = fit_fold_model(
-                self.space.build(trial.configuration, context),
-                encoding,
-                X_train,
-                y_train,
-                n_classes=n_classes,
-                weight=weight[fold.train] if weight is not None and algorithm.accepts_weights else None,
-                needs_probabilities=self.metric.needs == "probabilities",
-                algorithm=algorithm.name,
-            )
+            with threadpool_limits(context.n_threads, user_api="openmp"):  # for learners that take no number of threads
+                model = fit_fold_model(
+                    self.space.build(trial.configuration, context),
+                    encoding,
+                    X_train,
+                    y_train,
+                    n_classes=n_classes,
+                    weight=weight[fold.train] if weight is not None and algorithm.accepts_weights else None,
+                    needs_probabilities=self.metric.needs == "probabilities",
+                    algorithm=algorithm.name,
+                )
             fit_seconds += time.perf_counter() - clock
             clock = time.perf_counter()
             predictions = model.predict(X_valid)

@@ -1,0 +1,299 @@
+"""The command line: ``cashmere fit | resume | predict | leaderboard | report | demo``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cashmere.exceptions import CashmereError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from cashmere.budget import Budget, Deadline
+    from cashmere.progress import Progress
+    from cashmere.run import Run
+
+app = typer.Typer(
+    name="cashmere",
+    help="Find, for a table and a budget, the set of models that predicts best together.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_INTERRUPTED = 130
+
+
+class TaskChoice(StrEnum):
+    """Values of ``--task``."""
+
+    AUTO = "auto"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+
+
+RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+@app.command()
+def fit(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")],
+    target: Annotated[str, typer.Option(help="Name of the column to predict.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
+    task: Annotated[TaskChoice, typer.Option(help="Kind of target.")] = TaskChoice.AUTO,
+    metric: Annotated[str | None, typer.Option(help="For example accuracy, roc_auc, rmse. [log_loss or rmse]")] = None,
+    budget: Annotated[str, typer.Option(help="Time ('10m'), trials ('250trials'), or both ('10m,250trials').")] = "10m",
+    strategy: Annotated[str, typer.Option(help="How configurations are chosen: bo, random.")] = "bo",
+    space: Annotated[str, typer.Option(help="Search space: default, volcano, sklearn12.")] = "default",
+    resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold.")] = "auto",
+    ensemble: Annotated[str, typer.Option(help="selection, bagging, stacking, best.")] = "selection",
+    workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same run.")] = 0,
+    memory: Annotated[str | None, typer.Option(help="Limit per trial, for example 4GiB.")] = None,
+    trial_timeout: Annotated[str | None, typer.Option(help="Limit per trial, for example 60s.")] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Search for the best set of models and keep everything in a run directory."""
+    with _typed_errors():
+        from cashmere.budget import Budget, parse_memory_mib, parse_seconds
+        from cashmere.data.frames import to_frame
+        from cashmere.data.reading import read_table
+        from cashmere.exceptions import DataError, UnknownNameError
+        from cashmere.run import Run
+        from cashmere.settings import RunSettings
+
+        limit = Budget.parse(budget)
+        deadline = _deadline(limit)
+        settings = RunSettings(
+            task=task.value,
+            metric=metric,
+            budget=str(limit),
+            strategy=strategy,
+            space=space,
+            resampling=resampling,
+            ensemble=ensemble,
+            n_workers=workers,
+            seed=seed,
+            memory_mib=None if memory is None else parse_memory_mib(memory, "--memory"),
+            trial_seconds=None if trial_timeout is None else parse_seconds(trial_timeout, "--trial-timeout"),
+            target_name=target,
+        )
+        frame = read_table(table)
+        if target not in frame.columns:
+            raise UnknownNameError("column", target, map(str, frame.columns))
+        y = frame.pop(target)
+        if frame.shape[1] == 0:
+            raise DataError(f"{table} has no column beside the target {target!r}; expected at least one feature.")
+        with Run.create(out, to_frame(frame), y, settings) as run:
+            _work(run, limit, deadline, quiet=quiet)
+
+
+@app.command()
+def resume(
+    folder: RunFolder,
+    budget: Annotated[
+        str | None, typer.Option(help="On top of what is spent, for example 5m or 100trials. [rest of the budget]")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Continue an interrupted run, or give a finished one more budget."""
+    with _typed_errors():
+        from cashmere.budget import Budget
+        from cashmere.run import Run
+
+        with Run.open(folder) as run:
+            limit = run.extend(None if budget is None else Budget.parse(budget))
+            if limit is None:
+                _say(quiet, "The budget is spent; give more with --budget. Model and report are made again.")
+                limit = Budget(trials=max(1, run.n_stored))
+            _work(run, limit, _deadline(limit), quiet=quiet)
+
+
+@app.command()
+def predict(
+    folder: RunFolder,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Rows to predict.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Ends in .csv, .csv.gz or .parquet.")],
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for every class.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the rows of a table with the ensemble of a run."""
+    with _typed_errors():
+        import pandas as pd
+
+        from cashmere.data.reading import read_table
+        from cashmere.exceptions import InvalidParameterError
+        from cashmere.predictor import Predictor
+
+        writer = _table_writer(output)
+        predictor = Predictor.load(folder)
+        if proba and not predictor.target.task_type.is_classification:
+            raise InvalidParameterError("--proba", True, "left out for a regression model, which has no probabilities")
+        frame = read_table(table)
+        if proba:
+            probabilities = predictor.predict_proba(frame)
+            columns = {"prediction": predictor.classes_[probabilities.argmax(axis=1)]}
+            columns |= {f"proba_{label}": probabilities[:, k] for k, label in enumerate(predictor.classes_)}
+        else:
+            columns = {"prediction": predictor.predict(frame)}
+        writer(pd.DataFrame(columns))
+        for column, count in predictor.unseen_.items():
+            _say(quiet, f"Note: {count} value(s) of column {column!r} were not seen in training; treated as missing.")
+        _say(quiet, f"{len(frame)} predictions written to {output}")
+
+
+@app.command()
+def leaderboard(
+    folder: RunFolder,
+    top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all rows there.")] = None,
+) -> None:
+    """Show the trials of a run, best first, with their ensemble weights."""
+    with _typed_errors():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        from cashmere.leaderboard import run_leaderboard
+
+        rows, facts = run_leaderboard(folder)
+        if output is not None:
+            _table_writer(output)(rows)
+            return
+        grid = Table(title=facts.title, caption=facts.caption)
+        for name in rows.columns:
+            grid.add_column(name.replace("_", " "), justify="left" if name == "algorithm" else "right")
+        for row in rows.head(top).itertuples(index=False):
+            grid.add_row(*(Text(f"{v:.5g}" if isinstance(v, float) else str(v)) for v in row))
+        Console().print(grid)
+
+
+@app.command()
+def report(folder: RunFolder) -> None:
+    """Write the HTML report of a run again."""
+    with _typed_errors():
+        from cashmere.report import write_report
+
+        print(write_report(folder))
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")] = Path("demo-run"),
+    budget: Annotated[str, typer.Option(help="As in fit.")] = "40s",
+    workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
+) -> None:
+    """Fit an ensemble to a real table that comes with the package (credit-g) and judge it on rows it has not seen."""
+    with _typed_errors():
+        from sklearn.model_selection import train_test_split
+
+        from cashmere.budget import Budget
+        from cashmere.data.frames import to_frame
+        from cashmere.datasets import DEMO_TARGET, demo_table
+        from cashmere.predictor import Predictor
+        from cashmere.run import Run
+        from cashmere.settings import RunSettings
+
+        limit = Budget.parse(budget)
+        deadline = _deadline(limit)
+        frame = demo_table()
+        train, test = train_test_split(frame, test_size=0.25, random_state=0, stratify=frame[DEMO_TARGET])
+        settings = RunSettings(budget=str(limit), n_workers=workers, metric="roc_auc", target_name=DEMO_TARGET)
+        print(f"credit-g: {len(train)} rows to learn from, {len(test)} to judge by, {frame.shape[1] - 1} columns")
+        X = to_frame(train.drop(columns=DEMO_TARGET))
+        with Run.create(out, X, train[DEMO_TARGET], settings) as run:
+            _work(run, limit, deadline, quiet=False)
+        model = Predictor.load(out)
+        truth, features = test[DEMO_TARGET].to_numpy(), test.drop(columns=DEMO_TARGET)
+        from sklearn.metrics import roc_auc_score
+
+        auc = roc_auc_score(truth == model.classes_[1], model.predict_proba(features)[:, 1])
+        accuracy = float((model.predict(features) == truth).mean())
+        print(f"On the {len(test)} unseen rows: ROC AUC {auc:.4f}, accuracy {accuracy:.4f}")
+        print(f"Next: open {out / 'report.html'}, or run `cashmere leaderboard {out}`")
+
+
+# ---------------------------------------------------------------- the shared part of fit, resume and demo
+
+
+def _work(run: Run, budget: Budget, deadline: Deadline, *, quiet: bool) -> None:
+    from cashmere.report import write_report
+
+    progress = _progress(quiet)
+    try:
+        run.search(budget, deadline, progress=progress)
+        run.finish(deadline, progress=progress)
+    finally:
+        progress.close()
+        path = write_report(run.folder)
+    if not quiet:
+        print(run.summary())
+        print(f"Model: {run.folder / 'model'}   Report: {path}")
+    if run.interrupted:
+        print(f"Interrupted; the model is usable. Continue with: cashmere resume {run.folder}", file=sys.stderr)
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _progress(quiet: bool) -> Progress:
+    from cashmere.progress import Bar, PlainLines, Silence
+
+    if quiet:
+        return Silence()
+    return Bar() if sys.stdout.isatty() else PlainLines()
+
+
+def _deadline(budget: Budget) -> Deadline:
+    """Start the clock, counting the time since the process began."""
+    import psutil
+
+    from cashmere.budget import Deadline
+
+    return Deadline(budget.seconds, already_spent=max(0.0, time.time() - psutil.Process().create_time()))
+
+
+def _say(quiet: bool, text: str) -> None:
+    if not quiet:
+        print(text)
+
+
+def _table_writer(path: Path) -> Callable[[pd.DataFrame], Any]:
+    from cashmere.exceptions import InvalidParameterError
+
+    name = path.name.lower()
+    if name.endswith((".csv", ".csv.gz")):
+        return lambda frame: frame.to_csv(path, index=False)
+    if name.endswith((".parquet", ".pq")):
+        return lambda frame: frame.to_parquet(path, index=False)
+    raise InvalidParameterError("--output", str(path), "a file name that ends in .csv, .csv.gz or .parquet")
+
+
+@contextmanager
+def _typed_errors() -> Iterator[None]:
+    """Show our own errors as one clear message instead of a traceback."""
+    try:
+        yield
+    except CashmereError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(_INTERRUPTED) from None
+
+
+def main() -> None:
+    """Entry point of the command ``cashmere``."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

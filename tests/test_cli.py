@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cashmere.cli import app
+from cashmere.datasets import demo_table
+from cashmere.predictor import Predictor
+
+CASHMERE = [sys.executable, "-m", "cashmere.cli"]
+
+
+def cashmere(*arguments) -> str:
+    """Run a command in this process; return what it printed."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return result.output
+
+
+def refused(*arguments) -> str:
+    """Run a command that must end with one of our own errors; return the message."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert "Traceback" not in result.output
+    return " ".join(result.output.split())
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "credit.csv"
+    demo_table().sample(240, random_state=1).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def run(table, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    output = cashmere(
+        "fit", table, "--target", "target", "--budget", "4trials", "--resampling", "holdout", "--out", folder
+    )
+    assert "4 trials, 0 failed" in output
+    assert "Digest: " in output
+    return folder
+
+
+def test_run_directory_holds_what_the_design_says(run):
+    for name in (
+        "run.json",
+        "schema.json",
+        "run.sqlite",
+        "predictions",
+        "members",
+        "model/manifest.json",
+        "report.html",
+    ):
+        assert (run / name).exists(), name
+    schema = json.loads((run / "schema.json").read_text())
+    assert {c["name"] for c in schema["columns"]["columns"]} >= {"credit_amount", "purpose"}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_predictions_have_the_columns_of_the_contract(run, table, tmp_path, suffix):
+    output = tmp_path / f"out{suffix}"
+    cashmere("predict", run, table, "-o", output, "--proba", "--quiet")
+    frame = pd.read_parquet(output) if suffix == ".parquet" else pd.read_csv(output)
+    assert list(frame.columns) == ["prediction", "proba_bad", "proba_good"]
+    assert len(frame) == 240
+    np.testing.assert_allclose(frame["proba_bad"] + frame["proba_good"], 1, atol=1e-6)
+    assert (frame["prediction"] == np.where(frame["proba_bad"] >= 0.5, "bad", "good")).mean() > 0.99
+
+
+def test_run_can_be_moved(run, table, tmp_path):
+    import shutil
+
+    moved = shutil.copytree(run, tmp_path / "elsewhere")
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    cashmere("predict", run, table, "-o", before)
+    cashmere("predict", moved, table, "-o", after)
+    assert before.read_text() == after.read_text()
+    assert "6 trials" in cashmere("resume", moved, "--budget", "2trials")
+
+
+def test_leaderboard_and_report_read_the_run(run, tmp_path):
+    output = cashmere("leaderboard", run)
+    assert "lightgbm" in output
+    cashmere("leaderboard", run, "-o", tmp_path / "board.csv")
+    board = pd.read_csv(tmp_path / "board.csv")
+    assert board["loss"].is_monotonic_increasing
+    assert cashmere("report", run).strip().endswith("report.html")
+
+
+def test_resume_of_a_finished_run_says_so(run):
+    assert "budget" in cashmere("resume", run)
+
+
+def test_quiet_prints_nothing(table, tmp_path):
+    command = [*CASHMERE, "fit", table, "--target", "target", "--budget", "2trials", "--out", tmp_path / "q", "--quiet"]
+    result = subprocess.run(command, capture_output=True, check=True)
+    assert (result.stdout, result.stderr) == (b"", b"")
+
+
+def test_same_seed_same_digest_for_one_and_two_workers(table, tmp_path):
+    digests = set()
+    for workers in (1, 2):
+        arguments = ["--budget", "12trials", "--resampling", "holdout", "--workers", workers, "--seed", 7]
+        output = cashmere("fit", table, "--target", "target", *arguments, "--out", tmp_path / str(workers))
+        digests.add(re.search(r"Digest: (\w+)", output)[1])
+    assert len(digests) == 1
+
+
+def test_regression_on_tab_separated_gzip(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    frame = pd.DataFrame({"x": x, "group": rng.choice(list("abc"), 200), "price": 3 * x + rng.normal(size=200)})
+    with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
+        frame.to_csv(file, sep="\t", index=False)
+    cashmere("fit", tmp_path / "t.csv.gz", "--target", "price", "--budget", "3trials", "--out", tmp_path / "r")
+    cashmere("predict", tmp_path / "r", tmp_path / "t.csv.gz", "-o", tmp_path / "p.csv")
+    predicted = pd.read_csv(tmp_path / "p.csv")["prediction"]
+    assert np.corrcoef(predicted, frame["price"])[0, 1] > 0.8
+    assert "--proba" in refused("predict", tmp_path / "r", tmp_path / "t.csv.gz", "-o", tmp_path / "p.csv", "--proba")
+
+
+def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path):
+    folder = tmp_path / "run"
+    command = [*CASHMERE, "fit", str(table), "--target", "target", "--budget", "10m", "--out", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        while not list((folder / "members").glob("0*.skops")):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"cashmere resume {folder}" in errors
+    assert "interrupted by the user" in output
+    assert len(Predictor.load(folder).predict(pd.read_csv(table))) == 240
+    assert (folder / "report.html").exists()
+
+
+def test_time_budget_covers_the_whole_call(table, tmp_path):
+    start = time.perf_counter()
+    command = [*CASHMERE, "fit", table, "--target", "target", "--budget", "20s", "--out", tmp_path / "r", "--quiet"]
+    subprocess.run(command, check=True)
+    seconds = time.perf_counter() - start
+    assert 0.8 * 20 < seconds < 1.05 * 20 + 2
+    assert (tmp_path / "r" / "report.html").exists()
+
+
+def test_bad_arguments_are_explained(run, table, tmp_path):
+    new = ["--out", tmp_path / "new"]
+    fit = ["fit", table, "--target", "target"]
+    assert "Did you mean 'target'" in refused("fit", table, "--target", "traget", *new)
+    assert "'balanced_accuracy'" in refused(*fit, "--metric", "ballanced_accuracy", *new)
+    assert "'random'" in refused(*fit, "--strategy", "randm", *new)
+    assert "'volcano'" in refused(*fit, "--space", "vulcano", *new)
+    assert "got '-5m'" in refused(*fit, "--budget=-5m", *new)
+    assert "250trials" in refused(*fit, "--budget", "soon", *new)
+    assert "5fold" in refused(*fit, "--resampling", "often", *new)
+    assert "4GiB" in refused(*fit, "--memory", "lots", *new)
+    assert "60s" in refused(*fit, "--trial-timeout", "never", *new)
+    assert "does not fit" in refused(*fit, "--metric", "rmse", *new)
+    assert "cashmere resume" in refused(*fit, "--out", run)
+    assert "not empty" in refused(*fit, "--out", table.parent)
+    assert "is a file" in refused(*fit, "--out", table)
+    assert "no such" in refused("fit", tmp_path / "none.csv", "--target", "y", *new).lower()
+    assert "text" in refused(*fit, "--task", "regression", *new)
+    assert "does not exist" in refused("resume", tmp_path / "nowhere")
+    assert "not the directory of a cashmere run" in refused("resume", table.parent)
+    assert "manifest.json" in refused("predict", table.parent, table, "-o", tmp_path / "p.csv")
+    assert ".parquet" in refused("predict", run, table, "-o", tmp_path / "p.xlsx")
+    assert "run.json" in refused("leaderboard", table.parent)
+    assert "run.json" in refused("report", table.parent)
+
+
+def test_wrong_table_at_predict_is_refused_by_name(run, table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.drop(columns=["duration", "purpose"]).to_csv(tmp_path / "less.csv", index=False)
+    message = refused("predict", run, tmp_path / "less.csv", "-o", tmp_path / "p.csv")
+    assert "'duration'" in message and "'purpose'" in message
+    frame["duration"] = "long"
+    frame.to_csv(tmp_path / "text.csv", index=False)
+    message = refused("predict", run, tmp_path / "text.csv", "-o", tmp_path / "p.csv")
+    assert "duration" in message and "long" in message
+
+
+def test_directory_in_use_is_refused(run, table):
+    from cashmere.store import RunStore
+
+    with RunStore(run):
+        assert "another process" in refused("resume", run)

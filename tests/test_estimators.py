@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from ConfigSpace import Float
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.ensemble import StackingClassifier, VotingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cashmere import AutoClassifier, AutoRegressor
+from cashmere.datasets import DEMO_TARGET, demo_table
+from cashmere.exceptions import NoSuccessfulTrialError
+from cashmere.space import Algorithm, Subspace, make_space
+from cashmere.space.component import CLASSIFICATION
+
+
+def quick_space(profile):
+    """Two cheap algorithms of the default space."""
+    linear = "logistic_regression" if profile.task_type.is_classification else "ridge"
+    return make_space("default", profile).restricted_to([linear, "extra_trees"])
+
+
+def linear_space(profile):
+    """One cheap algorithm: the checks of scikit-learn fit several hundred times."""
+    return make_space("default", profile).restricted_to(
+        ["logistic_regression" if profile.task_type.is_classification else "ridge"]
+    )
+
+
+def quick(estimator=AutoClassifier, **changes):
+    settings = {"budget": "3trials", "space": quick_space, "isolation": "none", "resampling": "3fold"}
+    return estimator(**{**settings, **changes})
+
+
+CHECKED = [quick(estimator, budget="2trials", space=linear_space) for estimator in (AutoClassifier, AutoRegressor)]
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: {})
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks themselves warn
+        check(estimator)
+
+
+@pytest.fixture(scope="module")
+def credit():
+    frame = demo_table().sample(300, random_state=0)
+    return frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]
+
+
+@pytest.fixture(scope="module")
+def fitted(credit):
+    return quick(budget="6trials").fit(*credit)
+
+
+def test_string_labels_come_back(fitted, credit):
+    assert list(fitted.classes_) == ["bad", "good"]
+    assert set(fitted.predict(credit[0])) <= {"bad", "good"}
+    assert fitted.score(*credit) > 0.7
+
+
+def test_probabilities_have_a_column_per_class_and_sum_to_one(fitted, credit):
+    probabilities = fitted.predict_proba(credit[0])
+    assert probabilities.shape == (300, 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-9)
+
+
+def test_members_have_weights_that_sum_to_one(fitted):
+    assert list(fitted.ensemble_.columns) == ["trial", "algorithm", "weight"]
+    assert fitted.ensemble_["weight"].sum() == pytest.approx(1)
+    assert fitted.ensemble_["weight"].is_monotonic_decreasing
+
+
+def test_leaderboard_lists_the_trials_best_first(fitted):
+    assert len(fitted.leaderboard_) == 6
+    assert fitted.leaderboard_["loss"].is_monotonic_increasing
+    assert fitted.failures_.empty
+    assert len(fitted.study_.history) == 6
+
+
+def test_fitted_estimator_survives_pickle_and_clone(fitted, credit):
+    copy = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(copy.predict_proba(credit[0]), fitted.predict_proba(credit[0]))
+    assert clone(fitted).get_params()["budget"] == "6trials"
+
+
+def test_permuted_training_rows_give_the_same_model(fitted, credit):
+    X, y = credit
+    order = np.random.default_rng(1).permutation(len(X))
+    other = quick(budget="6trials").fit(X.iloc[order], y.iloc[order])
+    np.testing.assert_array_equal(other.predict_proba(X), fitted.predict_proba(X))
+
+
+def test_a_row_is_predicted_the_same_alone_and_among_others(fitted, credit):
+    X = credit[0]
+    together = fitted.predict_proba(X)
+    for i in (0, 17, 299):
+        np.testing.assert_allclose(fitted.predict_proba(X.iloc[[i]])[0], together[i], atol=1e-6)
+
+
+def test_re_ordered_columns_are_accepted_missing_ones_refused_by_name(fitted, credit):
+    X = credit[0]
+    np.testing.assert_array_equal(fitted.predict_proba(X[X.columns[::-1]]), fitted.predict_proba(X))
+    with pytest.raises(ValueError, match="credit_amount"):
+        fitted.predict(X.drop(columns=["credit_amount"]))
+
+
+def test_unseen_category_and_missing_value_are_predicted(fitted, credit):
+    X = credit[0].head(3).astype({"purpose": object})
+    X.loc[X.index[0], "purpose"] = "never seen"
+    X.loc[X.index[1], "purpose"] = None
+    assert np.isfinite(fitted.predict_proba(X)).all()
+
+
+@pytest.mark.parametrize("kind", ["numpy", "polars", "csr", "coo array", "list"])
+def test_every_form_of_table_gives_the_same_model(kind):
+    X, y = load_iris(return_X_y=True)
+    make = {
+        "numpy": lambda a: a,
+        "polars": lambda a: pl.DataFrame(a, schema=[f"x{i}" for i in range(a.shape[1])]),
+        "csr": sp.csr_matrix,
+        "coo array": sp.coo_array,
+        "list": lambda a: a.tolist(),
+    }[kind]
+    expected = quick().fit(X, y).predict_proba(X)
+    model = quick().fit(make(X), y)
+    np.testing.assert_allclose(model.predict_proba(make(X)), expected, atol=1e-12)
+
+
+def test_polars_and_pandas_with_categories_dates_and_text_agree():
+    rng = np.random.default_rng(0)
+    n = 120
+    frame = pd.DataFrame(
+        {
+            "number": rng.normal(size=n),
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "flag": rng.random(n) > 0.5,
+            "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 500, n), unit="D"),
+            "note": [" ".join(rng.choice(["good", "bad", "fine", "poor", "great", "awful"], 7)) for _ in range(n)],
+            "constant": 1,
+        }
+    )
+    y = np.where(frame["note"].str.count("good") + frame["number"] > 1, "yes", "no")
+    a = quick().fit(frame, y).predict_proba(frame)
+    b = quick().fit(pl.from_pandas(frame), y).predict_proba(pl.from_pandas(frame))
+    np.testing.assert_allclose(a, b)
+
+
+def test_fractional_weights_change_the_model_and_whole_ones_mean_repetition():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    plain = quick().fit(X, y).predict_proba(X)
+    weighted = quick().fit(X, y, sample_weight=rng.uniform(0.1, 3, len(y))).predict_proba(X)
+    assert np.abs(plain - weighted).max() > 1e-4
+    repeats = rng.integers(0, 3, len(y))
+    np.testing.assert_array_equal(
+        quick().fit(X, y, sample_weight=repeats).predict_proba(X),
+        quick().fit(X.repeat(repeats, axis=0), y.repeat(repeats)).predict_proba(X),
+    )
+
+
+def test_class_with_a_single_row_keeps_its_column():
+    X, y = load_iris(return_X_y=True)
+    y = y.copy()
+    y[0] = 3
+    model = quick().fit(X, y)
+    assert model.predict_proba(X).shape == (150, 4)
+
+
+def test_own_metric_sees_labels():
+    X, y = load_iris(return_X_y=True)
+    labels = np.array(["a", "b", "c"])[y]
+
+    def share_of_a_found(y_true, y_pred):
+        assert set(y_true) <= {"a", "b", "c"}
+        return float(np.mean(y_pred[y_true == "a"] == "a"))
+
+    model = quick(metric=share_of_a_found).fit(X, labels)
+    assert model.leaderboard_["score"].max() == 1.0
+
+
+def test_own_algorithm_in_ten_lines():
+    def build(values, context):
+        from sklearn.naive_bayes import GaussianNB
+
+        return GaussianNB(var_smoothing=values["var_smoothing"])
+
+    def subspace(profile):
+        return Subspace(hyperparameters=[Float("var_smoothing", (1e-12, 1e-1), log=True)])
+
+    naive_bayes = Algorithm(name="naive_bayes", build=build, subspace=subspace, tasks=CLASSIFICATION)
+    model = quick(space=lambda profile: quick_space(profile).with_algorithm(naive_bayes), budget="5trials")
+    model.fit(*load_iris(return_X_y=True))
+    assert "naive_bayes" in set(model.leaderboard_["algorithm"])
+
+
+def test_every_trial_failing_is_a_typed_error_with_the_reasons():
+    def build(values, context):
+        raise RuntimeError("this learner never works")
+
+    broken = Algorithm(name="broken", build=build, tasks=CLASSIFICATION)
+    model = quick(space=lambda profile: quick_space(profile).with_algorithm(broken).restricted_to(["broken"]))
+    with pytest.raises(NoSuccessfulTrialError, match="this learner never works") as caught:
+        model.fit(*load_iris(return_X_y=True))
+    assert caught.value.failures[0][1:3] == ("broken", "error")
+
+
+def test_learner_without_probabilities_under_a_metric_that_needs_them_says_so():
+    from sklearn.linear_model import RidgeClassifier
+
+    ridge = Algorithm(name="ridge_classifier", build=lambda values, context: RidgeClassifier(), tasks=CLASSIFICATION)
+    model = quick(space=lambda p: quick_space(p).with_algorithm(ridge).restricted_to(["ridge_classifier"]))
+    with pytest.raises(NoSuccessfulTrialError, match="predict_proba"):
+        model.fit(*load_iris(return_X_y=True))
+    model.set_params(metric="accuracy").fit(*load_iris(return_X_y=True))
+    assert model.score(*load_iris(return_X_y=True)) > 0.7
+
+
+def test_works_inside_meta_estimators():
+    X, y = load_iris(return_X_y=True)
+    fast = quick(budget="2trials", resampling="holdout")
+    pipeline = make_pipeline(StandardScaler(), fast)
+    assert cross_val_score(pipeline, X, y, cv=2).mean() > 0.8
+    search = GridSearchCV(fast, {"ensemble": ["selection", "best"]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.8
+    for meta in (
+        StackingClassifier([("auto", fast)], LogisticRegression(), cv=2),
+        VotingClassifier([("auto", fast), ("lr", LogisticRegression(max_iter=500))], voting="soft"),
+        CalibratedClassifierCV(fast, cv=2),
+    ):
+        assert meta.fit(X, y).score(X, y) > 0.8
+
+
+def test_nothing_is_printed_and_no_directory_is_left(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    quick(isolation="process", budget="3trials").fit(*load_iris(return_X_y=True))
+    assert capfd.readouterr() == ("", "")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("cashmere-")]
+
+
+def test_run_directory_is_kept_and_continued(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    folder = tmp_path / "run"
+    model = quick(AutoRegressor, run_directory=folder).fit(X, y)
+    assert (folder / "report.html").exists()
+    more = quick(AutoRegressor, run_directory=folder, resume=True, budget="5trials").fit(X, y)
+    assert len(more.study_.history) == 5
+    assert [o.loss for o in more.study_.history[:3]] == [o.loss for o in model.study_.history]
+
+
+def test_budget_too_small_for_a_trial_gives_the_constant_predictor_and_says_so():
+    X, y = load_iris(return_X_y=True)
+    model = quick(budget="0.01s")
+    with pytest.warns(UserWarning, match="constant"):
+        model.fit(X, y)
+    assert len(set(model.predict(X))) == 1
+    assert model.ensemble_["algorithm"].tolist() == ["baseline"]
+
+
+@pytest.mark.parametrize("ensemble", ["selection", "bagging", "stacking", "best"])
+@pytest.mark.parametrize("estimator", [AutoClassifier, AutoRegressor])
+def test_every_ensemble_method_works_end_to_end(estimator, ensemble):
+    X, y = load_iris(return_X_y=True) if estimator is AutoClassifier else load_diabetes(return_X_y=True)
+    model = quick(estimator, ensemble=ensemble, budget="6trials").fit(X, y)
+    assert model.score(X, y) > 0.3

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from cashmere.evaluation.limits import Limits
+from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, UnknownNameError
+from cashmere.executors import WorkerProcessExecutor, run_trial
+from cashmere.store import RunStore
+from cashmere.study import Study, run_digest
+from cashmere.trial import Outcome, TrialStatus
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
+
+
+def bowl(trial):
+    x, y = trial.configuration["x"], trial.configuration["y"]
+    if y > 0.9:
+        raise ValueError("too high")
+    loss = (x - 0.3) ** 2 + (y - 0.6) ** 2
+    return Outcome(status=TrialStatus.SUCCESS, loss=loss, fold_losses=(loss,), predictions=np.float32([x, y]))
+
+
+def slow_bowl(trial):
+    time.sleep(0.02 + 0.15 * (trial.number % 3 == 0))
+    return bowl(trial)
+
+
+@pytest.mark.parametrize("strategy", ["random", "bo"])
+def test_same_seed_gives_the_same_digest_for_1_2_and_4_workers(strategy):
+    digests = set()
+    for n_workers in (1, 2, 4):
+        executor = WorkerProcessExecutor(n_workers, limits=Limits(seconds=20), n_threads=1)
+        try:
+            study = Study(SPACE, strategy, seed=5, lookahead=4)
+            digests.add(run_digest(study.optimize(slow_bowl, "24trials", executor=executor)))
+        finally:
+            executor.shutdown()
+    assert len(digests) == 1
+
+
+def test_other_seed_gives_another_run():
+    first, second = (run_digest(Study(SPACE, "random", seed=s).optimize(bowl, "5trials")) for s in (0, 1))
+    assert first != second
+
+
+def test_strategy_sees_exactly_the_outcomes_the_lookahead_allows():
+    seen = []
+
+    class Spy:
+        def suggest(self, history, rng):
+            from cashmere.trial import Suggestion
+
+            seen.append((len(history), len(history.pending)))
+            return Suggestion(configuration=SPACE.sample_configuration())
+
+    Study(SPACE, Spy(), lookahead=3).optimize(bowl, "8trials")
+    assert seen == [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 2), (5, 2)]
+
+
+def test_more_workers_than_lookahead_is_refused():
+    executor = WorkerProcessExecutor(2)
+    try:
+        with pytest.raises(InvalidParameterError, match="lookahead"):
+            Study(SPACE, "random").optimize(bowl, "3trials", executor=executor)
+    finally:
+        executor.shutdown()
+
+
+def test_asking_beyond_the_lookahead_is_refused():
+    study = Study(SPACE, "random", lookahead=2)
+    study.ask(), study.ask()
+    with pytest.raises(InvalidParameterError):
+        study.ask()
+
+
+def test_outcomes_told_out_of_order_are_committed_in_order():
+    study = Study(SPACE, "random", lookahead=3)
+    trials = [study.ask() for _ in range(3)]
+    assert study.tell(trials[2], run_trial(bowl, trials[2])) == []
+    assert study.tell(trials[1], run_trial(bowl, trials[1])) == []
+    assert [o.trial.number for o in study.tell(trials[0], run_trial(bowl, trials[0]))] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("prefix", [0, 1, 5, 11, 12])
+def test_resume_after_any_prefix_equals_the_uninterrupted_run(tmp_path, prefix):
+    whole = run_digest(Study(SPACE, "bo", seed=3, lookahead=4).optimize(bowl, "12trials"))
+    with RunStore(tmp_path) as store:
+        if prefix:
+            Study(SPACE, "bo", seed=3, lookahead=4, store=store).optimize(bowl, f"{prefix}trials")
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "bo", seed=3, lookahead=4, store=store)
+        assert len(study.history) == prefix
+        assert run_digest(study.optimize(bowl, "12trials")) == whole
+
+
+def test_trial_stored_ahead_of_its_turn_is_neither_lost_nor_repeated(tmp_path):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", seed=3, lookahead=4, store=store)
+        trials = [study.ask() for _ in range(4)]
+        for k in (0, 2, 3):  # killed while trial 1 still ran
+            study.tell(trials[k], run_trial(bowl, trials[k]))
+    runs = []
+
+    def counting(trial):
+        runs.append(trial.number)
+        return bowl(trial)
+
+    with RunStore(tmp_path) as store:
+        history = Study(SPACE, "random", seed=3, lookahead=4, store=store).optimize(counting, "6trials")
+    assert sorted(runs) == [1, 4, 5]
+    assert run_digest(history) == run_digest(Study(SPACE, "random", seed=3, lookahead=4).optimize(bowl, "6trials"))
+
+
+def test_stored_trial_that_does_not_fit_the_decisions_is_found(tmp_path):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", seed=3, lookahead=4, store=store)
+        trials = [study.ask() for _ in range(3)]
+        study.tell(trials[2], run_trial(bowl, trials[2]))
+    with RunStore(tmp_path) as store, pytest.raises(InconsistentResumeError, match="trial 2"):
+        Study(SPACE, "random", seed=4, lookahead=4, store=store).optimize(bowl, "6trials")
+
+
+def test_aborted_outcome_is_not_an_observation():
+    study = Study(SPACE, "random")
+    trial = study.ask()
+    assert study.tell(trial, Outcome(status=TrialStatus.ABORTED)) == []
+    assert len(study.history) == 0
+
+
+def test_time_budget_ends_the_loop():
+    start = time.perf_counter()
+    history = Study(SPACE, "random").optimize(slow_bowl, "1s")
+    assert 0.9 < time.perf_counter() - start < 2
+    assert len(history) > 3
+
+
+def test_warm_start_comes_first():
+    first = SPACE.sample_configuration(2)
+    history = Study(SPACE, "random", warm_start=first).optimize(bowl, "4trials")
+    assert [o.trial.configuration for o in history[:2]] == list(first)
+    assert [o.trial.origin for o in history[:2]] == ["warm start"] * 2
+
+
+def test_failure_gets_its_substitute_loss_in_one_place():
+    history = Study(SPACE, "random", seed=0, baseline_loss=0.7).optimize(bowl, "40trials")
+    assert history.failures
+    worst = max(0.7, *(o.loss for o in history.successes))
+    assert {history.losses[o.trial.number] for o in history.failures} == {worst}
+
+
+def test_study_is_pickled_without_its_store(tmp_path):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "bo", seed=3, store=store)
+        study.optimize(bowl, "6trials")
+        copy = pickle.loads(pickle.dumps(study))
+    assert run_digest(copy.history) == run_digest(study.history)
+    np.testing.assert_array_equal(copy.history.successes[0].predictions, study.history.successes[0].predictions)
+
+
+def test_unknown_strategy_gets_the_nearest_names():
+    with pytest.raises(UnknownNameError, match="'random'"):
+        Study(SPACE, "randm")
+
+
+def test_callback_sees_every_observation_in_order():
+    numbers = []
+    Study(SPACE, "random", lookahead=3).optimize(
+        bowl, "7trials", callback=lambda study, observation: numbers.append(observation.trial.number)
+    )
+    assert numbers == list(range(7))
