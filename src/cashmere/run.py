@@ -483,7 +483,7 @@ class Run:
         settings = self.settings
         seconds = settings.trial_seconds
         if seconds is None:
-            seconds = 600.0 if budget.seconds is None else min(600.0, max(10.0, budget.seconds / 4))
+            seconds = 600.0 if budget.seconds is None else min(600.0, max(10.0, budget.seconds / 6))
         memory = settings.memory_mib
         if memory is None:
             memory = 0.8 * psutil.virtual_memory().available / 2**20 / settings.workers

@@ -33,7 +33,7 @@ class RunSettings:
     seed : int
         Of everything random.
     memory_mib, trial_seconds : float or None
-        Limits of one trial. By default four fifths of the free memory over the workers; a quarter of a time
+        Limits of one trial. By default four fifths of the free memory over the workers; a sixth of a time
         budget (at least 10 s), else 10 minutes.
     isolation : {"process", "none"}
         Whether trials run in watched worker processes; without, limits are not enforced.

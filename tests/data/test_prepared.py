@@ -39,7 +39,7 @@ def test_what_is_written_is_loaded(tmp_path, parts):
         np.testing.assert_array_equal(prepared.folds[k].train, fold.train)
         for encoding in Encoding:
             train, valid, categorical = prepared.load(k, encoding)
-            assert isinstance(train, np.memmap) and not train.flags.writeable and train.flags.c_contiguous
+            assert isinstance(train, np.memmap) and train.mode == "c" and train.flags.c_contiguous
             assert train.dtype == np.float32 and len(train) == len(fold.train)
             np.testing.assert_array_equal(valid, encoders[k][encoding].transform(coded.take(fold.validation)))
             np.testing.assert_array_equal(categorical, encoders[k][encoding].categorical)
@@ -82,3 +82,16 @@ def test_incomplete_folders_are_known(tmp_path, parts):
     assert not is_complete(tmp_path)
     with pytest.raises(CorruptStoreError, match="damaged"):
         PreparedFolds(tmp_path)
+
+
+def test_writing_into_a_loaded_matrix_never_reaches_the_file(tmp_path):
+    """Some learners need writable arrays (forests with NaN refused read-only ones); the folds must survive that."""
+    frame = pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20.0) ** 2})
+    coded = infer_schema(frame).code(frame)
+    target = np.arange(20) % 2
+    folds = make_folds(target, TaskType.BINARY, "2fold", seed=0)
+    prepared, _ = prepare_folds(tmp_path, coded, target, folds, [Encoding.ORDINAL], task_type=TaskType.BINARY, seed=0)
+    matrix, _, _ = prepared.load(0, Encoding.ORDINAL)
+    before = matrix.copy()
+    matrix[:] = -1
+    np.testing.assert_array_equal(prepared.load(0, Encoding.ORDINAL)[0], before)

@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,9 +66,10 @@ class PreparedFolds:
         return type(self), (self.folder,)
 
     def load(self, fold: int, encoding: Encoding) -> tuple[NDArray[np.float32], NDArray[np.float32], BoolArray]:
-        """Return training matrix, validation matrix (read-only, memory-mapped) and the mask of category columns."""
+        """Return training matrix, validation matrix (memory-mapped, copy-on-write), and the mask of category columns."""
         stored = self._stored_as[encoding]
-        parts = [self._read(f"fold{fold}-{stored}-{part}.npy") for part in ("train", "valid")]
+        # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
+        parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mode="c") for part in ("train", "valid")]
         return parts[0], parts[1], np.array(self._categorical[stored][fold], dtype=bool)
 
     @functools.cached_property
@@ -92,9 +93,9 @@ class PreparedFolds:
         """Numbers of the rows that validate, ascending: the order of out-of-fold predictions."""
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
-    def _read(self, name: str) -> AnyArray:
+    def _read(self, name: str, *, mode: Literal["r", "c"] = "r") -> AnyArray:
         try:
-            array: AnyArray = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+            array: AnyArray = np.load(self.folder / name, mmap_mode=mode, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise CorruptStoreError(
                 self.folder / name, f"cannot be read ({error}); prepare the folds again."

@@ -1,6 +1,8 @@
 """Boosting machines that are told by a constructor parameter which columns hold category codes.
 
 Their originals want it as an argument of ``fit`` (LightGBM), or refuse columns with many levels (scikit-learn).
+They also state themselves in few large arrays: model files with a text of megabytes or thousands of small trees took
+longer to write than some models to fit.
 """
 
 from __future__ import annotations
@@ -8,14 +10,20 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from lightgbm import LGBMClassifier, LGBMRegressor
+from lightgbm import Booster, LGBMClassifier, LGBMRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from cashmere.arrays import AnyArray, BoolArray, FloatArray
+
+_TREE_PARTS = ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets")
+"""Arrays of a `TreePredictor`, in the order of its constructor."""
 
 
 class _LightGBMCategories:
     """LightGBM with ``category_columns``: numbers of the columns that hold non-negative codes or NaN."""
+
+    _stated: tuple[Booster, dict[str, Any]] | None = None
 
     def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
         """Fit the trees."""
@@ -27,6 +35,33 @@ class _LightGBMCategories:
         params: dict[str, Any] = super()._process_params(stage)  # type: ignore[misc]
         params.pop("category_columns", None)  # not LightGBM's own
         return params
+
+    def __copy__(self) -> Self:
+        # LightGBM copies its estimators in every get_params and so in every prediction: the trees stay shared.
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())  # type: ignore[misc]
+        if state.get("_Booster") is not None:
+            # skops asks twice, and writing the text takes LightGBM as long as fitting some of the trees.
+            if self._stated is None or self._stated[0] is not state["_Booster"]:
+                self._stated = (state["_Booster"], state["_Booster"].__getstate__())
+            booster = dict(self._stated[1])
+            state["_booster_text"] = np.frombuffer(booster.pop("_handle").encode(), dtype=np.uint8)
+            state["_booster_rest"] = booster
+            del state["_Booster"]
+        state.pop("_stated", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if (text := state.pop("_booster_text", None)) is not None:
+            state["_Booster"] = Booster.__new__(Booster)
+            handle = np.asarray(text).tobytes().decode()
+            state["_Booster"].__setstate__({**state.pop("_booster_rest"), "_handle": handle})
+        super().__setstate__(state)  # type: ignore[misc]
 
 
 class CategoryLGBMClassifier(_LightGBMCategories, LGBMClassifier):  # type: ignore[misc]
@@ -61,6 +96,29 @@ class _HistogramCategories:
             self.categorical_features = marked
         _drop_partial(getattr(self, "_preprocessor", None))
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())  # type: ignore[misc]
+        if "_predictors" in state:
+            rounds = state.pop("_predictors")
+            trees = [tree for trees in rounds for tree in trees]
+            state["_trees_per_round"] = len(rounds[0]) if rounds else 1
+            for name in _TREE_PARTS:
+                parts = [getattr(tree, name) for tree in trees]
+                state[f"_packed_{name}"] = np.concatenate(parts) if parts else None
+                state[f"_sizes_{name}"] = np.array([len(part) for part in parts], dtype=np.int64)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if (n := state.pop("_trees_per_round", None)) is not None:
+            parts = []
+            for name in _TREE_PARTS:
+                packed, ends = state.pop(f"_packed_{name}"), np.cumsum(state.pop(f"_sizes_{name}"))
+                parts.append([] if packed is None else np.split(packed, ends[:-1]))
+            trees = [TreePredictor(*arrays) for arrays in zip(*parts, strict=True)]
+            state["_predictors"] = [trees[i : i + n] for i in range(0, len(trees), n)]
+        super().__setstate__(state)  # type: ignore[misc]
 
 
 class CategoryHistogramClassifier(_HistogramCategories, HistGradientBoostingClassifier):  # type: ignore[misc]
