@@ -24,8 +24,8 @@ RESULTS = Path(__file__).parent / "results" / "first_light.csv"
 TABLES = ["colic", "eucalyptus", "satimage", "bank-marketing", "wine_quality"]
 FIELDS = [
     "table", "task", "rows", "columns", "budget", "seed", "metric", "ensemble_loss", "lightgbm_loss", "single_loss",
-    "ensemble_error", "lightgbm_error", "validation_loss", "honest_loss", "trials", "failures", "seconds", "lightgbm_seconds",
-    "utilisation", "date", "machine",
+    "ensemble_error", "lightgbm_error", "validation_loss", "honest_loss", "trials", "failures", "seconds",
+    "lightgbm_seconds", "date", "machine",
 ]  # fmt: skip
 
 
@@ -92,7 +92,6 @@ def run(table: str, entry: dict, data: Path, budget: str, seed: int) -> dict:
         "failures": len(model.failures_),
         "seconds": round(seconds, 1),
         "lightgbm_seconds": round(reference_seconds, 2),
-        "utilisation": "",
         "date": date.today().isoformat(),
         "machine": f"{os.cpu_count()} cores, Python {platform.python_version()}",
     }
@@ -126,7 +125,8 @@ def main() -> None:
                 print(
                     f"{table:<16} {budget:<9} seed {seed}  {row['metric']}: ensemble {row['ensemble_loss']:.4f} "
                     f"LightGBM {row['lightgbm_loss']:.4f} {better:<6}  error {row['ensemble_error']:.4f} / "
-                    f"{row['lightgbm_error']:.4f}  {row['trials']} trials, {row['failures']} failed, {row['seconds']} s",
+                    f"{row['lightgbm_error']:.4f}  {row['trials']} trials, {row['failures']} failed, "
+                    f"{row['seconds']} s",
                     flush=True,
                 )
 

@@ -66,7 +66,7 @@ class PreparedFolds:
         return type(self), (self.folder,)
 
     def load(self, fold: int, encoding: Encoding) -> tuple[NDArray[np.float32], NDArray[np.float32], BoolArray]:
-        """Return training matrix, validation matrix (memory-mapped, copy-on-write), and the mask of category columns."""
+        """Return training and validation matrix (memory-mapped, copy-on-write) and the mask of category columns."""
         stored = self._stored_as[encoding]
         # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
         parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mode="c") for part in ("train", "valid")]
