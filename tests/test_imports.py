@@ -13,12 +13,12 @@ SOURCE = Path(__file__).parents[1] / "src" / "cashmere"
 
 # From the bottom up: a module may import its own level and everything below. docs/design.md says the same in words.
 LEVELS = [
-    {"arrays", "exceptions", "trial", "budget", "text", "datasets"},
+    {"arrays", "exceptions", "trial", "budget", "text", "datasets", "interrupts"},
     {"protocols"},
     {"data"},
     {"space", "acquisition", "surrogates", "ensembles"},
     {"strategies", "evaluation", "persistence"},
-    {"store", "executors", "study"},
+    {"store", "executors", "study", "ensemble_builder"},
     {"predictor", "run_directory", "settings", "progress", "charts"},
     {"leaderboard", "report"},
     {"run"},

@@ -164,11 +164,11 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.ensemble_ = pd.DataFrame(
             [
                 {"trial": number, "algorithm": algorithm, "weight": weight}
-                for number, weight in sorted(run.ensemble_weights().items(), key=lambda item: -item[1])
+                for number, weight in sorted(run.ensemble_weights.items(), key=lambda item: -item[1])
                 for algorithm in [run.algorithm_name(number)]
             ]
         )
-        rows, weights = run.rows(), run.ensemble_weights()
+        rows, weights = run.rows(), run.ensemble_weights
         self.leaderboard_ = leaderboard(rows, metric=run.metric, weights=weights)
         self.failures_ = failures_table(rows)
         self.run_directory_ = None if self.run_directory is None else str(run.folder)

@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
-import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cashmere.arrays import AnyArray, FloatArray
 from cashmere.budget import Budget, Deadline
-from cashmere.data.prepared import PreparedFolds, prepare_folds
-from cashmere.data.resampling import make_folds
+from cashmere.data.prepared import prepare_folds
+from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import CodedTable, TableSchema, infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.ensembles import Ensemble, WeightedEnsemble, build_ensemble
-from cashmere.ensembles.pool import ValidationPool, cross_fitted_loss
-from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
+from cashmere.ensemble_builder import BASELINE, EnsembleBuilder
+from cashmere.ensembles import Ensemble
+from cashmere.ensembles.pool import ValidationPool
+from cashmere.evaluation.baseline import fit_baseline
+from cashmere.evaluation.fold_model import FoldModel
 from cashmere.evaluation.limits import Limits
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.exceptions import CashmereError, NoSuccessfulTrialError, RunDirectoryError
 from cashmere.executors import InProcessExecutor, WorkerProcessExecutor
+from cashmere.interrupts import stop_on_interrupt
+from cashmere.leaderboard import failures_table
 from cashmere.persistence import dump_fold_models, load_fold_models
-from cashmere.predictor import Encoders, Predictor, save_model, versions
+from cashmere.predictor import Predictor, save_model, versions
 from cashmere.progress import Progress, Silence, Status
 from cashmere.protocols import Executor
 from cashmere.run_directory import RUN_VERSION, TrainingRows, check_new, read_json, read_run_json, write_json
@@ -44,9 +45,6 @@ from cashmere.store import RunStore, write_atomically
 from cashmere.strategies import make_strategy
 from cashmere.study import Study, run_digest
 from cashmere.trial import History, Observation
-
-BASELINE = -1
-"""Member number of the constant predictor, which is no trial."""
 
 _INTERRUPTED = "interrupted by the user"
 
@@ -92,17 +90,12 @@ class Run:
         self._splits = make_folds(
             data.y, target.task_type, settings.resampling, seed=settings.seed, n_columns=data.values.shape[1]
         )
-        self.encoders: Encoders = []
-        self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
-        self.ensemble_loss: float | None = None
         self.honest_loss: float | None = None
         self.stop_reason = ""
         self._loaded: dict[int, list[FoldModel]] = {}
         self._load_rates: dict[str, float] = {}
-        self._busy_seconds = float(store.fact("busy_seconds", 0.0))
         self._curve: list[dict[str, float]] = store.fact("curve", [])
-        self._ensemble_seconds = 0.0
-        self._ensemble_age = 0
+        self._ensemble_age = -1
         self._next_ensemble = 0.0
 
     # ------------------------------------------------------------ begin
@@ -155,8 +148,12 @@ class Run:
             schema = infer_schema(rows.frame, named=named)
             coded = schema.code(rows.frame)
             data = TrainingRows(values=coded.values, texts=coded.texts, y=rows.y, weight=rows.weight)
-            run = cls(folder, settings, schema=schema, target=target, data=data, store=store)
             budget = Budget.parse(settings.budget)
+            if settings.resampling == "auto":
+                n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
+                resampling = choose_resampling(len(rows.y), n_cells, seconds=budget.seconds)
+                settings = replace(settings, resampling=resampling)
+            run = cls(folder, settings, schema=schema, target=target, data=data, store=store)
             run._set_goal(budget.trials, budget.seconds)
             data.save(folder / "table.npz")
             _save_sample(folder / "sample.parquet", rows.frame)
@@ -251,39 +248,20 @@ class Run:
         """
         progress = progress or Silence()
         progress.update(Status(metric=self.metric.name, phase="preparing"))
-        folds = self._prepare()
-        baseline_loss = self._evaluate_baseline(folds)
-        settings = self.settings
-        lookahead = settings.lookahead or max(8, 2 * settings.workers)
-        self.study = Study(
-            self.space.configuration_space,
-            self.strategy,
-            seed=settings.seed,
-            lookahead=lookahead,
-            warm_start=self.space.default_configurations(),
-            store=self._store,
-            worst_loss=self.metric.worst_loss,
-            baseline_loss=baseline_loss,
-            targets=self._pool.y.astype(np.float64),
-        )
-        limits = self._limits(budget)
-        executor = self._executor(limits)
+        self._prepare()
+        executor = self._executor(budget)
         objective = CrossValidationObjective(
             folder=(self.folder / "prepared").absolute(),
             space=self.space,
             metric=self.metric,
             n_threads=getattr(executor, "n_threads", 1),
         )
-        begin = deadline.elapsed
-
-        def committed(study: Study, observation: Observation) -> None:
-            self._busy_seconds += observation.duration_seconds
 
         def tick() -> None:
             self._refresh_ensemble(deadline)
             progress.update(self._status(budget, deadline))
 
-        with _stop_on_interrupt() as interrupted:
+        with stop_on_interrupt() as interrupted:
             try:
                 self._refresh_ensemble(deadline)
                 self.study.optimize(
@@ -291,19 +269,16 @@ class Run:
                     Budget(trials=budget.trials or 10**9),
                     executor=executor,
                     stop=lambda: interrupted.is_set() or deadline.remaining <= self._reserve(),
-                    callback=committed,
                     on_tick=tick,
                 )
             finally:
                 executor.shutdown()
-        self.stop_reason = (
-            _INTERRUPTED
-            if interrupted.is_set()
-            else "time budget spent"
-            if deadline.remaining <= self._reserve()
-            else "trial budget spent"
-        )
-        self._search_seconds = deadline.elapsed - begin
+        if interrupted.is_set():
+            self.stop_reason = _INTERRUPTED
+        elif budget.trials is not None and len(self.study.history) >= budget.trials:
+            self.stop_reason = "trial budget spent"
+        else:
+            self.stop_reason = "time budget spent"
         return self.study.history
 
     def finish(self, deadline: Deadline, *, progress: Progress | None = None) -> Predictor:
@@ -316,42 +291,56 @@ class Run:
         """
         (progress or Silence()).update(self._status(None, deadline, phase="finishing"))
         history = self.study.history
-        self._select_ensemble(history)
+        self._builder.update(history)
         predictor = self._predictor()
         sample = self._sample()
         latency = {}
         if sample is not None and deadline.remaining > 0.5:
             latency = predictor.measure_latency(sample, seconds=min(1.0, max(0.1, deadline.remaining / 4)))
-        if deadline.remaining > 3 * self._ensemble_seconds + 0.3:
-            self.honest_loss = self._cross_fitted_loss(history)
+        if deadline.remaining > 6 * self._builder.seconds + 0.3:
+            self.honest_loss = self._builder.honest_loss(history)
         predictor.information.update(self._information(), latency=latency)
         self._save_model(predictor.information)
-        weights = list(self.ensemble_weights().items())
-        utilisation = self._busy_seconds / max(1e-9, self.settings.workers * self.study.elapsed)
-        for name, value in {
-            "stop_reason": self.stop_reason,
-            "ensemble": self.ensemble.to_json(),
-            "ensemble_loss": self.ensemble_loss,
-            "honest_loss": self.honest_loss,
-            "latency": latency,
-            "digest": run_digest(history, weights),
-            "curve": self._curve,
-            "busy_seconds": self._busy_seconds,
-            "utilisation": utilisation,
-            "suggest_seconds": float(np.sum(list(self.study.suggest_seconds.values()))),
-            "model_bytes": sum(p.stat().st_size for p in (self.folder / "model").iterdir()),
-        }.items():
-            self._store.set_fact(name, value)
+        self._keep_facts(history, latency)
         if history.failures and not history.successes:
-            failures = [(o.trial.number, _algorithm(o), o.status.value, first_line(o.error)) for o in history.failures]
-            raise NoSuccessfulTrialError(failures, _advice(failures))
+            table = failures_table(self.rows())
+            failures = list(table[["trial", "algorithm", "status", "cause"]].itertuples(index=False, name=None))
+            advice = "\n".join(f"  {text}" for text in dict.fromkeys(table["what_to_try"]))
+            raise NoSuccessfulTrialError(failures, f"What to try:\n{advice}")
         return predictor
 
+    def _keep_facts(self, history: History, latency: Mapping[str, float]) -> None:
+        """Store what the report tells beside the trials."""
+        busy = sum(o.duration_seconds for o in history)
+        facts = {
+            "stop_reason": self.stop_reason,
+            "ensemble": self.ensemble.to_json(),
+            "ensemble_loss": self._builder.loss,
+            "honest_loss": self.honest_loss,
+            "latency": latency,
+            "digest": self.digest,
+            "busy_seconds": busy,
+            "utilisation": busy / max(1e-9, self.settings.workers * self.study.elapsed),
+            "suggest_seconds": float(np.sum(list(self.study.suggest_seconds.values()))),
+            "model_bytes": sum(path.stat().st_size for path in (self.folder / "model").iterdir()),
+        }
+        for name, value in facts.items():
+            self._store.set_fact(name, value)
+
+    @property
+    def ensemble(self) -> Ensemble:
+        """The current ensemble."""
+        return self._builder.ensemble
+
+    @property
     def ensemble_weights(self) -> dict[int, float]:
-        """Return the weight of each member (trial number); equal shares where members are combined otherwise."""
-        members = self.ensemble.members
-        weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
-        return dict(zip(members, weights, strict=True))
+        """Weight of each member by trial number."""
+        return self._builder.weights
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of trials, losses and weights, see `run_digest`."""
+        return run_digest(self.study.history, list(self.ensemble_weights.items()))
 
     def algorithm_name(self, number: int) -> str:
         """Return the algorithm of a member; the constant predictor is called ``baseline``."""
@@ -406,16 +395,15 @@ class Run:
 
         best = history.incumbent
         honest = "" if self.honest_loss is None else f" (cross-checked {shown(self.honest_loss)})"
-        members = sorted(self.ensemble_weights().items(), key=lambda item: (-item[1], item[0]))
+        members = sorted(self.ensemble_weights.items(), key=lambda item: (-item[1], item[0]))
         listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:6])
         more = f", and {len(members) - 6} more" if len(members) > 6 else ""
-        digest = run_digest(history, list(self.ensemble_weights().items()))
         return (
             f"{len(history)} trials, {len(history.failures)} failed, {self.study.elapsed:.1f} s; {self.stop_reason}\n"
-            f"{self.metric.name}: ensemble {shown(self.ensemble_loss)}{honest}, "
+            f"{self.metric.name}: ensemble {shown(self._builder.loss)}{honest}, "
             f"best single {shown(None if best is None else best.loss)}, constant {shown(history.baseline_loss)}\n"
             f"Members: {listed}{more}\n"
-            f"Digest: {digest}"
+            f"Digest: {self.digest}"
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -424,13 +412,12 @@ class Run:
 
     # ------------------------------------------------------------ parts
 
-    def _prepare(self) -> PreparedFolds:
+    def _prepare(self) -> None:
+        """Encode the folds, evaluate the constant predictor, take up the study."""
         settings, data = self.settings, self._data
-        folder = self.folder / "prepared"
-        coded = CodedTable(values=data.values, texts=data.texts, schema=self.schema)
-        folds, self.encoders = prepare_folds(
-            folder,
-            coded,
+        folds, self._encoders = prepare_folds(
+            self.folder / "prepared",
+            CodedTable(values=data.values, texts=data.texts, schema=self.schema),
             data.y,
             self._splits,
             sorted(self.space.encodings),
@@ -438,44 +425,35 @@ class Run:
             seed=settings.seed,
             weight=data.weight,
         )
-        self._pool = ValidationPool.draw(folds.validation_rows, data.y, data.weight, seed=settings.seed)
-        return folds
-
-    def _evaluate_baseline(self, folds: PreparedFolds) -> float:
-        """Fit the constant predictor, so that a model exists from now on; return its loss."""
-        from sklearn.dummy import DummyClassifier, DummyRegressor
-        from sklearn.pipeline import Pipeline
-
-        encoding = sorted(self.space.encodings)[0]
-        classification = self.target.task_type.is_classification
-        models, losses = [], []
-        for k, fold in enumerate(folds.folds):
-            X_train, X_valid, _ = folds.load(k, encoding)
-            weight = self._data.weight
-            middle = "median" if self.metric.name in ("mae", "mape") else "mean"
-            dummy = DummyClassifier(strategy="prior") if classification else DummyRegressor(strategy=middle)
-            model = fit_fold_model(
-                Pipeline([("learner", dummy)]),
-                encoding,
-                X_train,
-                folds.y[fold.train],
-                n_classes=self.target.n_classes if classification else 1,
-                weight=None if weight is None else weight[fold.train],
-            )
-            models.append(model)
-            fold_weight = None if weight is None else weight[fold.validation]
-            losses.append(self.metric.loss(folds.y[fold.validation], model.predict(X_valid), fold_weight))
+        models, baseline_loss = fit_baseline(folds, sorted(self.space.encodings)[0], self.metric)
         self._loaded[BASELINE] = models
         write_atomically(self._member_file(BASELINE), dump_fold_models(models))
-        loss = float(np.mean(losses))
-        self._store.set_fact("baseline_loss", loss)
-        return loss
+        self._store.set_fact("baseline_loss", baseline_loss)
+        self.study = Study(
+            self.space.configuration_space,
+            self.strategy,
+            seed=settings.seed,
+            lookahead=settings.lookahead or max(8, 2 * settings.workers),
+            warm_start=self.space.default_configurations(),
+            store=self._store,
+            worst_loss=self.metric.worst_loss,
+            baseline_loss=baseline_loss,
+            targets=np.asarray(data.y[folds.validation_rows], dtype=np.float64),
+        )
+        self._builder = EnsembleBuilder(
+            method=settings.ensemble,
+            size=settings.ensemble_size,
+            metric=self.metric,
+            pool=ValidationPool.draw(folds.validation_rows, data.y, data.weight, seed=settings.seed),
+            seed=settings.seed,
+            has_model=lambda number: self._member_file(number).exists(),
+        )
 
-    def _executor(self, limits: Limits) -> Executor:
+    def _executor(self, budget: Budget) -> Executor:
         if self.settings.isolation == "none":
             return InProcessExecutor()
         logs = (self.folder / "logs").absolute()
-        return WorkerProcessExecutor(self.settings.workers, limits=limits, log_folder=logs)
+        return WorkerProcessExecutor(self.settings.workers, limits=self._limits(budget), log_folder=logs)
 
     def _limits(self, budget: Budget) -> Limits:
         import psutil
@@ -494,84 +472,24 @@ class Run:
 
     # ------------------------------------------------------------ ensemble
 
-    def _eligible(self, history: History) -> list[Observation]:
-        return [o for o in history.successes if self._member_file(o.trial.number).exists()]
-
-    def _select_ensemble(self, history: History) -> None:
-        observations = self._eligible(history)
-        if observations:
-            self.ensemble, self.ensemble_loss = self._build(
-                [o.trial.number for o in observations],
-                [self._pool.take(o.predictions) for o in observations if o.predictions is not None],
-                [float(o.loss) for o in observations if o.loss is not None],
-                self._pool.y,
-                self._pool.weight,
-            )
-
-    def _build(
-        self,
-        numbers: Sequence[int],
-        predictions: Sequence[AnyArray],
-        losses: Sequence[float],
-        y: AnyArray,
-        weight: FloatArray | None,
-    ) -> tuple[Ensemble, float]:
-        return build_ensemble(
-            self.settings.ensemble,
-            numbers,
-            predictions,
-            y,
-            self.metric,
-            losses=losses,
-            weight=weight,
-            size=self.settings.ensemble_size,
-            tie="secondary",
-            rng=np.random.default_rng(self.settings.seed),
-        )
-
-    def _cross_fitted_loss(self, history: History) -> float | None:
-        observations = self._eligible(history)
-        if not observations:
-            return None
-        losses = [float(o.loss) for o in observations if o.loss is not None]
-        try:
-            return cross_fitted_loss(
-                lambda stacks, y, weight: self._build(range(len(stacks)), stacks, losses, y, weight)[0],
-                [self._pool.take(o.predictions) for o in observations if o.predictions is not None],
-                self._pool.y,
-                self.metric,
-                weight=self._pool.weight,
-                rng=np.random.default_rng(self.settings.seed),
-            )
-        except (CashmereError, ValueError):  # a part may miss a class
-            return None
-
     def _refresh_ensemble(self, deadline: Deadline) -> None:
-        """Build the ensemble of what is there and save it, but spend at most a small share of the time on it."""
+        """Choose the ensemble of what is there and save it, but spend at most a small share of the time on it."""
         history = self.study.history
-        if len(history) == self._ensemble_age and self.ensemble_loss is not None:
-            return
-        if deadline.elapsed < self._next_ensemble and self._ensemble_age > 0:
+        if len(history) == self._ensemble_age or (self._ensemble_age > 0 and deadline.elapsed < self._next_ensemble):
             return
         clock = time.perf_counter()
         before = self.ensemble.members
-        self._select_ensemble(history)
+        self._builder.update(history)
         self._ensemble_age = len(history)
         if self.ensemble.members != before or not (self.folder / "model" / "manifest.json").exists():
             self._save_model(self._information())
-        self._record_curve(history)
-        losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
-        self._store.prune_members({*self.ensemble.members}, limit_mib=_MEMBERS_MIB, losses=losses)
-        self._ensemble_seconds = time.perf_counter() - clock
-        self._next_ensemble = deadline.elapsed + max(1.0, 20 * self._ensemble_seconds)
-
-    def _record_curve(self, history: History) -> None:
-        if history.incumbent is None or self.ensemble_loss is None:
-            return
-        point = {"trials": len(history), "seconds": self.study.elapsed, "ensemble_loss": self.ensemble_loss}
-        if not self._curve or self._curve[-1]["trials"] < len(history):
+        if self._builder.loss is not None and (not self._curve or self._curve[-1]["trials"] < len(history)):
+            point = {"trials": len(history), "seconds": self.study.elapsed, "ensemble_loss": self._builder.loss}
             self._curve.append(point)
             self._store.set_fact("curve", self._curve)
+        losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
+        self._store.prune_members(self.ensemble.members, limit_mib=_MEMBERS_MIB, losses=losses)
+        self._next_ensemble = deadline.elapsed + max(1.0, 20 * (time.perf_counter() - clock))
 
     # ------------------------------------------------------------ model
 
@@ -580,7 +498,7 @@ class Run:
             "task": self.target.task_type.value,
             "target": self.settings.target_name,
             "metric": self.metric.name,
-            "ensemble_loss": self.ensemble_loss,
+            "ensemble_loss": self._builder.loss,
             "honest_loss": self.honest_loss,
             "algorithms": {
                 str(o.trial.number): _algorithm(o)
@@ -594,7 +512,7 @@ class Run:
             self.folder / "model",
             schema=self.schema,
             target=self.target,
-            encoders=self.encoders,
+            encoders=self._encoders,
             ensemble=self.ensemble,
             member_files={number: self._member_file(number) for number in self.ensemble.members},
             information=information,
@@ -604,7 +522,7 @@ class Run:
         return Predictor(
             schema=self.schema,
             target=self.target,
-            encoders=self.encoders,
+            encoders=self._encoders,
             ensemble=self.ensemble,
             models={number: self._load_member(number) for number in self.ensemble.members},
             information=self._information(),
@@ -624,7 +542,7 @@ class Run:
 
     def _reserve(self) -> float:
         """Seconds that `finish` and the report will need."""
-        return 1.5 + 8 * self._ensemble_seconds + self._load_seconds()
+        return 1.5 + 8 * self._builder.seconds + self._load_seconds()
 
     def _load_seconds(self) -> float:
         """Estimate the time of reading the current members, from one measured member of each algorithm."""
@@ -660,31 +578,12 @@ class Run:
             trials=len(history),
             failures=len(history.failures),
             best_score=None if best is None or best.loss is None else score(best.loss),
-            ensemble_score=None if self.ensemble_loss is None else score(self.ensemble_loss),
+            ensemble_score=None if self._builder.loss is None else score(self._builder.loss),
             metric=self.metric.name,
             fraction=min(1.0, done) if phase == "searching" else 1.0,
             seconds_left=left,
             phase=phase,
         )
-
-
-@contextlib.contextmanager
-def _stop_on_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl+C into an event; the second interrupts as usual."""
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-
-    def handle(number: int, frame: object) -> None:
-        event.set()
-        signal.signal(signal.SIGINT, previous)
-
-    previous = signal.signal(signal.SIGINT, handle)
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 def _save_sample(path: Path, frame: pd.DataFrame) -> None:
@@ -694,22 +593,5 @@ def _save_sample(path: Path, frame: pd.DataFrame) -> None:
         sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(path)
 
 
-def first_line(text: str | None) -> str:
-    """Return the first line of an error text, at most 200 characters."""
-    return (text or "").strip().split("\n", 1)[0][:200]
-
-
 def _algorithm(observation: Observation) -> str:
     return str(observation.trial.configuration.get("algorithm", "?"))
-
-
-def _advice(failures: list[tuple[int, str, str, str]]) -> str:
-    statuses = {status for _, _, status, _ in failures}
-    advice = []
-    if "timeout" in statuses:
-        advice.append("raise --trial-timeout or the budget, or use fewer rows")
-    if "memory" in statuses:
-        advice.append("raise --memory, or use fewer workers")
-    if "error" in statuses or not advice:
-        advice.append("read the causes above; the full tracebacks are in the report")
-    return "What to try: " + "; ".join(advice) + "."

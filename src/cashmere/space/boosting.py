@@ -43,7 +43,8 @@ class _LightGBMCategories:
         return copy
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[misc]
+        raw: Any = super().__getstate__()
+        state: dict[str, Any] = dict(raw)
         if state.get("_Booster") is not None:
             # skops asks twice, and writing the text takes LightGBM as long as fitting some of the trees.
             if self._stated is None or self._stated[0] is not state["_Booster"]:
@@ -98,7 +99,8 @@ class _HistogramCategories:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {**super().__getstate__()}  # type: ignore[misc]
+        raw: Any = super().__getstate__()
+        state: dict[str, Any] = dict(raw)
         if "_predictors" in state:
             rounds = state.pop("_predictors")
             trees = [tree for trees in rounds for tree in trees]

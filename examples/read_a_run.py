@@ -1,0 +1,28 @@
+"""Read what a run has left: leaderboard, summary, model. None of this needs the script that made the run."""
+
+from cashmere import AutoClassifier, Predictor
+from cashmere.datasets import DEMO_TARGET, demo_table
+from cashmere.leaderboard import run_failures, run_leaderboard
+from cashmere.report import summarise_run
+
+table = demo_table()
+X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
+AutoClassifier(budget="7trials", metric="roc_auc", resampling="holdout", run_directory="some-run").fit(X, y)
+
+board, facts = run_leaderboard("some-run")
+print(facts.title)
+print(facts.caption)
+print(board[["rank", "trial", "algorithm", "score", "weight"]].head(5).to_string(index=False))
+print(f"failed trials: {len(run_failures('some-run'))}")
+
+summary = summarise_run("some-run")  # plain data, ready for json.dumps; the report shows the same
+head = summary["headline"]
+print(
+    f"\nensemble {head['ensemble_score']:.4f}, cross-checked {head['honest_score']:.4f}, best {head['best_score']:.4f}"
+)
+print("digest:", summary["digest"])
+print("warnings:", summary["warnings"] or "none")
+
+predictor = Predictor.load("some-run")
+print("\nmetric:", predictor.information["metric"], " latency:", predictor.information["latency"])
+print(predictor.predict_proba(X.head(3)).round(3))

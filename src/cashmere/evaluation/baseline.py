@@ -1,0 +1,56 @@
+"""The constant predictor: evaluated before any trial, so that a model always exists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cashmere.data.prepared import PreparedFolds
+from cashmere.data.task import Encoding
+from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
+from cashmere.evaluation.metrics import Metric
+
+
+def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:
+    """Fit and evaluate the constant predictor on every fold.
+
+    It predicts the shares of the classes, the mean, or under an absolute error the median of the training rows.
+
+    Parameters
+    ----------
+    folds : PreparedFolds
+        The folds of the run.
+    encoding : Encoding
+        Any prepared form: the columns are not looked at.
+    metric : Metric
+        Computes the loss.
+
+    Returns
+    -------
+    models : list of FoldModel
+        One per fold.
+    loss : float
+        Mean of the fold losses.
+    """
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+    from sklearn.pipeline import Pipeline
+
+    models, losses = [], []
+    for k, fold in enumerate(folds.folds):
+        X_train, X_valid, _ = folds.load(k, encoding)
+        weight = folds.weight
+        if folds.task_type.is_classification:
+            constant = DummyClassifier(strategy="prior")
+        else:
+            constant = DummyRegressor(strategy="median" if metric.name in ("mae", "mape") else "mean")
+        model = fit_fold_model(
+            Pipeline([("learner", constant)]),
+            encoding,
+            X_train,
+            folds.y[fold.train],
+            n_classes=folds.n_classes,
+            weight=None if weight is None else weight[fold.train],
+        )
+        models.append(model)
+        fold_weight = None if weight is None else weight[fold.validation]
+        losses.append(metric.loss(folds.y[fold.validation], model.predict(X_valid), fold_weight))
+    return models, float(np.mean(losses))
