@@ -23,7 +23,7 @@ X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
 probabilities = {}
 for n_workers in (1, 2):
     start = time.perf_counter()
-    model = AutoClassifier(budget="10trials", n_workers=n_workers, space=quick, resampling="holdout").fit(X, y)
+    model = AutoClassifier(budget="8trials", n_workers=n_workers, space=quick, resampling="holdout").fit(X, y)
     probabilities[n_workers] = model.predict_proba(X)
     best = model.leaderboard_.iloc[0]
     seconds = time.perf_counter() - start

@@ -7,7 +7,7 @@ from cashmere.report import summarise_run
 
 table = demo_table()
 X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
-AutoClassifier(budget="7trials", metric="roc_auc", resampling="holdout", run_directory="some-run").fit(X, y)
+AutoClassifier(budget="5trials", metric="roc_auc", resampling="holdout", run_directory="some-run").fit(X, y)
 
 board, facts = run_leaderboard("some-run")
 print(facts.title)

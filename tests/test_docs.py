@@ -87,7 +87,7 @@ def test_command_exists_with_these_options(line):
 def test_the_check_of_commands_notices_mistakes():
     fit = typer.main.get_command(app).commands["fit"]
     for arguments in (["t.csv", "--target", "y", "--out", "d", "--no-such"], ["t.csv", "--target", "y"]):
-        with pytest.raises(Exception, match=r"No such option|Missing option"):
+        with pytest.raises(Exception, match=r"No such option|Missing parameter"):
             fit.make_context("fit", arguments)
 
 
