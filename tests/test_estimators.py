@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.datasets import DEMO_TARGET, demo_table
-from cashmere.exceptions import NoSuccessfulTrialError
+from cashmere.exceptions import NoSuccessfulTrialError, RunDirectoryError
 from cashmere.space import Algorithm, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
 
@@ -275,3 +275,63 @@ def test_every_ensemble_method_works_end_to_end(estimator, ensemble):
     X, y = load_iris(return_X_y=True) if estimator is AutoClassifier else load_diabetes(return_X_y=True)
     model = quick(estimator, ensemble=ensemble, budget="6trials").fit(X, y)
     assert model.score(X, y) > 0.3
+
+
+def test_own_metric_for_regression_sees_values():
+    X, y = load_diabetes(return_X_y=True)
+
+    def within_fifty(y_true, y_pred):
+        return float(np.mean(np.abs(y_true - y_pred) < 50))
+
+    model = quick(AutoRegressor, metric=within_fifty).fit(X, y)
+    assert 0.3 < model.leaderboard_["score"].max() <= 1.0
+
+
+class OwnLearner(LogisticRegression):
+    """A class that is on nobody's allow-list."""
+
+
+def test_own_learner_class_must_be_trusted_and_the_trial_says_so():
+    name = f"{OwnLearner.__module__}.{OwnLearner.__name__}"
+
+    def space_with(trusted):
+        own = Algorithm(
+            name=f"own_{len(trusted)}",
+            build=lambda values, context: OwnLearner(),
+            tasks=CLASSIFICATION,
+            trusted_types=trusted,
+        )
+        return lambda profile: linear_space(profile).with_algorithm(own).restricted_to([own.name])
+
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(NoSuccessfulTrialError, match=f"not trusted: {name}"):
+        quick(space=space_with(())).fit(X, y)
+    assert quick(space=space_with((name,))).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("change", [{"metric": "mae"}, {"random_state": 5}, {"strategy": "random"}])
+def test_resume_with_other_settings_is_refused_by_name(tmp_path, change):
+    X, y = load_diabetes(return_X_y=True)
+    settings = {"run_directory": tmp_path / "run", "space": linear_space}
+    quick(AutoRegressor, **settings).fit(X, y)
+    name = next(iter(change)).replace("random_state", "seed")
+    with pytest.raises(RunDirectoryError, match=f"started with {name}="):
+        quick(AutoRegressor, **settings, resume=True, **change).fit(X, y)
+
+
+def test_resume_with_other_rows_is_refused(tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    settings = {"run_directory": tmp_path / "run", "space": linear_space}
+    quick(AutoRegressor, **settings).fit(X, y)
+    for other in ((X[:-1], y[:-1]), (X + 1, y), (X, y + 1)):
+        with pytest.raises(RunDirectoryError, match="other rows"):
+            quick(AutoRegressor, **settings, resume=True, budget="5trials").fit(*other)
+
+
+def test_own_splitter_keeps_its_row_numbers_under_weights():
+    X, y = load_iris(return_X_y=True)
+    rows = np.arange(len(y))
+    splits = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
+    weights = np.where(rows % 2, 2, 0)
+    model = quick(space=linear_space, resampling=splits).fit(X, y, sample_weight=weights)
+    assert model.study_.history[0].predictions.shape == (150, 3)

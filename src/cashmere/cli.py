@@ -56,7 +56,7 @@ def fit(
     budget: Annotated[str, typer.Option(help="Time ('10m'), trials ('250trials'), or both ('10m,250trials').")] = "10m",
     strategy: Annotated[str, typer.Option(help="How configurations are chosen: bo, random.")] = "bo",
     space: Annotated[str, typer.Option(help="Search space: default, volcano, sklearn12.")] = "default",
-    resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold.")] = "auto",
+    resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold (or another Nfold).")] = "auto",
     ensemble: Annotated[str, typer.Option(help="selection, bagging, stacking, best.")] = "selection",
     workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same run.")] = 0,

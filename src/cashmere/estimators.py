@@ -21,7 +21,6 @@ from cashmere.data.frames import feature_names, to_frame
 from cashmere.leaderboard import failures_table, leaderboard
 from cashmere.progress import PlainLines, Progress, Silence
 from cashmere.run import Run
-from cashmere.run_directory import read_run_json
 from cashmere.settings import RunSettings
 
 
@@ -105,11 +104,13 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         progress: Progress = PlainLines() if self.verbose else Silence()
         try:
             if self.resume and (folder / "run.json").exists():
-                read_run_json(folder)
                 run = Run.open(folder, **{name: getattr(settings, name) for name in settings.own_objects})
+                run.set_goal(budget.trials, None if budget.seconds is None else run.spent_seconds + budget.seconds)
             else:
                 run = Run.create(folder, frame, y, settings, weight=sample_weight, named=names is not None)
             with run:
+                if self.resume:
+                    run.check_same(frame, y, settings, weight=sample_weight)
                 run.search(budget, deadline, progress=progress)
                 self._predictor = run.finish(deadline, progress=progress)
                 self._keep(run, names, frame.shape[1])

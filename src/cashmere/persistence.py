@@ -68,6 +68,34 @@ def dump(content: Any) -> bytes:
     return data
 
 
+def check_types(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> None:
+    """Refuse an archive with types that are neither on the allow-list nor in `trusted`.
+
+    Parameters
+    ----------
+    data : bytes
+        The archive.
+    name : str
+        What it is, for the error text.
+    trusted : iterable of str
+        Names of further types the reader trusts.
+
+    Raises
+    ------
+    ModelFileError
+        Naming the types.
+    """
+    import skops.io
+
+    unknown = set(skops.io.get_untrusted_types(data=data)) - allowed_types() - set(trusted)
+    if unknown:
+        raise ModelFileError(
+            name,
+            f"holds types that are not trusted: {', '.join(sorted(unknown))}. If they belong to your own algorithm, "
+            "name them in its `trusted_types`, and as `trusted` where the model is loaded, if you know where it comes from.",
+        )
+
+
 def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
     """Read a skops archive whose types are all known to be harmless.
 
@@ -94,13 +122,7 @@ def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED_BYTES:
                 raise ModelFileError(path, "claims to unpack to more than 8 GiB; refused.")
-        unknown = set(skops.io.get_untrusted_types(data=data)) - allowed_types() - set(trusted)
-        if unknown:
-            raise ModelFileError(
-                path,
-                f"holds types that are not trusted: {', '.join(sorted(unknown))}. If they belong to your own algorithm "
-                "and you know where the file comes from, pass their names as `trusted`.",
-            )
+        check_types(data, str(path), trusted=trusted)
         return skops.io.loads(data, trusted=sorted(allowed_types() | set(trusted)))
     except ModelFileError:
         raise

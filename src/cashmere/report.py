@@ -110,7 +110,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "algorithms": _algorithms(rows, metric),
         "failures": _failures(rows),
         "settings": {_line(k): _setting(v) for k, v in settings.items() if k != "own_objects"},
-        "budgets": [_line(b) for b in run.get("budgets") or []],
+        "budgets": [_line(settings["budget"])] if settings.get("budget") else [],
         "versions": {_line(k): _line(v) for k, v in _dictionary(run.get("versions")).items()},
         "seed": _number(settings.get("seed")),
         "digest": _line(facts["digest"], None),

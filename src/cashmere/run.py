@@ -73,8 +73,10 @@ class Run:
         self._data, self._store = data, store
         metric = settings.metric or default_metric(target.task_type).name
         if callable(metric) and not isinstance(metric, Metric):
-            labels = target.labels() if target.task_type.is_classification else None
-            metric = metric_from_callable(metric, labels=labels)
+            if target.task_type.is_classification:
+                metric = metric_from_callable(metric, labels=target.labels())
+            else:
+                metric = metric_from_callable(metric, needs="values")
         self.metric: Metric = get_metric(metric, target.task_type)
         self.profile = TaskProfile(
             task_type=target.task_type,
@@ -154,7 +156,7 @@ class Run:
                 resampling = choose_resampling(len(rows.y), n_cells, seconds=budget.seconds)
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, data=data, store=store)
-            run._set_goal(budget.trials, budget.seconds)
+            run.set_goal(budget.trials, budget.seconds)
             data.save(folder / "table.npz")
             _save_sample(folder / "sample.parquet", rows.frame)
             write_json(folder / "schema.json", {"columns": schema.to_json(), "target": target.to_json()})
@@ -352,6 +354,12 @@ class Run:
         return len(self._store.rows())
 
     @property
+    def spent_seconds(self) -> float:
+        """Seconds this run has taken up to now, summed over resumes."""
+        stored = float(self._store.fact("elapsed_seconds", 0.0))
+        return max([stored, *(row["finished_at"] for row in self._store.rows())])
+
+    @property
     def interrupted(self) -> bool:
         """Whether the user stopped the search."""
         return self.stop_reason == _INTERRUPTED
@@ -369,13 +377,11 @@ class Run:
         Budget or None
             For `search`: the total number of trials, and the seconds from now. None if nothing is left.
         """
-        spent = float(self._store.fact("elapsed_seconds", 0.0))
-        rows = self._store.rows()
-        spent = max([spent, *(row["finished_at"] for row in rows)])
+        spent, rows = self.spent_seconds, self._store.rows()
         if budget is not None:
             trials = None if budget.trials is None else len(rows) + budget.trials
             until = None if budget.seconds is None else spent + budget.seconds
-            self._set_goal(trials, until)
+            self.set_goal(trials, until)
             return Budget(trials=trials, seconds=budget.seconds)
         goal = self._store.fact("goal") or {"trials": None, "seconds": None}
         seconds = None if goal["seconds"] is None else goal["seconds"] - spent
@@ -383,7 +389,31 @@ class Run:
             return None
         return Budget(trials=goal["trials"], seconds=seconds)
 
-    def _set_goal(self, trials: int | None, seconds: float | None) -> None:
+    def check_same(self, frame: pd.DataFrame, y: Any, settings: RunSettings, *, weight: Any = None) -> None:
+        """Refuse to continue this run with other data or other settings than it was started with.
+
+        Raises
+        ------
+        RunDirectoryError
+            Naming what differs.
+        """
+        rows = canonical_rows(
+            frame, self.target.encode(y, n_rows=len(frame)), weight, keep_order=not isinstance(settings.resampling, str)
+        )
+        same = len(rows.y) == len(self._data.y) and np.array_equal(rows.y, self._data.y)
+        if not same or not np.array_equal(self.schema.code(rows.frame).values, self._data.values, equal_nan=True):
+            raise RunDirectoryError(
+                self.folder,
+                "was started with other rows than X and y hold. Use resume=False and another run_directory.",
+            )
+        for name in ("metric", "strategy", "space", "resampling", "seed", "ensemble", "ensemble_size", "lookahead"):
+            before, now = getattr(self.settings, name), getattr(settings, name)
+            if before != now and not (name == "resampling" and now == "auto"):
+                text = f"was started with {name}={before!r}, and is now asked to go on with {now!r}. Give the same one."
+                raise RunDirectoryError(self.folder, text)
+
+    def set_goal(self, trials: int | None, seconds: float | None) -> None:
+        """Remember the budget, for a resume that names none: trials in all, seconds in all."""
         self._store.set_fact("goal", {"trials": trials, "seconds": seconds})
 
     def summary(self) -> str:

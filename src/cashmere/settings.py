@@ -27,7 +27,8 @@ class RunSettings:
     budget : str
         See `Budget`.
     n_workers : int or None
-        Trials at a time; by default the cores this process may use, but at most 4. Results do not depend on it.
+        Trials at a time; by default the cores this process may use, but at most 4. Results do not depend on it up to
+        half the lookahead.
     lookahead : int or None
         See `Study`; by default 8, or twice the workers if that is more.
     seed : int

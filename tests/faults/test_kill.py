@@ -44,7 +44,7 @@ def kill_after(command: list[str], seconds: float) -> int | None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        _, alive = psutil.wait_procs(workers, timeout=5)
+        _, alive = psutil.wait_procs(workers, timeout=20)  # those still starting notice only after their imports
         assert not [p for p in alive if "resource_tracker" not in " ".join(p.cmdline())], (
             "workers outlived the coordinator"
         )

@@ -83,7 +83,8 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
     weight : (n_rows,) array-like or number, optional
         Row weights, at least 0.
     keep_order : bool
-        Leave rows in the given order, for resampling that depends on it (time series).
+        Leave rows in the given order and number, for resampling that refers to them (time series, row numbers of
+        one's own). Weights stay weights then, zeros included.
 
     Raises
     ------
@@ -97,9 +98,10 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
     kept: NDArray[np.float64] | None = None
     if weight is not None:
         values = check_weight(weight, n_rows)
-        source, values = source[values > 0], values[values > 0]
+        if not keep_order:
+            source, values = source[values > 0], values[values > 0]
         whole = bool(np.all(values == np.floor(values)))
-        if whole and values.sum() <= max(2 * n_rows, _ALWAYS_REPEATED_ROWS):
+        if not keep_order and whole and values.sum() <= max(2 * n_rows, _ALWAYS_REPEATED_ROWS):
             source = np.repeat(source, values.astype(np.int64))
         elif np.any(values != values[0]):
             kept = values / values.mean()

@@ -113,15 +113,28 @@ class CrossValidationObjective:
             predict_seconds=predict_seconds,
         )
         if self.keep_model:
-            from cashmere.persistence import dump_fold_models
-
-            outcome = replace(outcome, model=dump_fold_models(models))
+            outcome = replace(outcome, model=_serialised(models, algorithm.name, algorithm.trusted_types))
         return outcome
 
 
 @functools.lru_cache(maxsize=2)
 def _open_folds(folder: str, changed: int) -> PreparedFolds:
     return PreparedFolds(Path(folder))
+
+
+_readable: set[str] = set()
+"""Algorithms whose model files this process has seen to hold trusted types only."""
+
+
+def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...]) -> bytes:
+    """Return the models as bytes; an algorithm whose files could not be read back fails at its first trial."""
+    from cashmere.persistence import check_types, dump_fold_models
+
+    data = dump_fold_models(models)
+    if algorithm not in _readable:
+        check_types(data, algorithm, trusted=trusted)
+        _readable.add(algorithm)
+    return data
 
 
 def _fold_task(task_type: TaskType, y_train: np.ndarray) -> TaskType:
