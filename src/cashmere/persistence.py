@@ -92,7 +92,7 @@ def check_types(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> None:
         raise ModelFileError(
             name,
             f"holds types that are not trusted: {', '.join(sorted(unknown))}. If they belong to your own algorithm, "
-            "name them in its `trusted_types`, and as `trusted` where the model is loaded, if you know where it comes from.",
+            "name them in its `trusted_types`, and as `trusted` where the model is loaded, if you know its origin.",
         )
 
 

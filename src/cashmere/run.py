@@ -357,7 +357,7 @@ class Run:
     def spent_seconds(self) -> float:
         """Seconds this run has taken up to now, summed over resumes."""
         stored = float(self._store.fact("elapsed_seconds", 0.0))
-        return max([stored, *(row["finished_at"] for row in self._store.rows())])
+        return max([stored, *(float(row["finished_at"]) for row in self._store.rows())])
 
     @property
     def interrupted(self) -> bool:
