@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-export PYTHONWARNINGS ?= default
 
 .PHONY: demo test lint types unit test-slow browser bench clean
 .DEFAULT_GOAL := help

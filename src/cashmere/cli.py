@@ -209,7 +209,7 @@ def demo(
         deadline = _deadline(limit)
         frame = demo_table()
         train, test = train_test_split(frame, test_size=0.25, random_state=0, stratify=frame[DEMO_TARGET])
-        settings = RunSettings(budget=str(limit), n_workers=workers, metric="roc_auc", target_name=DEMO_TARGET)
+        settings = RunSettings(budget=str(limit), n_workers=workers, target_name=DEMO_TARGET)
         print(f"credit-g: {len(train)} rows to learn from, {len(test)} to judge by, {frame.shape[1] - 1} columns")
         X = to_frame(train.drop(columns=DEMO_TARGET))
         with Run.create(out, X, train[DEMO_TARGET], settings) as run:
