@@ -60,7 +60,7 @@ def test_bad_budget_is_refused_and_the_text_says_what_is_expected(text):
 
 @given(st.floats(0.01, 1e6), st.one_of(st.none(), st.integers(1, 10**6)))
 def test_budget_text_reads_back(seconds, trials):
-    budget = Budget(seconds=float(f"{seconds:g}"), trials=trials)
+    budget = Budget(seconds=round(seconds, 6), trials=trials)
     assert Budget.parse(str(budget)) == budget
 
 

@@ -214,7 +214,7 @@ class _Slot(threading.Thread):
         if self._limits.seconds is not None and seconds > self._limits.seconds:
             return Outcome(status=TrialStatus.TIMEOUT, error=f"over the time limit of {self._limits.seconds:g} s")
         try:
-            memory = watch.read()
+            memory = watch.read(self._limits.memory_mib)
         except psutil.Error:
             return None  # it has just died: the pool reports it at once
         if self._limits.memory_mib is not None and memory > self._limits.memory_mib:

@@ -41,8 +41,13 @@ class MemoryWatch:
         self._children: list[psutil.Process] = []
         self.peak_mib = 0.0
 
-    def read(self) -> float:
+    def read(self, limit_mib: float | None = None) -> float:
         """Return the resident memory of the tree in MiB, and remember the peak.
+
+        Parameters
+        ----------
+        limit_mib : float, optional
+            Beyond it the sum is checked: pages that forked children share with their parent count once then.
 
         Raises
         ------
@@ -57,6 +62,8 @@ class MemoryWatch:
         for child in self._children:
             with contextlib.suppress(psutil.Error):
                 total += child.memory_info().rss
+        if limit_mib is not None and self._children and total / MIB > limit_mib:
+            total = sum(_proportional(process) for process in (self._process, *self._children))
         self.peak_mib = max(self.peak_mib, total / MIB)
         return total / MIB
 
@@ -90,6 +97,15 @@ def kill_tree(pid: int) -> None:
         kill_descendants(pid)
         root.kill()
         psutil.wait_procs([root], timeout=1.0)
+
+
+def _proportional(process: psutil.Process) -> int:
+    """Return resident bytes, each shared page divided by the number of its users (where the system tells)."""
+    try:
+        memory = process.memory_full_info()
+    except psutil.Error:
+        return 0
+    return int(getattr(memory, "pss", memory.rss))
 
 
 def _alive(process: psutil.Process) -> bool:
