@@ -8,11 +8,21 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray
-from cashmere.ensembles import Ensemble, WeightedEnsemble, build_ensemble
+from cashmere.ensembles import (
+    Ensemble,
+    IncrementalSelection,
+    TieRule,
+    WeightedEnsemble,
+    build_ensemble,
+    ensemble_of_selection,
+)
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_loss
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CashmereError
 from cashmere.trial import History, Observation
+
+_TIE: TieRule = "secondary"
+"""Error rates tie often, and the first of equals would favour early trials."""
 
 BASELINE = -1
 """Member number of the constant predictor, which is no trial."""
@@ -59,6 +69,10 @@ class EnsembleBuilder:
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.loss: float | None = None
         self.seconds = 0.0
+        # Remembers what it has read of earlier observations; the choice is that of a fresh selection.
+        self._selection = None
+        if method == "selection":
+            self._selection = IncrementalSelection(pool.y, metric, size=size, weight=pool.weight, tie=_TIE)
 
     @property
     def weights(self) -> dict[int, float]:
@@ -72,13 +86,13 @@ class EnsembleBuilder:
         clock = time.perf_counter()
         observations = self._eligible(history)
         if observations:
-            self.ensemble, self.loss = self._build(
-                [o.trial.number for o in observations],
-                self._stacks(observations),
-                [float(o.loss) for o in observations if o.loss is not None],
-                self._pool.y,
-                self._pool.weight,
-            )
+            numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
+            if self._selection is not None:
+                result = self._selection.select(numbers, stacks, rng=np.random.default_rng(self._seed))
+                self.ensemble, self.loss = ensemble_of_selection(numbers, result)
+            else:
+                losses = [float(o.loss) for o in observations if o.loss is not None]
+                self.ensemble, self.loss = self._build(numbers, stacks, losses, self._pool.y, self._pool.weight)
         self.seconds = time.perf_counter() - clock
 
     def honest_loss(self, history: History) -> float | None:
@@ -122,6 +136,6 @@ class EnsembleBuilder:
             losses=losses,
             weight=weight,
             size=self._size,
-            tie="secondary",  # error rates tie often, and the first of equals would favour early trials
+            tie=_TIE,
             rng=np.random.default_rng(self._seed),
         )

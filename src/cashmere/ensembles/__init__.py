@@ -10,7 +10,13 @@ from cashmere.ensembles.selection import (
     select_ensemble,
 )
 from cashmere.ensembles.stacking import StackedEnsemble, fit_stacking, stacked_ensemble
-from cashmere.ensembles.weights import WeightedEnsemble, bagging, bagging_weights, greedy_ensemble
+from cashmere.ensembles.weights import (
+    WeightedEnsemble,
+    bagging,
+    bagging_weights,
+    ensemble_of_selection,
+    greedy_ensemble,
+)
 
 __all__ = [
     "METHODS",
@@ -27,6 +33,7 @@ __all__ = [
     "build_ensemble",
     "choose_rows",
     "ensemble_from_json",
+    "ensemble_of_selection",
     "fit_stacking",
     "greedy_ensemble",
     "select_ensemble",

@@ -10,7 +10,7 @@ import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.selection import Loss, TieRule, select_ensemble
+from cashmere.ensembles.selection import Loss, SelectionResult, TieRule, select_ensemble
 from cashmere.exceptions import InvalidParameterError
 
 
@@ -161,6 +161,11 @@ def greedy_ensemble(
         Loss of its predictions for the rows it was selected on: optimistic, as these rows were used to choose.
     """
     result = select_ensemble(predictions, y, metric, size=size, weight=weight, tie=tie, rng=rng)
+    return ensemble_of_selection(numbers, result)
+
+
+def ensemble_of_selection(numbers: Sequence[int], result: SelectionResult) -> tuple[WeightedEnsemble, float]:
+    """Name the members of a selection by their trial numbers; return the ensemble and its (optimistic) loss."""
     members = result.members
     ensemble = WeightedEnsemble(
         tuple(int(numbers[i]) for i in members.tolist()), tuple(result.weights[members].tolist())
