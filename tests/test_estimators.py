@@ -335,3 +335,26 @@ def test_own_splitter_keeps_its_row_numbers_under_weights():
     weights = np.where(rows % 2, 2, 0)
     model = quick(space=linear_space, resampling=splits).fit(X, y, sample_weight=weights)
     assert model.study_.history[0].predictions.shape == (150, 3)
+
+
+def test_fits_leave_no_files_threads_or_processes_behind():
+    import gc
+    import threading
+
+    import psutil
+
+    X, y = load_iris(return_X_y=True)
+    me = psutil.Process()
+
+    def held():
+        gc.collect()
+        workers = [p for p in me.children(recursive=True) if "loky.backend.popen" in " ".join(p.cmdline())]
+        return me.num_fds(), threading.active_count(), len(workers)
+
+    quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # what stays once: the resource tracker
+    before = held()
+    for isolation in ("none", "none", "none", "process", "process"):
+        quick(space=linear_space, isolation=isolation).fit(X, y)
+    after = held()
+    assert after[0] <= before[0]
+    assert after[1:] == before[1:]

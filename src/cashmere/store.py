@@ -15,11 +15,15 @@ from typing import Any, Self
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.trial import Observation, Outcome, Trial, TrialStatus
 
 STORE_VERSION = 1
+
+_HELD_BYTES = 2**30
+"""Predictions kept in memory at most: those of 6500 trials on 20000 rows with two classes."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS trials (
@@ -69,6 +73,7 @@ class RunStore:
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
         self.folder = Path(folder)
         self._lock: FileLock | None = None
+        self._held_bytes = 0
         if read_only:
             if not (self.folder / "run.sqlite").exists():
                 raise RunDirectoryError(self.folder, "holds no run.sqlite; expected the directory of a cashmere run.")
@@ -148,7 +153,7 @@ class RunStore:
             np.save(buffer, outcome.predictions, allow_pickle=False)
             crc = zlib.crc32(buffer.getvalue())
             write_atomically(self.predictions_path(trial.number), buffer.getvalue())
-            predictions = np.load(self.predictions_path(trial.number), mmap_mode="r", allow_pickle=False)
+            predictions = self._open_predictions(self.predictions_path(trial.number))
         if outcome.model is not None:
             write_atomically(self.member_path(trial.number), outcome.model)
         observation = Observation(
@@ -251,10 +256,19 @@ class RunStore:
         try:
             if zlib.crc32(path.read_bytes()) != row["predictions_crc"]:
                 raise ValueError("its checksum differs from the one stored with the trial")
-            return np.load(path, mmap_mode="r", allow_pickle=False)
+            return self._open_predictions(path)
         except (OSError, ValueError, EOFError) as error:
             text = f"cannot be used: {error}. Restore it from a copy, or start a new run in another directory."
             raise CorruptStoreError(path, text) from error
+
+    def _open_predictions(self, path: Path) -> NDArray[np.float32]:
+        """Read predictions into memory, or map them once much is held: every mapped file keeps a descriptor open."""
+        size = path.stat().st_size
+        mapped = self._held_bytes + size > _HELD_BYTES
+        self._held_bytes += 0 if mapped else size
+        array: NDArray[np.float32] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        array.flags.writeable = False
+        return array
 
     def prune_members(self, keep: Collection[int], *, limit_mib: float, losses: dict[int, float]) -> list[int]:
         """Delete models, worst loss first, until `members/` is under its limit; never those in `keep`.

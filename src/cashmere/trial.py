@@ -138,7 +138,7 @@ class Observation:
     status, loss, fold_losses, duration_seconds, fit_seconds, predict_seconds, memory_mib, error
         As in `Outcome`.
     predictions : array or None
-        As in `Outcome`; memory-mapped from the run directory when there is one.
+        As in `Outcome`, read-only; of very large runs memory-mapped from the run directory.
     finished_at : float
         Seconds since the study began, summed over resumes. For reports; strategies must not read it.
     """

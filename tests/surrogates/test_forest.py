@@ -8,6 +8,7 @@ import pytest
 
 from cashmere.exceptions import InvalidParameterError
 from cashmere.surrogates.forest import MIN_VARIANCE, ProbabilisticForest, forest_moments
+from contracts.surrogate_contract import SurrogateContract
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "forest_moments.json").read_text())
 
@@ -89,3 +90,9 @@ def test_few_points_and_constant_losses_are_survived():
 def test_unknown_variance_is_refused():
     with pytest.raises(InvalidParameterError, match="variance"):
         ProbabilisticForest(variance="none")
+
+
+class TestForestContract(SurrogateContract):
+    @pytest.fixture(params=["total", "between"])
+    def surrogate(self, request):
+        return lambda: ProbabilisticForest(variance=request.param)

@@ -69,7 +69,7 @@ class PreparedFolds:
         """Return training and validation matrix (memory-mapped, copy-on-write) and the mask of category columns."""
         stored = self._stored_as[encoding]
         # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
-        parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mode="c") for part in ("train", "valid")]
+        parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mmap_mode="c") for part in ("train", "valid")]
         return parts[0], parts[1], np.array(self._categorical[stored][fold], dtype=bool)
 
     @functools.cached_property
@@ -93,9 +93,9 @@ class PreparedFolds:
         """Numbers of the rows that validate, ascending: the order of out-of-fold predictions."""
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
-    def _read(self, name: str, *, mode: Literal["r", "c"] = "r") -> AnyArray:
+    def _read(self, name: str, *, mmap_mode: Literal["c"] | None = None) -> AnyArray:
         try:
-            array: AnyArray = np.load(self.folder / name, mmap_mode=mode, allow_pickle=False)
+            array: AnyArray = np.load(self.folder / name, mmap_mode=mmap_mode, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise CorruptStoreError(
                 self.folder / name, f"cannot be read ({error}); prepare the folds again."

@@ -89,14 +89,16 @@ def kill_descendants(pid: int) -> int:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants at once (SIGKILL; no handler can refuse)."""
+    """Kill a process and all its descendants at once (SIGKILL; no handler can refuse).
+
+    The process itself is not waited for: whoever started it must collect it.
+    """
     with contextlib.suppress(psutil.Error):
         root = psutil.Process(pid)
         with contextlib.suppress(psutil.Error):
             root.suspend()  # it must not fork while its children are collected
         kill_descendants(pid)
         root.kill()
-        psutil.wait_procs([root], timeout=1.0)
 
 
 def _proportional(process: psutil.Process) -> int:

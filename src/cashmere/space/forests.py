@@ -9,8 +9,10 @@ wide tables, and the width after a feature operator is known only at fit.
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Self
 
+import numpy as np
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     ExtraTreesRegressor,
@@ -20,8 +22,45 @@ from sklearn.ensemble import (
 
 from cashmere.arrays import AnyArray, FloatArray
 
+_TREE_PARTS = ("nodes", "values")
+"""Arrays of a tree's state."""
 
-class OrderedForestClassifier(RandomForestClassifier):  # type: ignore[misc]
+
+class _PackedTrees:
+    """States its trees in a few large arrays: thousands of small ones took longer to write than the forest to grow."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        raw: Any = super().__getstate__()
+        state: dict[str, Any] = dict(raw)
+        if trees := state.pop("estimators_", None):
+            states = [tree.tree_.__getstate__() for tree in trees]
+            for name in _TREE_PARTS:
+                state[f"_packed_{name}"] = np.concatenate([s[name] for s in states])
+            state["_packed_sizes"] = np.array([s["node_count"] for s in states])
+            state["_packed_depths"] = np.array([s["max_depth"] for s in states])
+            state["_packed_seeds"] = np.array([tree.random_state for tree in trees])
+            state["_first_tree"] = trees[0]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if (first := state.pop("_first_tree", None)) is not None:
+            sizes, depths, seeds = (state.pop(f"_packed_{name}") for name in ("sizes", "depths", "seeds"))
+            parts = [np.split(state.pop(f"_packed_{name}"), np.cumsum(sizes)[:-1]) for name in _TREE_PARTS]
+            constructor, arguments, _ = first.tree_.__reduce__()
+            state["estimators_"] = []
+            for nodes, values, size, depth, seed in zip(*parts, sizes, depths, seeds, strict=True):
+                tree = copy.copy(first)
+                tree.random_state = int(seed)
+                tree.tree_ = constructor(*arguments)
+                tree.tree_.__setstate__(
+                    {"max_depth": int(depth), "node_count": int(size), "nodes": nodes, "values": values}
+                )
+                state["estimators_"].append(tree)
+        super().__setstate__(state)  # type: ignore[misc]
+
+
+class OrderedForestClassifier(_PackedTrees, RandomForestClassifier):  # type: ignore[misc]
     """Random forest for classes; ``max_features`` as in scikit-learn."""
 
     def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
@@ -31,7 +70,7 @@ class OrderedForestClassifier(RandomForestClassifier):  # type: ignore[misc]
         return self
 
 
-class _ExponentFeatures:
+class _ExponentFeatures(_PackedTrees):
     """Reads ``max_features`` as an exponent in [0, 1]."""
 
     max_features: Any
