@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo       fit an ensemble to a real table that comes with the package (about 1 minute)"
+	@echo "make demo       fit an ensemble to a real table that comes with the package (about 2 minutes)"
 	@echo "make test       lint, types and all tests except the slow ones (under 15 minutes on 2 cores)"
 	@echo "make test-slow  the statistical and the long fault tests"
 	@echo "make bench      the benchmarks whose figures are in the docs"

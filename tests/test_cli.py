@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import signal
 import subprocess
@@ -198,3 +199,32 @@ def test_directory_in_use_is_refused(run, table):
 
     with RunStore(run):
         assert "another process" in refused("resume", run)
+
+
+def test_budgets_of_resumes_add_up(table, tmp_path):
+    from cashmere.budget import Budget
+    from cashmere.run import Run
+
+    folder = tmp_path / "run"
+    cashmere("fit", table, "--target", "target", "--budget", "2trials", "--resampling", "holdout", "--out", folder)
+    with Run.open(folder) as opened:
+        assert opened.extend(None) is None
+        assert opened.extend(Budget(trials=5)) == Budget(trials=7)
+        assert opened.extend(Budget(trials=1)) == Budget(trials=3)  # this call only
+        assert opened.extend(None) == Budget(trials=7)  # the rest of the largest
+
+
+def test_interrupt_while_workers_start_prints_no_traceback(table, tmp_path):
+    folder = tmp_path / "run"
+    command = [*CASHMERE, "fit", str(table), "--target", "target", "--budget", "10m", "--out", str(folder)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not (folder / "model" / "manifest.json").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in output + errors
+    assert f"cashmere resume {folder}" in errors

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 
@@ -70,3 +71,10 @@ class TestWorkerProcessExecutor(ExecutorContract):
         assert time.perf_counter() - start < 3
         assert not any(psutil.pid_exists(pid) for pid in pids)
         assert all(f.cancelled() or f.result().status is TrialStatus.ABORTED for f in futures)
+
+    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, executor):
+        def blocked(trial):
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            return Outcome(status=TrialStatus.SUCCESS, loss=float(signal.SIGINT in mask))
+
+        assert executor.submit(blocked, trial(0)).result(timeout=60).loss == 1.0

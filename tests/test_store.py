@@ -156,3 +156,11 @@ def test_facts_are_remembered(tmp_path):
         store.set_fact("curve", [1, 2.5])
         assert store.fact("curve") == [1, 2.5]
         assert store.fact("missing", 3) == 3
+
+
+def test_rows_end_where_a_trial_is_still_out(tmp_path):
+    with RunStore(tmp_path) as store:
+        for i in (0, 1, 3, 4):
+            store.add(trial(i), outcome(i), finished_at=i)
+        assert [row["number"] for row in store.rows()] == [0, 1]
+        assert sorted(store.load(SPACE)) == [0, 1, 3, 4]

@@ -117,7 +117,10 @@ def resume(
             if limit is None:
                 _say(quiet, "The budget is spent; give more with --budget. Model and report are made again.")
                 limit = Budget(trials=max(1, run.n_stored))
+            before = run.n_stored
             _work(run, limit, _deadline(limit), quiet=quiet)
+            if limit.seconds is not None and run.n_stored == before:
+                _say(quiet, "No further trial finished in this time; give it more.")
 
 
 @app.command()
@@ -171,9 +174,15 @@ def leaderboard(
         if output is not None:
             _table_writer(output)(rows)
             return
+        rows = rows.drop(columns=["status", *(["loss"] if rows["loss"].equals(rows["score"]) else [])])
         grid = Table(title=facts.title, caption=facts.caption)
         for name in rows.columns:
-            grid.add_column(name.replace("_", " "), justify="left" if name == "algorithm" else "right")
+            grid.add_column(
+                name.replace("_", " "),
+                justify="left" if name == "algorithm" else "right",
+                overflow="fold",
+                no_wrap=True,
+            )
         for row in rows.head(top).itertuples(index=False):
             grid.add_row(*(Text(f"{v:.5g}" if isinstance(v, float) else str(v)) for v in row))
         Console().print(grid)
@@ -287,6 +296,7 @@ def _typed_errors() -> Iterator[None]:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
+        print("Interrupted before there was anything to keep.", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
 
 

@@ -162,6 +162,9 @@ class _Slot(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        if hasattr(signal, "pthread_sigmask"):
+            # Workers inherit this mask: Ctrl+C must not hit them before they have left the terminal's process group.
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             while (item := self._tasks.get()) is not None:
                 future, objective, trial = item
@@ -170,7 +173,7 @@ class _Slot(threading.Thread):
                 try:
                     outcome = self._run(objective, trial)
                 except Exception as error:  # a fault of ours must not hang the study
-                    logger.exception("slot failed on trial %d", trial.number)
+                    logger.debug("slot failed on trial %d", trial.number, exc_info=True)
                     self._discard_worker()
                     outcome = Outcome(status=TrialStatus.ERROR, error=f"worker slot: {type(error).__name__}: {error}")
                 future.set_result(outcome)

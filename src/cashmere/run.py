@@ -321,6 +321,7 @@ class Run:
             "honest_loss": self.honest_loss,
             "latency": latency,
             "digest": self.digest,
+            "elapsed_seconds": self.study.elapsed,
             "busy_seconds": busy,
             "utilisation": busy / max(1e-9, self.settings.workers * self.study.elapsed),
             "suggest_seconds": float(np.sum(list(self.study.suggest_seconds.values()))),
@@ -350,7 +351,7 @@ class Run:
 
     @property
     def n_stored(self) -> int:
-        """Number of finished trials in the store."""
+        """Number of committed trials in the store."""
         return len(self._store.rows())
 
     @property
@@ -381,7 +382,13 @@ class Run:
         if budget is not None:
             trials = None if budget.trials is None else len(rows) + budget.trials
             until = None if budget.seconds is None else spent + budget.seconds
+            goal = self._store.fact("goal") or {"trials": None, "seconds": None}
+            if None not in (trials, goal["trials"]):
+                trials = max(trials, goal["trials"])
+            if None not in (until, goal["seconds"]):
+                until = max(until, goal["seconds"])
             self.set_goal(trials, until)
+            trials = None if budget.trials is None else len(rows) + budget.trials
             return Budget(trials=trials, seconds=budget.seconds)
         goal = self._store.fact("goal") or {"trials": None, "seconds": None}
         seconds = None if goal["seconds"] is None else goal["seconds"] - spent
@@ -437,7 +444,7 @@ class Run:
         )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all finished trials as plain dictionaries."""
+        """Return the committed trials as plain dictionaries."""
         return self._store.rows()
 
     # ------------------------------------------------------------ parts

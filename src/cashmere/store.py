@@ -242,10 +242,14 @@ class RunStore:
             )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all finished trials as plain dictionaries, in trial order; no search space is needed."""
+        """Return the committed trials as plain dictionaries, in trial order; no search space is needed.
+
+        Trials stored ahead of one that has not finished are left out: they count when their turn comes.
+        """
         cursor = self._database.execute("SELECT * FROM trials ORDER BY number")
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        rows = [row for position, row in enumerate(rows) if row["number"] == position]
         for row in rows:
             row["configuration"] = json.loads(row["configuration"])
             row["fold_losses"] = json.loads(row["fold_losses"])
