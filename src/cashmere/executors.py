@@ -162,9 +162,6 @@ class _Slot(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        if hasattr(signal, "pthread_sigmask"):
-            # Workers inherit this mask: Ctrl+C must not hit them before they have left the terminal's process group.
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             while (item := self._tasks.get()) is not None:
                 future, objective, trial = item
@@ -228,7 +225,12 @@ class _Slot(threading.Thread):
     def _ensure_worker(self) -> int:
         if self._pool is None:
             from loky import ProcessPoolExecutor
+            from loky.backend import resource_tracker
 
+            resource_tracker.ensure_running()  # its start would undo the mask
+            if hasattr(signal, "pthread_sigmask"):
+                # Workers inherit it: Ctrl+C must not hit them before they have left the terminal's process group.
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             n = str(self._n_threads)
             self._pool = ProcessPoolExecutor(
                 max_workers=1,
