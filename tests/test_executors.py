@@ -78,3 +78,16 @@ class TestWorkerProcessExecutor(ExecutorContract):
             return Outcome(status=TrialStatus.SUCCESS, loss=float(signal.SIGINT in mask))
 
         assert executor.submit(blocked, trial(0)).result(timeout=60).loss == 1.0
+
+    def test_worker_killed_while_it_sends_its_result_does_not_hang_the_shutdown(self):
+        def huge(trial):
+            return Outcome(status=TrialStatus.SUCCESS, loss=1.0, model=bytes(800 * 2**20))
+
+        for delay in (0.3, 0.5, 0.7):
+            executor = WorkerProcessExecutor(1)
+            assert executor.submit(square, trial(0)).result(timeout=60).loss == 0.25
+            executor.submit(huge, trial(1))
+            time.sleep(delay)
+            start = time.perf_counter()
+            executor.shutdown()
+            assert time.perf_counter() - start < 8

@@ -257,6 +257,10 @@ class _Slot(threading.Thread):
         if pid is not None:
             kill_tree(pid)
         if pool is not None:
+            # A worker killed while it sends a result leaves half a message, and loky's thread would wait for the rest
+            # for ever, because this process holds the other end open as well.
+            with contextlib.suppress(AttributeError, OSError):
+                pool._result_queue._writer.close()
             pool.shutdown(wait=True, kill_workers=True)
 
 
