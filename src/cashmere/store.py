@@ -9,6 +9,7 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
-from cashmere.trial import Observation, Outcome, Trial, TrialStatus
+from cashmere.trial import Observation, Outcome, Trial, TrialStatus, observe
 
 STORE_VERSION = 1
 
@@ -156,19 +157,7 @@ class RunStore:
             predictions = self._open_predictions(self.predictions_path(trial.number))
         if outcome.model is not None:
             write_atomically(self.member_path(trial.number), outcome.model)
-        observation = Observation(
-            trial=trial,
-            status=outcome.status,
-            loss=outcome.loss,
-            fold_losses=outcome.fold_losses,
-            predictions=predictions,
-            duration_seconds=outcome.duration_seconds,
-            fit_seconds=outcome.fit_seconds,
-            predict_seconds=outcome.predict_seconds,
-            memory_mib=outcome.memory_mib,
-            error=outcome.error,
-            finished_at=finished_at,
-        )
+        observation = observe(trial, replace(outcome, predictions=predictions), finished_at=finished_at)
         self._database.execute(
             "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (

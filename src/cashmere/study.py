@@ -19,7 +19,7 @@ from cashmere.executors import InProcessExecutor
 from cashmere.protocols import Executor, Objective, Strategy
 from cashmere.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
-from cashmere.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus
+from cashmere.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ class Study:
         if self._store is not None:
             observation = self._store.add(trial, outcome, finished_at=self.elapsed)
         else:
-            observation = _observation(trial, outcome, self.elapsed)
+            observation = observe(trial, outcome, finished_at=self.elapsed)
         self._arrived[trial.number] = observation
         return self._commit()
 
@@ -280,22 +280,6 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
     for number, weight in sorted(weights):
         digest.update(f"{number}:{float(weight).hex()}\n".encode())
     return digest.hexdigest()[:16]
-
-
-def _observation(trial: Trial, outcome: Outcome, finished_at: float) -> Observation:
-    return Observation(
-        trial=trial,
-        status=outcome.status,
-        loss=outcome.loss,
-        fold_losses=outcome.fold_losses,
-        predictions=outcome.predictions,
-        duration_seconds=outcome.duration_seconds,
-        fit_seconds=outcome.fit_seconds,
-        predict_seconds=outcome.predict_seconds,
-        memory_mib=outcome.memory_mib,
-        error=outcome.error,
-        finished_at=finished_at,
-    )
 
 
 def _in_memory(observation: Observation) -> Observation:

@@ -161,6 +161,23 @@ class Observation:
         return self.status is TrialStatus.SUCCESS
 
 
+def observe(trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
+    """Join a trial and its outcome; `finished_at` in seconds since the study began."""
+    return Observation(
+        trial=trial,
+        status=outcome.status,
+        loss=outcome.loss,
+        fold_losses=outcome.fold_losses,
+        predictions=outcome.predictions,
+        duration_seconds=outcome.duration_seconds,
+        fit_seconds=outcome.fit_seconds,
+        predict_seconds=outcome.predict_seconds,
+        memory_mib=outcome.memory_mib,
+        error=outcome.error,
+        finished_at=finished_at,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class History(Sequence[Observation]):
     """Ordered, read-only observations of a study: everything a strategy may look at.
