@@ -475,7 +475,9 @@ class Run:
             store=self._store,
             worst_loss=self.metric.worst_loss,
             baseline_loss=baseline_loss,
+            metric=self.metric,
             targets=np.asarray(data.y[folds.validation_rows], dtype=np.float64),
+            row_weights=None if data.weight is None else data.weight[folds.validation_rows],
         )
         self._builder = EnsembleBuilder(
             method=settings.ensemble,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cashmere.budget import Budget, Deadline
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
 from cashmere.executors import InProcessExecutor
+from cashmere.loss import Loss
 from cashmere.protocols import Executor, Objective, Strategy
 from cashmere.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
@@ -47,8 +48,8 @@ class Study:
         Evaluated first, in this order, before the strategy is asked.
     store : RunStore, optional
         Where finished trials are kept; what it already holds is continued.
-    worst_loss, baseline_loss, targets
-        See `History`.
+    worst_loss, baseline_loss, metric, targets, row_weights
+        See `History`; strategies that search for an ensemble need metric and targets.
 
     Examples
     --------
@@ -74,7 +75,9 @@ class Study:
         store: RunStore | None = None,
         worst_loss: float | None = None,
         baseline_loss: float = float("nan"),
+        metric: Loss | None = None,
         targets: NDArray[np.float64] | None = None,
+        row_weights: NDArray[np.float64] | None = None,
     ) -> None:
         if lookahead < 1:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
@@ -83,7 +86,8 @@ class Study:
         self.seed = seed
         self.lookahead = lookahead
         self.warm_start = tuple(warm_start)
-        self.worst_loss, self.baseline_loss, self.targets = worst_loss, baseline_loss, targets
+        self.worst_loss, self.baseline_loss = worst_loss, baseline_loss
+        self.metric, self.targets, self.row_weights = metric, targets, row_weights
         self.suggest_seconds: dict[int, float] = {}
         self._store = store
         self._trials: list[Trial] = []
@@ -112,7 +116,9 @@ class Study:
             pending=tuple(pending),
             worst_loss=self.worst_loss,
             baseline_loss=self.baseline_loss,
+            metric=self.metric,
             targets=self.targets,
+            row_weights=self.row_weights,
         )
 
     def _replay(self) -> None:

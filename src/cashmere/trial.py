@@ -15,6 +15,7 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.arrays import FloatArray
+from cashmere.loss import Loss
 
 
 class TrialStatus(StrEnum):
@@ -192,15 +193,22 @@ class History(Sequence[Observation]):
         Largest possible loss of the metric; None when it is unbounded.
     baseline_loss : float
         Loss of the constant predictor; NaN when unknown.
-    targets : array or None
-        Targets of the validation rows, for strategies that know about ensembles.
+    metric : Loss or None
+        What is minimised; with `targets` and the observations' predictions all that strategies need who search for
+        an ensemble.
+    targets : (n_validation,) array or None
+        Targets of the validation rows: class codes or values.
+    row_weights : (n_validation,) array or None
+        Weights of the validation rows.
     """
 
     observations: tuple[Observation, ...] = ()
     pending: tuple[Trial, ...] = ()
     worst_loss: float | None = None
     baseline_loss: float = float("nan")
+    metric: Loss | None = field(default=None, compare=False)
     targets: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    row_weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
 
     @overload
     def __getitem__(self, index: int) -> Observation: ...

@@ -3,7 +3,6 @@
 from cashmere.ensembles.build import METHODS, Ensemble, EnsembleMethod, build_ensemble, ensemble_from_json
 from cashmere.ensembles.selection import (
     IncrementalSelection,
-    Loss,
     SelectionResult,
     TieRule,
     choose_rows,
@@ -23,7 +22,6 @@ __all__ = [
     "Ensemble",
     "EnsembleMethod",
     "IncrementalSelection",
-    "Loss",
     "SelectionResult",
     "StackedEnsemble",
     "TieRule",

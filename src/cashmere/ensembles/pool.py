@@ -9,7 +9,7 @@ import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.build import Ensemble
-from cashmere.ensembles.selection import Loss
+from cashmere.loss import Loss
 
 MAX_ROWS = 20_000
 """Rows the ensemble is selected on at most (`spec/problem.md` 1.7)."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64, Kernel, Scorer, make_kernel
 from cashmere.exceptions import InvalidParameterError
+from cashmere.loss import Loss
 
 TieRule = Literal["first", "random", "secondary"]
 """Who is added among candidates whose losses differ by at most `TIE_TOLERANCE`.
@@ -42,22 +43,6 @@ ROW_SUM_TOLERANCE = 5e-5
 
 BLOCK_ELEMENTS = 65_536
 """Elements of a block of candidates; its float64 temporaries (512 KiB) stay in the second-level cache."""
-
-
-class Loss(Protocol):
-    """What selection needs of a metric; `cashmere.evaluation.metrics.Metric` has it.
-
-    A metric named like a kernel may carry `clip`, the smallest probability of its log loss.
-    """
-
-    @property
-    def name(self) -> str:
-        """Name of the metric; decides which kernel is used."""
-        ...
-
-    def loss(self, y: AnyArray, predictions: AnyArray, weight: FloatArray | None = None, /) -> float:
-        """Return the loss of predictions ``(n_rows, n_classes)`` or ``(n_rows,)``; smaller is better."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

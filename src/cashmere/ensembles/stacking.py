@@ -14,8 +14,9 @@ import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.selection import Loss, as_targets
+from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
+from cashmere.loss import Loss
 
 PROBABILITY_CLIP = 1e-6
 """Smallest probability before the logarithm: one overconfident member must not outweigh all others (float32 rounds)."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.selection import Loss, SelectionResult, TieRule, select_ensemble
+from cashmere.ensembles.selection import SelectionResult, TieRule, select_ensemble
 from cashmere.exceptions import InvalidParameterError
+from cashmere.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)
