@@ -1,0 +1,29 @@
+"""The benchmarks behind one command: ``python -m benchmarks record | replay``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+# One thread per process, before numpy is loaded: replays and recordings run one process per core.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+
+def main() -> None:
+    from benchmarks import record
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, module in {"record": record}.items():
+        command = commands.add_parser(
+            name, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        module.add_arguments(command)
+        command.set_defaults(main=module.main)
+    arguments = parser.parse_args()
+    arguments.main(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Record histories: evaluate random configurations of a space on tables, once, for all later replays.
+
+    python -m benchmarks record --data ../shared/data --space volcano --tables quake cpu_act --configurations 600
+
+Every table is cut into 60 % training, 20 % validation and 20 % test rows (at most `--rows` rows, a stratified draw); a
+configuration is fitted on the training rows and predicts the others. The limit counts CPU seconds, so that recordings
+made on a busy machine, or on many cores, agree; a second limit of wall time stops what does not end. Work in progress
+lies in `--work`; call the command again to go on, also with more configurations.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from benchmarks.recorded_history import RecordedHistory, save_recorded
+
+from cashmere.data.frames import to_frame
+from cashmere.data.prepared import is_complete, prepare_folds
+from cashmere.data.resampling import Fold
+from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import infer_schema
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import TaskProfile
+from cashmere.evaluation.limits import Limits
+from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.executors import WorkerProcessExecutor
+from cashmere.predictor import versions
+from cashmere.space.spaces import make_space
+from cashmere.store import RunStore
+from cashmere.study import Study
+from cashmere.trial import Outcome, Trial, TrialStatus
+
+SEED = 0
+WALL_FACTOR = 1.5
+"""Wall seconds a configuration may take, per CPU second of its limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordingObjective:
+    """Evaluates a configuration and judges its CPU time; ``fit_seconds`` of the outcome are CPU seconds of everything.
+
+    Attributes
+    ----------
+    objective : CrossValidationObjective
+        Its one fold validates on validation and test rows together; the loss is therefore of no use.
+    limit_seconds : float
+        CPU seconds beyond which the outcome is a timeout.
+    """
+
+    objective: CrossValidationObjective
+    limit_seconds: float
+
+    def __call__(self, trial: Trial) -> Outcome:
+        """Evaluate the trial."""
+        start = time.process_time()
+        outcome = self.objective(trial)
+        seconds = time.process_time() - start
+        if seconds > self.limit_seconds:
+            return Outcome(status=TrialStatus.TIMEOUT, error=f"took {seconds:.1f} s of CPU time", fit_seconds=seconds)
+        return replace(outcome, fit_seconds=seconds, predict_seconds=0.0)
+
+
+def split_rows(y: np.ndarray, n_rows: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ascending row numbers for training (60 %), validation (20 %) and test (20 %), drawn from all rows."""
+    from sklearn.model_selection import train_test_split
+
+    def cut(rows: np.ndarray, size: float | int) -> tuple[np.ndarray, np.ndarray]:
+        strata = y[rows] if classes and np.bincount(y[rows].astype(np.int64)).min() >= 2 else None
+        kept, other = train_test_split(rows, test_size=size, random_state=SEED, stratify=strata)
+        return np.sort(kept), np.sort(other)
+
+    rows = np.arange(len(y))
+    if len(y) > n_rows:
+        rows = cut(rows, n_rows)[1]
+    rest, test = cut(rows, 0.2)
+    train, validation = cut(rest, 0.25)
+    return train, validation, test
+
+
+def record(
+    entry: dict,
+    *,
+    data: Path,
+    work: Path,
+    out: Path,
+    space_name: str,
+    n_configurations: int,
+    n_rows: int,
+    limit_seconds: float,
+    n_workers: int,
+) -> Path:
+    """Evaluate configurations of one table until there are enough, and write the file.
+
+    Parameters
+    ----------
+    entry : dict
+        Of the data folder's manifest.
+    data, work, out : Path
+        Folder of the tables, of work in progress, and of recorded histories.
+    space_name : str
+        A name of `cashmere.space.spaces`.
+    n_configurations, n_rows : int
+        How many; rows at most.
+    limit_seconds : float
+        CPU seconds per configuration.
+    n_workers : int
+        Worker processes of one thread each.
+    """
+    folder = work / f"{entry['name']}-{space_name}"
+    frame = pd.read_parquet(data / entry["file"])
+    target = TargetCoding.from_target(frame["target"], None if entry["task"] != "regression" else "regression")
+    rows = canonical_rows(to_frame(frame.drop(columns="target")), target.encode(frame["target"]), None)
+    schema = infer_schema(rows.frame)
+    y = rows.y
+    train, validation, test = split_rows(y, n_rows, classes=target.task_type.is_classification)
+    if not target.task_type.is_classification:
+        y = (y - y[train].mean()) / y[train].std()
+    judged = np.sort(np.concatenate([validation, test]))
+    profile = TaskProfile(
+        task_type=target.task_type,
+        n_rows=len(train),
+        n_columns=len(schema.used),
+        n_classes=target.n_classes,
+        has_categories=schema.has_categories,
+    )
+    space = make_space(space_name, profile)
+    prepared = (folder / "prepared").absolute()
+    if not is_complete(prepared):
+        prepare_folds(
+            prepared, schema.code(rows.frame), y, [Fold(train, judged)], sorted(space.encodings),
+            task_type=target.task_type, seed=SEED,
+        )  # fmt: skip
+    objective = CrossValidationObjective(
+        folder=prepared,
+        space=space,
+        metric=get_metric("accuracy" if target.task_type.is_classification else "mse", target.task_type),
+        keep_model=False,
+    )
+    limits = Limits(seconds=WALL_FACTOR * limit_seconds, memory_mib=4096)
+    executor = WorkerProcessExecutor(n_workers, limits=limits, n_threads=1)
+    with RunStore(folder) as store:
+        try:
+            # The lookahead is fixed: random search sees the pending trials, so any number of workers draws the same.
+            study = Study(space.configuration_space, "random", seed=SEED, lookahead=64, store=store)
+            print(f"{folder.name}: {len(study.history)} of {n_configurations} configurations are there", flush=True)
+            study.optimize(
+                RecordingObjective(objective=objective, limit_seconds=limit_seconds),
+                f"{n_configurations}trials",
+                executor=executor,
+            )
+        finally:
+            executor.shutdown()
+        observations = list(study.history)
+    shape = next(o.predictions.shape for o in observations if o.predictions is not None)
+    predictions = np.full((len(observations), *shape), np.nan, dtype=np.float32)
+    for i, o in enumerate(observations):
+        if o.predictions is not None:
+            predictions[i] = o.predictions
+    history = RecordedHistory(
+        dataset=entry["name"],
+        space_name=space_name,
+        task_type=target.task_type,
+        space=space.configuration_space,
+        configurations=tuple(o.trial.configuration for o in observations),
+        statuses=tuple(o.status for o in observations),
+        seconds=np.array([min(o.fit_seconds or o.duration_seconds, limit_seconds) for o in observations]),
+        validation=predictions[:, np.searchsorted(judged, validation)],
+        test=predictions[:, np.searchsorted(judged, test)],
+        y_validation=y[validation],
+        y_test=y[test],
+        facts={
+            "n_rows": len(train) + len(judged),
+            "n_columns": profile.n_columns,
+            "n_classes": profile.n_classes,
+            "limit_cpu_seconds": limit_seconds,
+            "seed": SEED,
+            "versions": versions(),
+            "command": f"python -m benchmarks record --space {space_name} --tables {entry['name']} "
+            f"--configurations {n_configurations} --rows {n_rows} --limit {limit_seconds:g}",
+        },
+    )
+    path = save_recorded(history, out)
+    failed = len(history) - len(history.succeeded)
+    print(
+        f"{path}: {len(history)} configurations ({failed} failed), {path.stat().st_size / 1e6:.2f} MB, "
+        f"median {np.median(history.seconds):.2f} s, sum {history.seconds.sum() / 60:.0f} CPU minutes",
+        flush=True,
+    )
+    return path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with manifest.json")
+    parser.add_argument("--tables", nargs="+", required=True)
+    parser.add_argument("--space", default="volcano")
+    parser.add_argument("--configurations", type=int, default=600)
+    parser.add_argument("--rows", type=int, default=4000)
+    parser.add_argument("--limit", type=float, default=10.0, help="CPU seconds per configuration")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--work", type=Path, default=Path(".recording"), help="work in progress")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "recorded")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    manifest = {entry["name"]: entry for entry in json.loads((arguments.data / "manifest.json").read_text())}
+    for table in arguments.tables:
+        if table not in manifest:
+            raise SystemExit(f"no table {table!r} in {arguments.data}; there are {', '.join(sorted(manifest))}")
+    for table in arguments.tables:
+        record(
+            manifest[table],
+            data=arguments.data,
+            work=arguments.work,
+            out=arguments.out,
+            space_name=arguments.space,
+            n_configurations=arguments.configurations,
+            n_rows=arguments.rows,
+            limit_seconds=arguments.limit,
+            n_workers=arguments.workers,
+        )
