@@ -1,0 +1,146 @@
+"""Few coordinates that stand for the predictions of many observations.
+
+======================  ==========================  =============================================================
+symbol                  shape                       meaning
+======================  ==========================  =============================================================
+P                       ``(n, n_rows[, C])``        predictions of n observations
+V                       ``(n, n_values)``           the same, one line per observation, centred over observations
+G                       ``(n, n)``                  Gram matrix ``V V' / n_rows``
+Z                       ``(n, r)``                  coordinates; ``|Z_i - Z_j|^2`` approximates the mean over rows of
+                                                    ``|P_i - P_j|^2``
+======================  ==========================  =============================================================
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray, FloatArray
+from cashmere.ensembles.selection import choose_rows
+
+Float64 = NDArray[np.float64]
+
+BLOCK_VALUES = 2_000_000
+"""Numbers of a float64 block of rows (16 MiB)."""
+
+_FARTHEST = 10.0
+"""Standard deviations of the target at which predicted values are cut: one diverged model must not hide the others."""
+
+_RANK_TOLERANCE = 1e-12
+"""Share of the total square below which a direction is rounding; predictions are float32, with squares of 1e-14."""
+
+
+def stack_rows(
+    predictions: Sequence[FloatArray], y: AnyArray, *, max_rows: int, max_values: int
+) -> tuple[AnyArray, NDArray[np.int64]]:
+    """Copy a fixed choice of rows of all predictions to one array.
+
+    Parameters
+    ----------
+    predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
+        Any floats, memory-mapped or not; they are only read.
+    y : (n_rows,) array
+        Targets, over whose order the rows are spread evenly.
+    max_rows, max_values : int
+        Rows, and numbers (rows times classes), taken of each prediction at most.
+
+    Returns
+    -------
+    stack : (n, n_chosen[, n_classes]) array
+        float32, or float64 if a prediction is.
+    rows : (n_chosen,) int array
+        Row numbers, ascending. They depend on `y` and the limits alone, so that they stay the same during a study.
+    """
+    first = predictions[0]
+    limit = max(1, min(max_rows, max_values // max(1, int(np.prod(first.shape[1:])))))
+    rows = choose_rows(y, limit, np.random.default_rng(len(y)))
+    kind = np.result_type(np.float32, *{prediction.dtype for prediction in predictions})
+    stack = np.empty((len(predictions), len(rows), *first.shape[1:]), dtype=kind)
+    for line, prediction in zip(stack, predictions, strict=True):
+        line[...] = prediction if len(rows) == len(y) else prediction[rows]
+    return stack, rows
+
+
+def row_blocks(stack: AnyArray) -> Iterator[slice]:
+    """Cut the rows of a stack ``(n, n_rows[, n_classes])`` into blocks of at most `BLOCK_VALUES` numbers."""
+    height = max(1, BLOCK_VALUES * stack.shape[1] // max(1, stack.size))
+    for start in range(0, stack.shape[1], height):
+        yield slice(start, start + height)
+
+
+def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: Float64 | None = None) -> Float64:
+    """Return the leading principal scores of predictions.
+
+    Values (regression) are taken in units of the target: minus its mean, over its standard deviation. Of two classes
+    one is enough, the other being its complement.
+
+    Parameters
+    ----------
+    stack : (n, n_rows, n_classes) or (n, n_rows) array
+        Predictions.
+    y : (n_rows,) array
+        Targets.
+    n_coordinates : int
+        Coordinates wanted.
+    row_weights : (n_rows,) array, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    (n, r) array
+        r is at least 1 and at most `n_coordinates` and the rank; columns with falling variance, the largest number of
+        each positive. Rounded to float32: what is left does not depend on the number of BLAS threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> predictions = np.array([[0.0, 0.0], [2.0, 2.0], [4.0, 4.0]])
+    >>> compress(predictions, np.array([1.0, 3.0]), 2).round(6) + 0.0
+    array([[ 2.], [ 0.], [-2.]])
+    """
+    n, n_rows = stack.shape[:2]
+    share = np.full(n_rows, 1 / n_rows) if row_weights is None else row_weights / row_weights.sum()
+    gram, squares = np.zeros((n, n)), 0.0
+    with _blas().limit(limits=1):
+        for block in row_blocks(stack):
+            lines = _lines(stack[:, block], y, share[block])
+            squares += float(np.einsum("ij,ij->", lines, lines))
+            lines -= lines.mean(axis=0)
+            gram += lines @ lines.T
+        values, vectors = np.linalg.eigh(gram)
+    leading = np.flatnonzero(values > _RANK_TOLERANCE * squares)[::-1][:n_coordinates]
+    if not len(leading):
+        return np.zeros((n, 1))
+    scores = vectors[:, leading] * np.sqrt(values[leading])
+    largest = np.abs(scores).argmax(axis=0)
+    scores *= np.sign(scores[largest, np.arange(len(leading))])
+    rounded: Float64 = scores.astype(np.float32).astype(np.float64)
+    return rounded
+
+
+def _lines(block: AnyArray, y: AnyArray, share: Float64) -> Float64:
+    """Return one line ``(n_values,)`` per observation, whose squared length is the share of its mean square."""
+    root = np.sqrt(share)
+    if block.ndim == 2:
+        spread = float(np.std(y)) or 1.0
+        scaled = (block.astype(np.float64) - np.mean(y)) / spread
+        return np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled) * root
+    if block.shape[2] == 2:
+        # Both classes differ by the same amount.
+        lines: Float64 = block[:, :, 1] * (np.sqrt(2) * root)
+    else:
+        lines = (block * root[:, None]).reshape(len(block), -1)
+    return lines
+
+
+@functools.cache
+def _blas() -> Any:
+    """Return what limits the threads of BLAS; to find its libraries takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController().select(user_api="blas")

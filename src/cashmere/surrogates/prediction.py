@@ -1,0 +1,241 @@
+"""A forest that predicts predictions: of a configuration, from those of the observations near it.
+
+The validation predictions of all observations are compressed to few coordinates, and every tree cuts the space of
+configurations so that observations in one leaf predict alike. A tree then says: this candidate will predict as the
+observations of its leaf did. Hence whatever can be computed of an observation (its distance to a member of the pool,
+the loss of the ensemble with it added) is known of a candidate by looking up leaves, and a tree is one coherent sample
+of all of it.
+
+======================  ==========================  =============================================================
+symbol                  shape                       meaning
+======================  ==========================  =============================================================
+X                       ``(n, d)``                  encoded configurations of the observations
+Z                       ``(n, r)``                  coordinates of their predictions, see `compression`
+D                       ``(n, n_members)``          measure between observations and members of the pool
+======================  ==========================  =============================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.acquisition.diversity import Measure, cross_measure
+from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.ensembles.selection import as_targets
+from cashmere.exceptions import InvalidParameterError
+from cashmere.loss import Loss
+from cashmere.surrogates.added_member import best_added_losses, losses_with_added
+from cashmere.surrogates.compression import compress, stack_rows
+
+Float64 = NDArray[np.float64]
+AddedShare = Literal["fixed", "best"]
+"""Share of an added member: ``"fixed"``, 1/(m + 1) beside m others; ``"best"``, the one with the lowest loss."""
+
+
+@dataclass(kw_only=True)
+class PredictionSurrogate:
+    """Predicts how unlike the pool's a configuration's predictions will be, from the predictions of its neighbours.
+
+    Parameters
+    ----------
+    measure : Measure
+        Measure between two predictions, see `cashmere.acquisition.diversity`.
+    n_coordinates : int
+        Coordinates the trees are grown on, at most.
+    n_trees : int
+        Number of trees, each a sample of what is predicted.
+    min_samples_leaf : int
+        Observations in a leaf at least. With 1 a tree knows the observations exactly.
+    feature_fraction : float
+        Share of the columns of X examined at each split, in (0, 1].
+    loss_weight : float
+        Spread of the losses, if given to `fit`, as a further coordinate; 1 is the spread of all coordinates together.
+    max_rows, max_values : int
+        Validation rows, and numbers (rows times classes), used of each prediction at most; beyond, a fixed choice
+        spread evenly over the targets. Copies take ``4 n max_values`` bytes at most (100 MB for 250 observations),
+        intermediate results about 50 MB.
+
+    Notes
+    -----
+    The average over a leaf is taken of the quantity asked for, not of the predictions: the two agree in leaves of one
+    observation, and where a measure is linear in the candidate's prediction (``"mse"``, ``"bs"``).
+
+    References
+    ----------
+    Geurts, Ernst and Wehenkel (2006), Extremely randomized trees, Machine Learning 63. The measures are those of Shen
+    et al. (2022), DivBO, NeurIPS, and of OptDivBO (`spec/optdivbo.md`), which learn pairs of configurations.
+    """
+
+    measure: Measure = "div"
+    n_coordinates: int = 20
+    n_trees: int = 20
+    min_samples_leaf: int = 1
+    feature_fraction: float = 1 / 3
+    loss_weight: float = 0.5
+    max_rows: int = 4000
+    max_values: int = 100_000
+    _trees: list[Any] = field(default_factory=list, init=False, repr=False)
+
+    def fit(
+        self,
+        X: FloatArray,
+        predictions: Sequence[FloatArray],
+        y: AnyArray,
+        rng: np.random.Generator,
+        *,
+        losses: FloatArray | None = None,
+        row_weights: FloatArray | None = None,
+    ) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : (n, d) array
+            Encoded configurations.
+        predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
+            Their finite predictions of the same validation rows; only read.
+        y : (n_rows,) array
+            Class codes or values.
+        rng : numpy.random.Generator
+            Draws the columns and thresholds of the splits.
+        losses : (n,) array, optional
+            Losses of the observations, see `loss_weight`.
+        row_weights : (n_rows,) array, optional
+            Weights of the validation rows.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is no observation, or not one prediction for each.
+        """
+        if len(X) < 1 or len(predictions) != len(X):
+            expected = f"one for each of {len(X)} configurations, at least one"
+            raise InvalidParameterError("predictions", f"{len(predictions)} arrays", expected)
+        self._stack, rows = stack_rows(predictions, y, max_rows=self.max_rows, max_values=self.max_values)
+        self._y = as_targets(y, predictions[0].ndim)[rows]
+        self._row_weights = None if row_weights is None else np.asarray(row_weights, dtype=np.float64)[rows]
+        self._coordinates = compress(self._stack, self._y, self.n_coordinates, row_weights=self._row_weights)
+        targets = self._coordinates
+        if losses is not None and self.loss_weight > 0:
+            targets = np.column_stack([targets, self._scaled(losses)])
+        X = np.ascontiguousarray(X, dtype=np.float32)
+        self._grow(X, np.ascontiguousarray(targets), rng)
+        self._note_leaves(X)
+        return self
+
+    def _scaled(self, losses: FloatArray) -> Float64:
+        centred = np.asarray(losses, dtype=np.float64) - np.mean(losses)
+        spread = np.sqrt(np.square(self._coordinates).sum(axis=1).mean())
+        return self.loss_weight * (spread or 1.0) * centred / (centred.std() or 1.0)
+
+    def _grow(self, X: NDArray[np.float32], targets: Float64, rng: np.random.Generator) -> None:
+        from sklearn import config_context
+        from sklearn.tree import ExtraTreeRegressor
+
+        # 1e-9: a third of 3 columns is 1, not floor(0.999...).
+        n_examined = max(1, int(self.feature_fraction * X.shape[1] + 1e-9))
+        self._trees = []
+        for seed in rng.integers(2**31 - 1, size=self.n_trees):
+            tree = ExtraTreeRegressor(
+                max_features=n_examined, min_samples_leaf=self.min_samples_leaf, random_state=int(seed)
+            )
+            # The arrays are contiguous floats and the parameters ours: checking all that costs a fifth of growing.
+            with config_context(skip_parameter_validation=True, assume_finite=True):
+                self._trees.append(tree.fit(X, targets, check_input=False).tree_)
+
+    def _note_leaves(self, X: NDArray[np.float32]) -> None:
+        """Sort the observations of each tree by leaves, so that sums over leaves are sums over ranges."""
+        self._n_nodes = 2 * len(X)  # of a tree at most: n leaves and n - 1 forks
+        nodes = self._nodes(X)
+        leaves, self._sizes = np.unique(nodes, return_counts=True)
+        self._sorted = np.argsort(nodes, axis=None, kind="stable") % len(X)
+        self._leaf_numbers = np.zeros(self._n_nodes * self.n_trees, dtype=np.int64)
+        self._leaf_numbers[leaves] = np.arange(len(leaves))
+
+    def _nodes(self, X: NDArray[np.float32]) -> IntArray:
+        """Return the leaves ``(n_trees, len(X))`` that configurations fall into, as numbers of nodes of all trees."""
+        nodes = np.stack([tree.apply(X) for tree in self._trees])
+        return nodes + self._n_nodes * np.arange(len(nodes))[:, None]
+
+    def sample(self, values: FloatArray, candidates: FloatArray) -> Float64:
+        """Predict anything that is known of each observation.
+
+        Parameters
+        ----------
+        values : (n,) or (n, k) array
+            Numbers for the observations given to `fit`, in their order.
+        candidates : (n_candidates, d) array
+            Encoded configurations.
+
+        Returns
+        -------
+        (n_trees, n_candidates) or (n_trees, n_candidates, k) array
+            For each tree, the average over the observations in the candidate's leaf.
+        """
+        starts = np.cumsum(self._sizes) - self._sizes
+        sums = np.add.reduceat(np.asarray(values, dtype=np.float64)[self._sorted], starts, axis=0)
+        averages: Float64 = (sums.T / self._sizes).T
+        return averages[self._leaf_numbers[self._nodes(np.ascontiguousarray(candidates, dtype=np.float32))]]
+
+    def sample_pairs(self, candidates: FloatArray, members: IntArray, *, measure: Measure | None = None) -> Float64:
+        """Predict the measure between candidates and observations.
+
+        Parameters
+        ----------
+        candidates : (n_candidates, d) array
+            Encoded configurations.
+        members : (n_members,) int array
+            Positions of observations given to `fit`.
+        measure : Measure, optional
+            Another one than `measure`.
+
+        Returns
+        -------
+        (n_trees, n_candidates, n_members) array
+        """
+        return self.sample(self._measured(np.asarray(members), measure or self.measure), candidates)
+
+    def sample_coordinates(self, candidates: FloatArray) -> Float64:
+        """Predict the coordinates ``(n_trees, n_candidates, r)`` of candidates, see `compression.compress`."""
+        return self.sample(self._coordinates, candidates)
+
+    def sample_ensemble_losses(
+        self, candidates: FloatArray, weights: IntArray, metric: Loss, *, how: AddedShare = "fixed"
+    ) -> Float64:
+        """Predict the loss of the ensemble with a candidate added.
+
+        Parameters
+        ----------
+        candidates : (n_candidates, d) array
+            Encoded configurations.
+        weights : (n,) int array
+            How often each observation is in the ensemble; all 0 for an empty one.
+        metric : Loss
+            The metric.
+        how : {"fixed", "best"}
+            See `AddedShare`.
+
+        Returns
+        -------
+        (n_trees, n_candidates) array
+        """
+        if how not in ("fixed", "best"):
+            raise InvalidParameterError("how", how, "'fixed' or 'best'")
+        size = int(np.sum(weights))
+        pool = np.zeros(self._stack.shape[1:])
+        for position in np.flatnonzero(weights):
+            pool += (weights[position] / size) * self._stack[position]
+        if how == "fixed":
+            added = losses_with_added(self._stack, pool, self._y, metric, size=size, row_weights=self._row_weights)
+        else:
+            added, _ = best_added_losses(self._stack, pool, self._y, metric, size=size, row_weights=self._row_weights)
+        return self.sample(added, candidates)
+
+    def _measured(self, members: IntArray, measure: Measure) -> Float64:
+        """Return the measure between all observations and some of them, ``(n, n_members)``."""
+        return cross_measure(measure, self._stack, self._stack[members], self._y, row_weights=self._row_weights)

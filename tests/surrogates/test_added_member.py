@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import get_metric
+from cashmere.surrogates.added_member import best_added_losses, losses_with_added
+
+CLASSIFICATION = ["log_loss", "brier", "accuracy", "balanced_accuracy", "roc_auc", "f1_macro"]
+REGRESSION = ["mse", "rmse", "mae", "r2"]
+
+
+class Squared:
+    """A metric with the name of a kernel and another definition."""
+
+    name = "mse"
+
+    def loss(self, y, predictions, weight=None):
+        return float(np.average((predictions - y) ** 4, weights=weight))
+
+
+def problem(kind, *, n=12, n_rows=60, seed=0):
+    """Return predictions, pool, targets, row weights."""
+    rng = np.random.default_rng(seed)
+    if kind == "regression":
+        y = rng.normal(size=n_rows)
+        predictions = (y * rng.uniform(0, 1.5, size=(n, 1)) + rng.normal(size=(n, n_rows))).astype(np.float32)
+    else:
+        y = rng.permutation(np.arange(n_rows) % kind)
+        skill = np.eye(kind)[y] * rng.uniform(-0.5, 2, size=(n, 1, 1))
+        predictions = np.exp(rng.normal(size=(n, n_rows, kind)) + skill)
+        predictions = (predictions / predictions.sum(axis=2, keepdims=True)).astype(np.float32)
+    return predictions, predictions[:3].mean(axis=0, dtype=np.float64), y, rng.random(n_rows) + 0.1
+
+
+def metric_of(name, kind):
+    types = {"regression": TaskType.REGRESSION, 2: TaskType.BINARY}
+    return get_metric(name, types.get(kind, TaskType.MULTICLASS))
+
+
+CASES = [(name, kind) for name in CLASSIFICATION for kind in (2, 5)] + [(name, "regression") for name in REGRESSION]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 24])
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_losses_with_added_are_those_of_the_metric(name, kind, size, weighted):
+    predictions, pool, y, weight = problem(kind)
+    weight, metric = weight if weighted else None, metric_of(name, kind)
+    found = losses_with_added(predictions, pool, y, metric, size=size, row_weights=weight)
+    expected = [metric.loss(y, (size * pool + p) / (size + 1), weight) for p in predictions]
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "name_kind", [*[("brier", k) for k in (2, 5)], *[(m, "regression") for m in ("mse", "rmse", "r2")]]
+)
+def test_best_share_of_squared_losses_is_exact(name_kind, weighted):
+    name, kind = name_kind
+    predictions, pool, y, weight = problem(kind)
+    weight, metric = weight if weighted else None, metric_of(name, kind)
+    losses, shares = best_added_losses(predictions, pool, y, metric, size=3, row_weights=weight)
+    assert np.any(shares == 0)
+    assert np.any((shares > 0) & (shares < 1))
+    for prediction, loss, share in zip(predictions, losses, shares, strict=True):
+        for other in (0, 1, share - 1e-3, share + 1e-3, 0.25):
+            other = np.clip(other, 0, 1)
+            assert loss <= metric.loss(y, (1 - other) * pool + other * prediction, weight) + 1e-12
+
+
+@pytest.mark.parametrize("kind", [2, 5])
+@given(seed=st.integers(0, 50), size=st.integers(1, 30))
+def test_best_share_of_log_loss_is_that_of_a_fine_grid(kind, seed, size):
+    predictions, pool, y, weight = problem(kind, seed=seed, n=4, n_rows=20)
+    metric = metric_of("log_loss", kind)
+    losses, _ = best_added_losses(predictions, pool, y, metric, size=size, row_weights=weight)
+    w, rows = np.linspace(0, 1, 201)[:, None, None], np.arange(len(y))
+    grid = -np.log((1 - w) * pool[rows, y] + w * predictions[:, rows, y])  # (n_shares, n, n_rows)
+    assert np.all(losses <= np.average(grid, axis=2, weights=weight).min(axis=0) + 1e-6)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_best_share_is_no_worse_than_the_fixed_one_or_none(name, kind):
+    predictions, pool, y, _ = problem(kind)
+    metric = metric_of(name, kind)
+    losses, shares = best_added_losses(predictions, pool, y, metric, size=3)
+    fixed = losses_with_added(predictions, pool, y, metric, size=3)
+    assert np.all(losses <= np.minimum(fixed, metric.loss(y, pool)) + 1e-7)
+    reached = [metric.loss(y, (1 - w) * pool + w * p) for w, p in zip(shares, predictions, strict=True)]
+    np.testing.assert_allclose(losses, reached, atol=1e-7)
+
+
+def test_impossible_classes_are_survived():
+    y = np.array([0, 1, 1])
+    sure, wrong = np.eye(2)[y], 1 - np.eye(2)[y]
+    metric = metric_of("log_loss", 2)
+    losses, shares = best_added_losses([sure, wrong], wrong, y, metric, size=4)
+    np.testing.assert_allclose(shares, [1, 0])
+    np.testing.assert_allclose(losses, [0, -np.log(1e-7)], atol=1e-6)
+
+
+def test_empty_ensemble_gets_the_whole_share():
+    predictions, pool, y, _ = problem(2)
+    metric = metric_of("brier", 2)
+    losses, shares = best_added_losses(predictions, pool, y, metric, size=0)
+    assert np.all(shares == 1)
+    np.testing.assert_allclose(losses, [metric.loss(y, p) for p in predictions])
+
+
+def test_a_metric_is_asked_itself_where_its_kernel_is_another():
+    predictions, pool, y, _ = problem("regression")
+    found = losses_with_added(predictions, pool, y, Squared(), size=2)
+    np.testing.assert_allclose(found, [Squared().loss(y, (2 * pool + p) / 3) for p in predictions])
+
+
+def test_sequences_of_any_float_are_read_only():
+    predictions, pool, y, _ = problem(3)
+    metric = metric_of("log_loss", 3)
+    halves = [p.astype(np.float16) for p in predictions]
+    for half in halves:
+        half.flags.writeable = False
+    found = losses_with_added(halves, pool, y, metric, size=3)
+    np.testing.assert_allclose(found, losses_with_added(predictions, pool, y, metric, size=3), atol=1e-3)
+    best_added_losses(halves, pool, y, metric, size=3)
