@@ -31,7 +31,7 @@ from ConfigSpace.conditions import Conjunction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
 from cashmere.trial import configuration_key
 
 
@@ -362,3 +362,35 @@ def test_bound_with_more_decimals_than_configspace_keeps_is_legal():
     configuration = SpaceEncoder(space).decode(np.array([0.0]))
     check(configuration)
     assert configuration["gamma"] == pytest.approx(2**-15)
+
+
+class TestCatalogueEncoder:
+    @pytest.fixture
+    def catalogue(self):
+        space = cash_space()
+        encoder = SpaceEncoder(space)
+        return [encoder.decode(row) for row in encoder.sample(40, np.random.default_rng(0))]
+
+    @pytest.fixture
+    def encoder(self, catalogue):
+        return CatalogueEncoder(catalogue[0].config_space, catalogue)
+
+    def test_draws_each_listed_configuration_once(self, encoder, catalogue):
+        drawn = [encoder.decode(row) for row in encoder.sample(1000, np.random.default_rng(1))]
+        assert len(drawn) == len({configuration_key(c) for c in drawn})
+        assert {id(c) for c in drawn} <= {id(c) for c in catalogue}
+        assert len(drawn) == len(set(catalogue)) < len(catalogue)  # "dummy" has few configurations
+
+    def test_fixed_choices_hold(self, encoder):
+        code = encoder.space["algorithm"].choices.index("dummy")
+        rows = encoder.sample(1000, np.random.default_rng(1), fixed={"algorithm": code})
+        assert {encoder.decode(row)["algorithm"] for row in rows} == {"dummy"}
+
+    def test_nothing_has_neighbours(self, encoder):
+        rows = encoder.sample(3, np.random.default_rng(1))
+        assert encoder.draw_neighbours(rows, [5, 5, 5], np.random.default_rng(1)).shape == (0, encoder.n_dims)
+
+    def test_enumerates_itself(self, encoder, catalogue):
+        n = len(set(catalogue))
+        assert len(encoder.enumerate(n)) == n
+        assert encoder.enumerate(n - 1) is None

@@ -7,7 +7,7 @@ import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, Constant, ForbiddenEqualsClause
 
 from cashmere.exceptions import InvalidParameterError
-from cashmere.strategies import RandomSearch
+from cashmere.strategies import RandomSearch, make_strategy
 from cashmere.trial import History
 from contracts.strategy_contract import StrategyContract, cash_space, run_trials
 
@@ -58,3 +58,13 @@ def test_impossible_space_is_refused():
 class Never:
     def holds(self, raw):
         return np.ones(raw.shape[1], dtype=bool)
+
+
+@pytest.mark.parametrize("name", ["random", "bo"])
+def test_only_the_catalogue_is_suggested_and_exhausted_before_anything_repeats(name):
+    space = cash_space()
+    catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 20, seed=7))
+    strategy = make_strategy(name, space, catalogue=catalogue)
+    suggested = [o.trial.configuration for o in run_trials(strategy, 22)]
+    assert {id(c) for c in suggested} == {id(c) for c in catalogue}
+    assert len({id(c) for c in suggested[:20]}) == 20

@@ -67,12 +67,14 @@ def draw_candidates(
     wanted = n_global + (n_local if len(incumbents) else 0)
     candidates, keys = _drop_repeated(encoder, candidates, seen)
     for _ in range(n_retries):
-        if len(candidates) >= wanted:
+        missing = wanted - len(candidates)
+        if missing <= 0:
             break
-        fresh, fresh_keys = _drop_repeated(
-            encoder, encoder.sample(wanted - len(candidates), rng), np.concatenate([seen, keys])
-        )
+        drawn = encoder.sample(missing, rng)
+        fresh, fresh_keys = _drop_repeated(encoder, drawn, np.concatenate([seen, keys]))
         candidates, keys = np.concatenate([candidates, fresh]), np.concatenate([keys, fresh_keys])
+        if len(drawn) < missing:  # a catalogue, and all of it
+            break
     return candidates
 
 

@@ -438,6 +438,54 @@ class SpaceEncoder:
         return raw
 
 
+class CatalogueEncoder(SpaceEncoder):
+    """Encodes a space of which only the listed configurations may be drawn, as when recorded trials are replayed.
+
+    Draws are without replacement, nothing has neighbours, and `decode` returns the listed objects.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The space they belong to.
+    catalogue : sequence of Configuration
+        What may be drawn.
+    """
+
+    def __init__(self, space: ConfigurationSpace, catalogue: Sequence[Configuration]) -> None:
+        super().__init__(space)
+        rows = self.encode(catalogue)
+        keys, first = np.unique(self.keys(rows), return_index=True)
+        self._listed = rows[np.sort(first)]  # each once
+        self._by_key = {int(key): catalogue[i] for key, i in zip(keys, first, strict=True)}
+
+    def decode(self, row: FloatArray) -> Configuration:
+        """Return the listed configuration of an encoded row ``(d,)``, or that of the space."""
+        key = int(self.keys(np.asarray(row, dtype=np.float64)[None, :])[0])
+        return self._by_key[key] if key in self._by_key else super().decode(row)
+
+    def sample(
+        self,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        fixed: Mapping[str, int] | None = None,
+        max_tries: int = _MAX_TRIES,
+    ) -> NDArray[np.float64]:
+        """Draw at most `n` of the listed configurations, each at most once, in random order."""
+        rows = self._listed
+        for name, code in (fixed or {}).items():
+            rows = rows[rows[:, self.names.index(name)] == code]
+        return rng.permutation(rows)[:n]
+
+    def enumerate(self, limit: int) -> NDArray[np.float64] | None:
+        """Return all listed configurations, or None if there are more than `limit`."""
+        return self._listed if len(self._listed) <= limit else None
+
+    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return no rows."""
+        return np.empty((0, self.n_dims))
+
+
 @functools.lru_cache(maxsize=16)
 def _hash_factors(n: int) -> NDArray[np.uint64]:
     """Return n odd 64-bit factors, the same in every process."""

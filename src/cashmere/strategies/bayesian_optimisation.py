@@ -6,16 +6,32 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.maximise import draw_candidates
 from cashmere.exceptions import InvalidParameterError
 from cashmere.space.encoding import SpaceEncoder
-from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
 from cashmere.trial import History, Suggestion
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidates:
+    """Configurations that may be suggested, and what the performance surrogate promises of them.
+
+    Attributes
+    ----------
+    rows : (n_candidates, d) array
+        Encoded configurations.
+    log_improvement : (n_candidates,) array
+        Logarithm of the expected improvement over the best single loss.
+    """
+
+    rows: NDArray[np.float64]
+    log_improvement: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -40,6 +56,8 @@ class BayesianOptimisation:
         Share of later trials that are random all the same, in [0, 1]; OpenBox uses 0.1.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`; False as in the papers.
+    catalogue : tuple of Configuration, optional
+        The only configurations that may be suggested, as for replays of recorded trials.
 
     Notes
     -----
@@ -68,6 +86,7 @@ class BayesianOptimisation:
     variance: Variance = "total"
     random_fraction: float = 0.0
     cap_losses: bool = True
+    catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("n_initial", 1), ("n_global", 1), ("n_local", 0)):
@@ -81,28 +100,54 @@ class BayesianOptimisation:
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return SpaceEncoder(self.space)
+        return make_encoder(self.space, self.catalogue)
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
         """Return the most promising candidate, see `cashmere.protocols.Strategy.suggest`."""
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         if self._is_random(history, rng):
             return draw_suggestion(self.encoder, decided, rng)
+        candidates = self.draw_candidates(history, decided, rng)
+        if not len(candidates.rows):
+            return draw_suggestion(self.encoder, decided, rng)
+        scores = self.score(candidates, history, rng)
+        # Most candidates share their leaves with others: equal values are common. The larger improvement wins, then
+        # chance.
+        order = np.lexsort([rng.random(len(candidates.rows)), -candidates.log_improvement, scores])
+        suggestion = first_unseen(self.encoder, candidates.rows[order], self.encoder.keys(decided), origin="model")
+        return suggestion or draw_suggestion(self.encoder, decided, rng)
 
+    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+        """Draw candidates and predict their losses.
+
+        Parameters
+        ----------
+        history : History
+            At least one observation.
+        decided : (n_trials, d) array
+            Encoded configurations of ``history.trials``.
+        rng : numpy.random.Generator
+            Source of randomness.
+        """
         losses, best = scale_losses(history, cap=self.cap_losses)
         liar = np.full(len(history.pending), np.median(losses))
         forest = ProbabilisticForest(variance=self.variance).fit(decided, np.concatenate([losses, liar]), rng)
-
         observed, pending = decided[: len(history)], decided[len(history) :]
-        candidates = draw_candidates(
+        rows = draw_candidates(
             self.encoder, observed, losses, rng, n_global=self.n_global, n_local=self.n_local, excluded=pending
         )
-        mean, variance = forest.predict(candidates)
-        acquisition = log_expected_improvement(mean, np.sqrt(variance), best)
-        # Most candidates share their leaves with others: equal values are common and ordered by chance.
-        order = np.lexsort([rng.random(len(candidates)), -acquisition])
-        suggestion = first_unseen(self.encoder, candidates[order], self.encoder.keys(decided), origin="model")
-        return suggestion or draw_suggestion(self.encoder, decided, rng)
+        if not len(rows):
+            return Candidates(rows=rows, log_improvement=np.empty(0))
+        mean, variance = forest.predict(rows)
+        return Candidates(rows=rows, log_improvement=log_expected_improvement(mean, np.sqrt(variance), best))
+
+    def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the value to be minimised over the candidates, shape ``(n_candidates,)``.
+
+        Here the negative logarithm of the expected improvement; strategies that know their result will be an ensemble
+        differ in this method only.
+        """
+        return -candidates.log_improvement
 
     def _is_random(self, history: History, rng: np.random.Generator) -> bool:
         starting = len(history.successes) < self.n_initial and len(history) < 2 * self.n_initial

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
 from cashmere.trial import History, Suggestion
 
 ALGORITHM = "algorithm"
@@ -30,6 +31,8 @@ class RandomSearch:
     space : ConfigurationSpace
         The search space. If it has a categorical ``algorithm``, one of its least used choices (observed and pending)
         is drawn uniformly; else the whole prior is used.
+    catalogue : tuple of Configuration, optional
+        The only configurations that may be suggested, as for replays of recorded trials.
 
     Notes
     -----
@@ -43,16 +46,23 @@ class RandomSearch:
     """
 
     space: ConfigurationSpace
+    _: KW_ONLY
+    catalogue: tuple[Configuration, ...] | None = None
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return SpaceEncoder(self.space)
+        return make_encoder(self.space, self.catalogue)
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
         """Return a random configuration, see `cashmere.protocols.Strategy.suggest`."""
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         return draw_suggestion(self.encoder, decided, rng)
+
+
+def make_encoder(space: ConfigurationSpace, catalogue: Sequence[Configuration] | None) -> SpaceEncoder:
+    """Return the encoder of a space, or of the listed configurations of it only."""
+    return SpaceEncoder(space) if catalogue is None else CatalogueEncoder(space, catalogue)
 
 
 def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
