@@ -30,7 +30,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from cashmere.acquisition.improvement import lower_confidence_bound
-from cashmere.arrays import AnyArray
+from cashmere.arrays import AnyArray, FloatArray
 from cashmere.exceptions import InvalidParameterError
 
 Float64 = NDArray[np.float64]
@@ -297,7 +297,7 @@ def optdivbo_weight(t: ArrayLike, *, tau: float = 0.2) -> Float64:
     return np.tanh(0.5 * tau * np.asarray(t, dtype=np.float64))
 
 
-def minimum_over_pool(samples: Float64) -> Float64:
+def minimum_over_pool(samples: FloatArray) -> Float64:
     """Return the distance to the nearest pool member, averaged over samples.
 
     alpha_div = (1/N) sum_s min over P of s.
@@ -316,11 +316,11 @@ def minimum_over_pool(samples: Float64) -> Float64:
     ----------
     Shen et al. (2022), DivBO, eq. 4 (`spec/divbo.md` 3.4).
     """
-    nearest: Float64 = samples.min(axis=2).mean(axis=0)
+    nearest: Float64 = samples.min(axis=2).mean(axis=0, dtype=np.float64)
     return nearest
 
 
-def sum_over_pool(samples: Float64, multiplicity: ArrayLike | None, *, kappa: float = 1.0) -> Float64:
+def sum_over_pool(samples: FloatArray, multiplicity: ArrayLike | None, *, kappa: float = 1.0) -> Float64:
     """Return the lower confidence bound of the sum of a measure over the pool.
 
     alpha_div = mean - kappa std over the samples of sum over P of s.
