@@ -52,6 +52,7 @@ def make_run(
     columns: list[dict[str, Any]] | None = None,
     facts: dict[str, Any] | None = None,
     finished: bool = True,
+    predictions: bool = False,
 ) -> Path:
     """Write a run directory; `facts` replace those of a finished run."""
     failures = failures or {}
@@ -65,6 +66,8 @@ def make_run(
             {"name": "customer_id", "kind": "categorical", "dropped": "identifier: every value differs"},
             {"name": "country", "kind": "categorical", "dropped": "constant"},
         ]
+    counts = [300, 700] + [10] * (len(classes) - 2) if classes else []
+    y = np.repeat(np.arange(len(counts)), counts[: len(classes)]) if classes else np.linspace(0, 1, 1000)
     with RunStore(folder) as store:
         configurations = space.sample_configuration(max(2, n_trials))
         stored: dict[int, float] = {}
@@ -86,6 +89,7 @@ def make_run(
                     fit_seconds=0.9 * seconds,
                     predict_seconds=0.1 * seconds,
                     memory_mib=250 + 40 * number,
+                    predictions=predictions_of(y, task, number) if predictions else None,
                 )
             store.add(trial, outcome, finished_at=3.0 * (number + 1))
         store.set_fact("baseline_loss", 0.5)
@@ -117,8 +121,6 @@ def make_run(
             }
         for name, value in {**values, **(facts or {})}.items():
             store.set_fact(name, value)
-    counts = [300, 700] + [10] * (len(classes) - 2) if classes else []
-    y = np.repeat(np.arange(len(counts)), counts[: len(classes)]) if classes else np.linspace(0, 1, 1000)
     np.savez(folder / "table.npz", values=np.zeros((len(y), 1)), y=y)
     target = {"task_type": task, "classes": list(classes), "dtype": "object"}
     write(folder / "schema.json", {"columns": {"named": True, "columns": columns}, "target": target})
@@ -137,6 +139,19 @@ def make_run(
         },
     )
     return folder
+
+
+def predictions_of(y: np.ndarray, task: str, number: int) -> np.ndarray:
+    """Return what a trial predicts: four algorithms with errors in common, the better the later."""
+    rng, shared = np.random.default_rng([7, number]), np.random.default_rng([8, number % 4])
+    spread = 1.1 + 0.6 * math.exp(-number / 12)
+    if task == "regression":
+        noise = 0.1 * shared.normal(size=len(y)) + 0.1 * rng.normal(size=len(y))
+        return (y + spread * noise).astype(np.float32)
+    n_classes = int(y.max()) + 1
+    noise = shared.normal(size=(len(y), n_classes)) + rng.normal(size=(len(y), n_classes))
+    odds = np.exp(1.6 * np.eye(n_classes)[y] + spread * noise)
+    return (odds / odds.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
 def some_failures() -> dict[int, tuple[TrialStatus, str]]:

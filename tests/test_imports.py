@@ -20,7 +20,7 @@ LEVELS = [
     {"strategies", "evaluation", "persistence"},
     {"store", "executors", "study", "ensemble_builder"},
     {"predictor", "run_directory", "settings", "progress", "charts"},
-    {"leaderboard", "report"},
+    {"leaderboard", "analysis", "report"},
     {"run"},
     {"estimators"},
     {"cli", "__init__"},

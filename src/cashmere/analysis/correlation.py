@@ -1,0 +1,118 @@
+"""How well a surrogate orders what it has not seen: rank correlation on a recorded history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cashmere.acquisition.diversity import Measure, cross_measure
+from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.protocols import DiversitySurrogate
+
+Float64 = NDArray[np.float64]
+
+
+@runtime_checkable
+class CandidatePairSurrogate(Protocol):
+    """A `DiversitySurrogate` that also predicts the measure between two candidates."""
+
+    def sample_candidate_pairs(self, candidates: FloatArray, others: FloatArray, /) -> Float64:
+        """Return samples ``(n_samples, n_candidates, n_others)``."""
+        ...
+
+
+class SurrogateTau(NamedTuple):
+    """Kendall's tau between predicted and true measure.
+
+    Attributes
+    ----------
+    to_seen : float
+        Over all pairs of a test and a training configuration: what a search asks for.
+    among_unseen : float
+        Over all pairs of two different test configurations; NaN where the surrogate does not predict them.
+    """
+
+    to_seen: float
+    among_unseen: float
+
+
+def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
+    """Return Kendall's tau-b, the rank correlation that allows for ties.
+
+    Parameters
+    ----------
+    a, b : (n,) array
+        Numbers to be ordered.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; NaN if one of them is constant, holds NaN or has fewer than two numbers: no order, no correlation.
+
+    Examples
+    --------
+    >>> kendall_tau([1, 2, 3], [10, 30, 20])
+    0.333...
+    """
+    from scipy.stats import kendalltau
+
+    a, b = np.asarray(a, dtype=np.float64).ravel(), np.asarray(b, dtype=np.float64).ravel()
+    if a.shape != b.shape:
+        raise InvalidParameterError("b", b.shape, f"as many numbers as in a, {len(a)}")
+    if len(a) < 2 or np.isnan(a).any() or np.isnan(b).any() or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    return float(kendalltau(a, b).statistic)
+
+
+def surrogate_tau(
+    surrogate: DiversitySurrogate,
+    X: FloatArray,
+    predictions: Sequence[AnyArray],
+    y: AnyArray,
+    train: IntArray,
+    test: IntArray,
+    *,
+    measure: Measure = "div",
+    row_weights: FloatArray | None = None,
+    rng: np.random.Generator | None = None,
+) -> SurrogateTau:
+    """Fit a surrogate of diversity to some observations and judge it on others.
+
+    Parameters
+    ----------
+    surrogate : DiversitySurrogate
+        It is fitted. Its prediction is the mean over its samples.
+    X : (n, d) array
+        Encoded configurations of all observations.
+    predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
+        Their finite validation predictions.
+    y : (n_rows,) array
+        Class codes or values.
+    train, test : int arrays
+        Positions to learn from and to judge on.
+    measure : Measure
+        What the surrogate predicts, see `cashmere.acquisition.diversity.cross_measure`.
+    row_weights : (n_rows,) array, optional
+        Weights of the rows in the true measure.
+    rng : numpy.random.Generator, optional
+        For the fit; seeded with 0 when missing.
+
+    References
+    ----------
+    Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, Section 3.1.
+    """
+    train, test = np.asarray(train), np.asarray(test)
+    known, unknown = [np.stack([predictions[i] for i in part]) for part in (train, test)]
+    fitted = surrogate.fit(X[train], list(known), y, np.random.default_rng(0) if rng is None else rng)
+    truth = cross_measure(measure, unknown, known, y, row_weights=row_weights)
+    to_seen = kendall_tau(fitted.sample_pairs(X[test], np.arange(len(train))).mean(axis=0), truth)
+    if not isinstance(fitted, CandidatePairSurrogate):
+        return SurrogateTau(to_seen, float("nan"))
+    upper = np.triu_indices(len(test), k=1)
+    truth = cross_measure(measure, unknown, unknown, y, row_weights=row_weights)
+    predicted = fitted.sample_candidate_pairs(X[test], X[test]).mean(axis=0)
+    return SurrogateTau(to_seen, kendall_tau(predicted[upper], truth[upper]))

@@ -1,0 +1,124 @@
+"""What the trials of a run directory predicted, read without search space and without the lock."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.prepared import PreparedFolds
+from cashmere.data.resampling import make_folds
+from cashmere.data.task import TaskType
+from cashmere.ensembles import choose_rows
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.leaderboard import read_description
+from cashmere.store import RunStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordedPredictions:
+    """Validation predictions of the trials of a run, with what they are compared with.
+
+    Attributes
+    ----------
+    predictions : tuple of (n_rows, n_classes) or (n_rows,) arrays or None
+        In trial order; None for failures, and for trials that are not asked for.
+    losses : (n_trials,) array
+        As recorded; NaN for failures.
+    y : (n_rows,) array
+        Class codes or values.
+    weight : (n_rows,) array or None
+        Row weights.
+    """
+
+    predictions: tuple[AnyArray | None, ...]
+    losses: FloatArray
+    y: AnyArray
+    weight: FloatArray | None
+
+
+def read_predictions(
+    folder: str | Path,
+    *,
+    max_rows: int = 20_000,
+    max_values: int | None = None,
+    trials: Sequence[int] | None = None,
+    seed: int = 0,
+) -> RecordedPredictions:
+    """Read what the trials of a run predicted; the run may still be going on, and the directory be read-only.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory.
+    max_rows : int
+        Validation rows read, at most: a choice spread evenly over the targets.
+    max_values : int, optional
+        Numbers (rows times classes) read of each trial, at most.
+    trials : sequence of int, optional
+        Trials whose predictions are wanted; all by default.
+    seed : int
+        Of the choice of rows.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run, or the validation rows of an own splitter are not kept any more.
+    CorruptStoreError
+        If a file is missing or damaged. Checksums are not compared: that is for who decides something by the numbers.
+    """
+    folder = Path(folder)
+    run, schema = read_description(folder)
+    with RunStore(folder, read_only=True) as store:
+        rows = store.rows()
+    y, weight = _targets(folder, run.get("settings") or {}, (schema.get("target") or {}).get("task_type"))
+    losses = np.array([np.nan if row["loss"] is None else row["loss"] for row in rows], dtype=np.float64)
+    wanted = range(len(rows)) if trials is None else trials
+    predictions: list[AnyArray | None] = [None] * len(rows)
+    chosen: IntArray | None = None
+    for number in wanted:
+        if rows[number]["status"] != "success" or rows[number]["predictions_crc"] is None:
+            continue
+        mapped = _mapped(store.predictions_path(number), len(y))
+        if chosen is None:
+            n_values = 1 if mapped.ndim == 1 else mapped.shape[1]
+            limit = max_rows if max_values is None else min(max_rows, max(1, max_values // n_values))
+            chosen = choose_rows(y, limit, np.random.default_rng(seed))
+        predictions[number] = np.array(mapped if len(chosen) == len(y) else mapped[chosen])
+    if chosen is not None:
+        y, weight = y[chosen], None if weight is None else weight[chosen]
+    return RecordedPredictions(predictions=tuple(predictions), losses=losses, y=y, weight=weight)
+
+
+def _mapped(path: Path, n_rows: int) -> AnyArray:
+    try:
+        mapped: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise CorruptStoreError(path, f"cannot be read ({error}). Restore it from a copy.") from error
+    if mapped.ndim not in (1, 2) or len(mapped) != n_rows:
+        raise CorruptStoreError(path, f"holds {mapped.shape} numbers for {n_rows} rows. Restore it from a copy.")
+    return mapped
+
+
+def _targets(folder: Path, settings: Mapping[str, Any], task_type: str | None) -> tuple[AnyArray, FloatArray | None]:
+    """Return targets and weights of the validation rows, from the prepared folds or by making the folds again."""
+    try:
+        prepared = PreparedFolds(folder / "prepared")
+        rows, y, weight = prepared.validation_rows, prepared.y, prepared.weight
+    except RunDirectoryError:
+        if "resampling" in settings.get("own_objects", ()) or task_type not in set(TaskType):
+            raise
+        path = folder / "table.npz"
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                y, weight = arrays["y"], arrays.get("weight")
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise CorruptStoreError(path, f"cannot be read ({error}). Restore it from a copy.") from error
+        folds = make_folds(y, TaskType(task_type), settings.get("resampling", "auto"), seed=settings.get("seed", 0))
+        rows = np.unique(np.concatenate([fold.validation for fold in folds]))
+    return y[rows], None if weight is None else weight[rows]

@@ -1,0 +1,327 @@
+"""How the pool of a search grew: what each trial added to it, and what it made of the trial.
+
+======================  ==========================  =============================================================
+symbol                  shape                       meaning
+======================  ==========================  =============================================================
+P_t                     multiset                    pool after trial t: ensemble selection from the successes 0 .. t
+L_t                     number                      validation loss of the ensemble of P_t
+x_t                     ``(n_rows[, C])``           predictions of trial t for the validation rows
+======================  ==========================  =============================================================
+
+References
+----------
+Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, Section 4 (Figures 1 and 5, Table 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.analysis.diversity import diversities
+from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.ensembles import IncrementalSelection, TieRule, choose_rows
+from cashmere.exceptions import InvalidParameterError
+from cashmere.loss import Loss
+from cashmere.trial import History
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Float64 = NDArray[np.float64]
+
+MAX_ROWS = 20_000
+"""Validation rows looked at, at most; as many as a run chooses its ensemble on."""
+
+MAX_POOLS = 300
+"""Pools built, at most. A longer history is looked at on a grid, see `trace_pool`."""
+
+_LAST = 100
+"""Trials at the end of which every one gets its pool, as long as half of the pools allow it."""
+
+_AT_ONCE = 64
+"""Trials compared with a pool at once, to bound memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PoolTrajectory:
+    """The pool after each trial, and what the trial had to do with it.
+
+    Attributes
+    ----------
+    pools : tuple of tuple of int
+        P_t: positions of the chosen trials in the history, ascending, repetitions included; empty before the first
+        success.
+    losses : (n_trials,) array
+        L_t on the validation rows looked at; NaN while the pool is empty.
+    changed : (n_trials,) bool array
+        Whether P_t differs from P_(t-1) as a multiset (a *pool update*). The first pool counts.
+    effective : (n_trials,) bool array
+        Whether it changed and L_t is strictly lower than L_(t-1) (an *effective update*). The first pool counts.
+    minimum_diversity : (n_trials,) array
+        Smallest diversity between trial t and a member of P_(t-1), see `diversities`; NaN for failures and while the
+        pool is empty.
+    member_losses : (n_trials,) array
+        Mean loss of the distinct members of P_t, each as recorded with its trial; NaN while the pool is empty.
+    built : (n_trials,) bool array
+        Whether the pool was built anew after this trial; else it is the one before, and a change shows later.
+    n_rows : int
+        Validation rows looked at.
+    """
+
+    pools: tuple[tuple[int, ...], ...]
+    losses: Float64
+    changed: BoolArray
+    effective: BoolArray
+    minimum_diversity: Float64
+    member_losses: Float64
+    built: BoolArray
+    n_rows: int
+
+    def __len__(self) -> int:
+        return len(self.pools)
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row per trial, without the pools themselves but with their number of distinct members."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "n_members": [len(set(pool)) for pool in self.pools],
+                "loss": self.losses,
+                "changed": self.changed,
+                "effective": self.effective,
+                "minimum_diversity": self.minimum_diversity,
+                "member_loss": self.member_losses,
+                "built": self.built,
+            },
+            index=pd.RangeIndex(len(self), name="trial"),
+        )
+
+
+class PoolUpdates(NamedTuple):
+    """Number of trials that changed the pool, and of those that changed it for the better."""
+
+    updates: int
+    effective: int
+
+
+def pool_trajectory(
+    history: History,
+    *,
+    metric: Loss | None = None,
+    size: int = 25,
+    tie: TieRule = "first",
+    max_rows: int = MAX_ROWS,
+    max_pools: int = MAX_POOLS,
+    seed: int = 0,
+) -> PoolTrajectory:
+    """Build the pool after each trial of a history.
+
+    Parameters
+    ----------
+    history : History
+        Failures and successes without finite predictions leave the pool as it is.
+    metric : Loss, optional
+        What the pool is chosen by; that of the history by default.
+    size, tie
+        Of the selection, see `cashmere.ensembles.select_ensemble`. The ensemble of a run breaks ties by "secondary".
+    max_rows, max_pools, seed
+        See `trace_pool`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the history does not know its targets, or neither it nor the caller names a metric.
+
+    Notes
+    -----
+    The pool before trial t holds all successes up to t - 1, also those that the strategy could not look at yet when it
+    decided trial t (`lookahead` in docs/design.md).
+    """
+    metric = history.metric if metric is None else metric
+    if metric is None or history.targets is None:
+        found = "none" if metric is None else "no targets"
+        raise InvalidParameterError("history", found, "a history with metric and targets, as a run has it")
+    return trace_pool(
+        [o.predictions if o.succeeded else None for o in history],
+        [np.nan if o.loss is None else o.loss for o in history],
+        history.targets,
+        metric,
+        weight=history.row_weights,
+        size=size,
+        tie=tie,
+        max_rows=max_rows,
+        max_pools=max_pools,
+        seed=seed,
+    )
+
+
+def trace_pool(
+    predictions: Sequence[AnyArray | None],
+    losses: Sequence[float] | FloatArray,
+    y: AnyArray,
+    metric: Loss,
+    *,
+    weight: FloatArray | None = None,
+    size: int = 25,
+    tie: TieRule = "first",
+    max_rows: int = MAX_ROWS,
+    max_pools: int = MAX_POOLS,
+    seed: int = 0,
+) -> PoolTrajectory:
+    """Build the pool after each trial, from arrays.
+
+    Parameters
+    ----------
+    predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays or None
+        Validation predictions of each trial, in order; None for a failure.
+    losses : (n_trials,) sequence of float
+        Recorded losses; those of failures are not looked at.
+    y : (n_rows,) array
+        Class codes or values.
+    metric : Loss
+        What the pool is chosen by.
+    weight : (n_rows,) array, optional
+        Row weights, of the choice and of the diversity.
+    size, tie
+        Of the selection.
+    max_rows : int
+        Rows looked at, at most: a choice spread evenly over the targets, see `cashmere.ensembles.choose_rows`.
+    max_pools : int
+        Pools built, at most. In a longer history the last 100 trials (but no more than half of `max_pools`) each get
+        theirs, those before on an even grid. Between two points of the grid the pool is that of the earlier one, which
+        is also what the diversity of a trial is measured against.
+    seed : int
+        Of the choice of rows.
+
+    Returns
+    -------
+    PoolTrajectory
+
+    Notes
+    -----
+    The time is that of the changes of the pool: up to the first step that a new trial wins, the last selection stands.
+    """
+    if len(predictions) != len(losses):
+        raise InvalidParameterError("losses", len(losses), f"one per trial, {len(predictions)}")
+    rows = choose_rows(np.asarray(y), max_rows, np.random.default_rng(seed))
+    share = None if weight is None else np.asarray(weight, dtype=np.float64)[rows]
+    stacks = [_usable(prediction, rows) for prediction in predictions]
+    selection = IncrementalSelection(np.asarray(y)[rows], metric, size=size, weight=share, tie=tie)
+    n_trials, recorded = len(stacks), np.asarray(losses, dtype=np.float64)
+    due = _grid(n_trials, max_pools)
+    changed, effective = np.zeros(n_trials, dtype=bool), np.zeros(n_trials, dtype=bool)
+    ensemble_losses, member_losses, minimum = (np.full(n_trials, np.nan) for _ in range(3))
+    pools: list[tuple[int, ...]] = []
+    seen: list[int] = []
+    known: list[AnyArray] = []
+    pool: tuple[int, ...] = ()
+    members: AnyArray | None = None
+    waiting: list[int] = []  # trials since the pool changed: many pairs at once are faster
+    loss, n_built = np.inf, 0
+    for t, stack in enumerate(stacks):
+        if stack is not None:
+            seen.append(t)
+            known.append(stack)
+            waiting.append(t)
+        if due[t] and len(seen) > n_built:
+            n_built = len(seen)
+            result = selection.select(seen, known)
+            chosen = tuple(sorted(seen[k] for k in result.order.tolist()))
+            lower = float(result.trajectory[-1]) < loss
+            loss = float(result.trajectory[-1])
+            if chosen != pool:
+                minimum[waiting] = _nearest(known[len(known) - len(waiting) :], members, share)
+                waiting = []
+                changed[t], effective[t], pool = True, lower, chosen
+                members = np.stack([known[k] for k in result.members])
+        pools.append(pool)
+        if pool:
+            ensemble_losses[t], member_losses[t] = loss, recorded[np.unique(pool)].mean()
+    minimum[waiting] = _nearest(known[len(known) - len(waiting) :], members, share)
+    return PoolTrajectory(
+        pools=tuple(pools),
+        losses=ensemble_losses,
+        changed=changed,
+        effective=effective,
+        minimum_diversity=minimum,
+        member_losses=member_losses,
+        built=due,
+        n_rows=len(rows),
+    )
+
+
+def _nearest(stacks: Sequence[AnyArray], members: AnyArray | None, weight: FloatArray | None) -> Float64:
+    """Return the diversity between each prediction and the nearest member."""
+    if members is None or not stacks:
+        return np.full(len(stacks), np.nan)
+    parts = [np.stack(stacks[i : i + _AT_ONCE]) for i in range(0, len(stacks), _AT_ONCE)]
+    return np.concatenate([diversities(part, members, row_weights=weight).min(axis=1) for part in parts])
+
+
+def _usable(prediction: AnyArray | None, rows: IntArray) -> AnyArray | None:
+    """Return the rows looked at, or None if there are no predictions or not finite ones."""
+    if prediction is None:
+        return None
+    stack = prediction if len(rows) == len(prediction) else prediction[rows]
+    return stack if np.isfinite(stack).all() else None
+
+
+def _grid(n_trials: int, max_pools: int) -> BoolArray:
+    """Return after which trials a pool is built: all, or the last ones and some before."""
+    due = np.ones(n_trials, dtype=bool)
+    if n_trials > max_pools:
+        n_last = min(_LAST, max_pools // 2)
+        n_before = n_trials - n_last
+        due[:n_before] = False
+        due[np.linspace(0, n_before - 1, max_pools - n_last).round().astype(np.int64)] = True
+    return due
+
+
+def minimum_diversity(history: History, *, metric: Loss | None = None, size: int = 25) -> Float64:
+    """Return how unlike the pool before it each successful trial turned out, NaN while the pool was empty.
+
+    Parameters
+    ----------
+    history, metric, size
+        See `pool_trajectory`, which also has the bounds on rows and pools.
+
+    Returns
+    -------
+    (n_successes,) array
+        Smallest diversity to a distinct member of the pool, by the true predictions, see `diversities`.
+    """
+    trajectory = pool_trajectory(history, metric=metric, size=size)
+    return trajectory.minimum_diversity[[o.succeeded for o in history]]
+
+
+def pool_updates(trajectory: PoolTrajectory, *, last: int = 50) -> PoolUpdates:
+    """Count the changes of the pool over the last trials, failures included.
+
+    Parameters
+    ----------
+    trajectory : PoolTrajectory
+        From `pool_trajectory`. Where not every pool was built (`PoolTrajectory.built`), changes between two points of
+        the grid count as one: the true numbers are at least those returned.
+    last : int
+        Trials at the end that count; all of a shorter trajectory.
+
+    Examples
+    --------
+    >>> from cashmere.evaluation.metrics import METRICS
+    >>> y = np.array([0.0, 1.0, 2.0])
+    >>> trajectory = trace_pool([y + 1, None, y + 2, y - 1], [1, np.nan, 2, 1], y, METRICS["rmse"], size=4)
+    >>> trajectory.pools
+    ((0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 3, 3))
+    >>> trajectory.minimum_diversity
+    array([nan, nan,  1.,  2.])
+    >>> pool_updates(trajectory, last=3)
+    PoolUpdates(updates=1, effective=1)
+    """
+    recent = slice(max(0, len(trajectory) - last), None)
+    return PoolUpdates(int(trajectory.changed[recent].sum()), int(trajectory.effective[recent].sum()))
