@@ -11,11 +11,11 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks import record
+    from benchmarks import record, replay_study
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, module in {"record": record}.items():
+    for name, module in {"record": record, "replay": replay_study}.items():
         command = commands.add_parser(
             name, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
         )

@@ -1,0 +1,1 @@
+"""Measurements of cashmere; ``python -m benchmarks`` lists the commands."""

@@ -1,0 +1,274 @@
+"""Finished replays on disk, and the worker processes that add the missing ones.
+
+A run is the replay of one strategy with one seed on one recording. It is appended to a file of JSON lines as soon as it
+is known; a longer run answers for a shorter one, because strategies do not know how long they will be asked.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import traceback
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from benchmarks.recorded_history import load_recorded
+from benchmarks.replay import ReplayObjective, ensemble_curve, replay
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import get_metric
+from cashmere.exceptions import CorruptStoreError
+from cashmere.store import write_atomically
+
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+CODE_FOLDERS = ("acquisition", "ensembles", "space", "strategies", "surrogates")
+"""Folders of the package whose code decides what a strategy suggests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A file of recorded history, as far as is known without reading its arrays.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    name : str
+        Table and space.
+    digest : str
+        Of the bytes of the file: a recording made anew has other runs.
+    task_type : TaskType
+        Kind of target.
+    n_configurations : int
+        How many were recorded.
+    """
+
+    path: Path
+    name: str
+    digest: str
+    task_type: TaskType
+    n_configurations: int
+
+    @classmethod
+    def of(cls, path: Path) -> Recording:
+        """Look into a file."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                description = json.loads(archive.read("description.json"))
+            return cls(
+                path=path,
+                name=f"{description['dataset']}-{description['space']}",
+                digest=hashlib.sha256(path.read_bytes()).hexdigest()[:12],
+                task_type=TaskType(description["task_type"]),
+                n_configurations=len(description["statuses"]),
+            )
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise CorruptStoreError(path, f"is no recorded history ({error}). Record it again.") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKey:
+    """What is replayed: a recording (and the digest of its file), a metric, a strategy with its options, a seed."""
+
+    recording: str
+    digest: str
+    metric: str
+    strategy: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A finished replay.
+
+    Attributes
+    ----------
+    key : RunKey
+        What was replayed.
+    trials : int
+        How many.
+    chosen : list of int
+        Positions in the recording, in order.
+    suggest_seconds : float
+        Seconds of deciding, all trials together.
+    curve : list of dict
+        Rows of `benchmarks.replay.ensemble_curve`.
+    code : str
+        Digest of the code that decided, see `code_digest`.
+    """
+
+    key: RunKey
+    trials: int
+    chosen: list[int]
+    suggest_seconds: float
+    curve: list[dict[str, float]]
+    code: str
+
+
+@dataclass(slots=True)
+class RunFiles:
+    """The runs of a folder, in one file of JSON lines per recording and metric."""
+
+    folder: Path
+    _known: dict[RunKey, Run] = field(default_factory=dict)
+
+    def load(self, recordings: Iterable[tuple[str, str]]) -> None:
+        """Read the runs of pairs of recording and metric; lines that a crash cut short are passed over."""
+        for recording, metric in recordings:
+            for run in self._read(self._path(recording, metric)):
+                known = self._known.get(run.key)
+                if known is None or run.trials >= known.trials:
+                    self._known[run.key] = run
+
+    def find(self, key: RunKey, n_trials: int) -> Run | None:
+        """Return the run if it is long enough."""
+        run = self._known.get(key)
+        return run if run is not None and run.trials >= n_trials else None
+
+    def add(self, run: Run) -> None:
+        """Append a run to its file."""
+        path = self._path(run.key.recording, run.key.metric)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        values = asdict(run)
+        line = json.dumps(values.pop("key") | values) + "\n"
+        with self._lock(), path.open("a+b") as file:
+            if file.tell() and not _ends_line(path):
+                file.write(b"\n")
+            file.write(line.encode())
+        self._known[run.key] = run
+
+    def forget(self, keys: Iterable[RunKey]) -> int:
+        """Remove runs from their files; return how many there were."""
+        gone = set(keys)
+        count = 0
+        for recording, metric in {(key.recording, key.metric) for key in gone}:
+            path = self._path(recording, metric)
+            if not path.exists():
+                continue
+            with self._lock():
+                lines = path.read_bytes().splitlines(keepends=True)
+                kept = [line for line in lines if (run := _parse(line)) is None or run.key not in gone]
+                count += len(lines) - len(kept)
+                write_atomically(path, b"".join(kept))
+        for key in gone:
+            self._known.pop(key, None)
+        return count
+
+    def _path(self, recording: str, metric: str) -> Path:
+        return self.folder / f"{recording}-{metric}.jsonl"
+
+    def _lock(self) -> FileLock:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder / ".lock")
+
+    def _read(self, path: Path) -> Iterator[Run]:
+        if path.exists():
+            yield from filter(None, map(_parse, path.read_bytes().splitlines()))
+
+
+def _ends_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _parse(line: bytes) -> Run | None:
+    try:
+        values = json.loads(line)
+        key = RunKey(**{name: values.pop(name) for name in RunKey.__dataclass_fields__})
+        return Run(key=key, **values)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+@functools.cache
+def code_digest() -> str:
+    """Return a digest of the code that decides; runs of other digests may be out of date."""
+    import cashmere
+
+    root = Path(cashmere.__file__).parent
+    digest = hashlib.sha256()
+    for folder in CODE_FOLDERS:
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A replay that raised an error.
+
+    Attributes
+    ----------
+    key : RunKey
+        What was replayed.
+    error : str
+        The traceback.
+    """
+
+    key: RunKey
+    error: str
+
+
+def run_missing(
+    missing: Sequence[tuple[Recording, RunKey]],
+    *,
+    n_trials: int,
+    n_workers: int,
+    report: Callable[[Run | Failure], None],
+) -> None:
+    """Replay in worker processes of one thread each; every result is reported as soon as it is there.
+
+    Parameters
+    ----------
+    missing : sequence of (Recording, RunKey)
+        What to do, in this order.
+    n_trials, n_workers : int
+        Trials per run; processes.
+    report : callable
+        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
+    """
+    from loky import ProcessPoolExecutor
+
+    code = code_digest()
+    executor = ProcessPoolExecutor(max_workers=n_workers, timeout=60, env=ONE_THREAD, initializer=_ignore_interrupts)
+    try:
+        tasks = [executor.submit(_run, recording.path.absolute(), key, n_trials, code) for recording, key in missing]
+        for task in as_completed(tasks):
+            report(task.result())
+    except BaseException:
+        executor.shutdown(wait=True, kill_workers=True)
+        raise
+    executor.shutdown(wait=True)
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl+C to the main process."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _run(path: Path, key: RunKey, n_trials: int, code: str) -> Run | Failure:
+    try:
+        objective = _objective(path, key.digest, key.metric)
+        metric = get_metric(key.metric, objective.history.task_type)
+        chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
+        curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
+        return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)
+    except Exception:
+        return Failure(key=key, error=traceback.format_exc())
+
+
+@functools.lru_cache(maxsize=64)
+def _objective(path: Path, digest: str, metric: str) -> ReplayObjective:
+    """Load a recording, once per process."""
+    history = load_recorded(path)
+    return ReplayObjective.of(history, get_metric(metric, history.task_type))
