@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere.surrogates.compression import BLOCK_VALUES, compress, row_blocks, stack_rows
+from cashmere.surrogates.compression import BLOCK_VALUES, compress, distances_to_truth, row_blocks, stack_rows
 
 
 def squared_distances(lines):
@@ -99,3 +99,20 @@ def test_rows_are_bounded_and_the_same_at_every_call():
     np.testing.assert_array_equal(np.bincount(y[rows]), [27, 3])
     np.testing.assert_array_equal(stack[0], predictions[0][rows])
     np.testing.assert_array_equal(stack_rows(predictions, y, max_rows=50, max_values=90)[1], rows)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_distance_to_truth_is_the_root_of_the_squared_error(n_classes, monkeypatch):
+    monkeypatch.setattr("cashmere.surrogates.compression.BLOCK_VALUES", 100)
+    rng = np.random.default_rng(5)
+    stack, y, weights = (
+        rng.dirichlet(np.ones(n_classes), size=(4, 30)),
+        rng.integers(n_classes, size=30),
+        rng.random(30),
+    )
+    squares = np.square(stack - np.eye(n_classes)[y]).sum(axis=2)
+    found = distances_to_truth(stack, y, row_weights=weights)
+    np.testing.assert_allclose(found, np.sqrt(np.average(squares, axis=1, weights=weights)))
+    values, target = rng.normal(size=(4, 30)), rng.normal(size=30)
+    expected = np.sqrt(np.square(values - target).mean(axis=1)) / target.std()
+    np.testing.assert_allclose(distances_to_truth(values, target), expected)

@@ -103,8 +103,7 @@ def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: F
     >>> compress(predictions, np.array([1.0, 3.0]), 2).round(6) + 0.0
     array([[ 2.], [ 0.], [-2.]])
     """
-    n, n_rows = stack.shape[:2]
-    share = np.full(n_rows, 1 / n_rows) if row_weights is None else row_weights / row_weights.sum()
+    n, share = len(stack), _shares(stack, row_weights)
     gram, squares = np.zeros((n, n)), 0.0
     with _blas().limit(limits=1):
         for block in row_blocks(stack):
@@ -121,6 +120,33 @@ def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: F
     scores *= np.sign(scores[largest, np.arange(len(leading))])
     rounded: Float64 = scores.astype(np.float32).astype(np.float64)
     return rounded
+
+
+def distances_to_truth(stack: AnyArray, y: AnyArray, *, row_weights: Float64 | None = None) -> Float64:
+    """Return how far predictions are from the targets, in the units of `compress`: a root of the mean squared error.
+
+    Parameters
+    ----------
+    stack, y, row_weights
+        As in `compress`.
+
+    Returns
+    -------
+    (n,) array
+    """
+    share = _shares(stack, row_weights)
+    squares = np.zeros(len(stack))
+    for block in row_blocks(stack):
+        truth = y[block] if stack.ndim == 2 else np.eye(stack.shape[2])[y[block]]
+        error = _lines(stack[:, block], y, share[block]) - _lines(truth[None], y, share[block])
+        squares += np.einsum("ij,ij->i", error, error)
+    return np.sqrt(squares)
+
+
+def _shares(stack: AnyArray, row_weights: Float64 | None) -> Float64:
+    """Return weights of the rows that sum to one."""
+    n_rows = stack.shape[1]
+    return np.full(n_rows, 1 / n_rows) if row_weights is None else row_weights / row_weights.sum()
 
 
 def _lines(block: AnyArray, y: AnyArray, share: Float64) -> Float64:

@@ -30,7 +30,7 @@ from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
 from cashmere.loss import Loss
 from cashmere.surrogates.added_member import best_added_losses, losses_with_added
-from cashmere.surrogates.compression import compress, stack_rows
+from cashmere.surrogates.compression import compress, distances_to_truth, stack_rows
 
 Float64 = NDArray[np.float64]
 AddedShare = Literal["fixed", "best"]
@@ -50,11 +50,12 @@ class PredictionSurrogate:
     n_trees : int
         Number of trees, each a sample of what is predicted.
     min_samples_leaf : int
-        Observations in a leaf at least. With 1 a tree knows the observations exactly.
+        Observations in a leaf at least. With 1 a tree knows the observations exactly, and the nearest pool member of
+        a candidate is often at distance 0: the observation in its leaf.
     feature_fraction : float
         Share of the columns of X examined at each split, in (0, 1].
     loss_weight : float
-        Spread of the losses, if given to `fit`, as a further coordinate; 1 is the spread of all coordinates together.
+        Spread of the losses as a further coordinate; 1 is the spread of all others together.
     max_rows, max_values : int
         Validation rows, and numbers (rows times classes), used of each prediction at most; beyond, a fixed choice
         spread evenly over the targets. Copies take ``4 n max_values`` bytes at most (100 MB for 250 observations),
@@ -74,9 +75,9 @@ class PredictionSurrogate:
     measure: Measure = "div"
     n_coordinates: int = 20
     n_trees: int = 20
-    min_samples_leaf: int = 1
-    feature_fraction: float = 1 / 3
-    loss_weight: float = 0.5
+    min_samples_leaf: int = 2
+    feature_fraction: float = 0.6
+    loss_weight: float = 1.0
     max_rows: int = 4000
     max_values: int = 100_000
     _trees: list[Any] = field(default_factory=list, init=False, repr=False)
@@ -104,7 +105,7 @@ class PredictionSurrogate:
         rng : numpy.random.Generator
             Draws the columns and thresholds of the splits.
         losses : (n,) array, optional
-            Losses of the observations, see `loss_weight`.
+            Losses of the observations, see `loss_weight`; by default their distances to the targets.
         row_weights : (n_rows,) array, optional
             Weights of the validation rows.
 
@@ -120,24 +121,28 @@ class PredictionSurrogate:
         self._y = as_targets(y, predictions[0].ndim)[rows]
         self._row_weights = None if row_weights is None else np.asarray(row_weights, dtype=np.float64)[rows]
         self._coordinates = compress(self._stack, self._y, self.n_coordinates, row_weights=self._row_weights)
-        targets = self._coordinates
-        if losses is not None and self.loss_weight > 0:
-            targets = np.column_stack([targets, self._scaled(losses)])
+        if losses is None:
+            losses = distances_to_truth(self._stack, self._y, row_weights=self._row_weights)
+        targets = np.column_stack([self._coordinates, self._scaled(losses)])
         X = np.ascontiguousarray(X, dtype=np.float32)
-        self._grow(X, np.ascontiguousarray(targets), rng)
+        self._grow(X, targets, rng)
         self._note_leaves(X)
         return self
 
     def _scaled(self, losses: FloatArray) -> Float64:
+        """Return losses with the spread that `loss_weight` says, rounded as the coordinates are."""
         centred = np.asarray(losses, dtype=np.float64) - np.mean(losses)
-        spread = np.sqrt(np.square(self._coordinates).sum(axis=1).mean())
-        return self.loss_weight * (spread or 1.0) * centred / (centred.std() or 1.0)
+        spread = np.sqrt(np.square(self._coordinates).sum(axis=1).mean()) or 1.0
+        # Losses that differ by rounding are equal.
+        own = centred.std() if centred.std() > 1e-9 * np.abs(losses).max() else np.inf
+        scaled: Float64 = self.loss_weight * spread / own * centred
+        return scaled.astype(np.float32).astype(np.float64)
 
     def _grow(self, X: NDArray[np.float32], targets: Float64, rng: np.random.Generator) -> None:
         from sklearn import config_context
         from sklearn.tree import ExtraTreeRegressor
 
-        # 1e-9: a third of 3 columns is 1, not floor(0.999...).
+        # 1e-9: 0.7 of 10 columns are 7, whatever the rounding.
         n_examined = max(1, int(self.feature_fraction * X.shape[1] + 1e-9))
         self._trees = []
         for seed in rng.integers(2**31 - 1, size=self.n_trees):
