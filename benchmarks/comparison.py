@@ -60,9 +60,14 @@ def average_ranks(runs: pd.DataFrame, trials: int, part: Part, *, per_seed: bool
         do. True ranks within each pair of recording and seed; this says how often, not how clearly, and resolves more
         when there are few recordings.
     """
-    losses = losses_at(runs, trials, part)
-    ranks = _ranks(losses if per_seed else _means(losses))
-    return ranks.groupby(level="recording").mean().mean()
+    if per_seed:
+        return ranks_per_seed(runs, trials, part).groupby(level="recording").mean().mean()
+    return _ranks(mean_losses(runs, trials, part)).mean()
+
+
+def ranks_per_seed(runs: pd.DataFrame, trials: int, part: Part) -> pd.DataFrame:
+    """Return the ranks within each pair: rows (recording, seed), columns strategies."""
+    return _ranks(losses_at(runs, trials, part))
 
 
 def wilcoxon_by_recording(
@@ -198,12 +203,12 @@ def speed_ups(runs: pd.DataFrame, reference: str, *, part: Part = "validation") 
     rows = []
     for recording, table in runs.groupby("recording"):
         curves = table.pivot(index="trials", columns=["strategy", "seed"], values=part).sort_index().round(DIGITS)
-        target = curves[reference].loc[last]
-        for strategy in dict.fromkeys(runs["strategy"]):
-            single = curves[strategy]
-            mean = single.mean(axis=1, skipna=False).round(DIGITS)
-            trials = first_hit(mean, round(float(target.mean(skipna=False)), DIGITS))
-            hits = [first_hit(single[seed], target[seed]) for seed in single.columns]
+        means = {
+            name: curves[name].mean(axis=1, skipna=False).round(DIGITS) for name in dict.fromkeys(runs["strategy"])
+        }
+        for strategy, mean in means.items():
+            trials = first_hit(mean, means[reference].loc[last])
+            hits = [first_hit(curves[strategy, seed], curves[reference, seed].loc[last]) for seed in curves[strategy]]
             rows.append((strategy, recording, trials, float(np.median(hits))))
     frame = pd.DataFrame(rows, columns=["strategy", "recording", "trials", "seed_trials"])
     frame["speed_up"], frame["seed_speed_up"] = last / frame["trials"], last / frame["seed_trials"]

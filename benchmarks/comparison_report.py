@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from benchmarks import comparison
+from benchmarks.comparison_charts import loss_panels, rank_panels, small_multiples
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
 
@@ -41,8 +43,8 @@ class Table:
     best: frozenset[tuple[int, int]] = field(default=frozenset())
 
     def to_rich(self) -> RichTable:
-        """Return it for the terminal."""
-        table = RichTable(title=self.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+        """Return it for the terminal, without title and note."""
+        table = RichTable(box=box.SIMPLE_HEAD)
         for i, column in enumerate(self.columns):
             table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
         for i, row in enumerate(self.rows):
@@ -57,6 +59,16 @@ class Table:
             cells = (f"**{cell}**" if (i, j) in self.best else cell for j, cell in enumerate(row))
             lines.append("| " + " | ".join(cells) + " |")
         return "\n".join([*lines, "", self.note, ""] if self.note else [*lines, ""])
+
+    def to_html(self) -> str:
+        """Return it as HTML, with its title as a heading."""
+        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
+        body = ""
+        for i, row in enumerate(self.rows):
+            cells = (f"<b>{html.escape(c)}</b>" if (i, j) in self.best else html.escape(c) for j, c in enumerate(row))
+            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+        note = f"<p>{html.escape(self.note.replace('`', ''))}</p>" if self.note else ""
+        return f"<h2>{html.escape(self.title)}</h2><table><tr>{head}</tr>{body}</table>{note}"
 
 
 def rank_table(runs: pd.DataFrame, checkpoints: Sequence[int]) -> Table:
@@ -91,8 +103,8 @@ def reference_table(runs: pd.DataFrame, trials: int, reference: str) -> Table:
         columns=("strategy", "validation +/=/-", "difference %", "test +/=/-", "difference %"),
         rows=tuple(rows),
         note="`+/=/-`: recordings on which it is better, the same, worse (two-sided Wilcoxon signed-rank test over "
-        "seeds, p <= 0.05, uncorrected). `difference`: of the mean losses, negative is better; with a 95 % bootstrap interval "
-        "over recordings and seeds.",
+        "seeds, p <= 0.05, uncorrected). `difference`: of the mean losses, negative is better; with a 95 % bootstrap "
+        "interval over recordings and seeds.",
     )
 
 
@@ -216,8 +228,9 @@ def print_report(
         tables += [pairs_table(runs, last, part) for part in PARTS]
     tables += [rank_table(runs, checkpoints), reference_table(runs, last, reference), speed_table(runs, reference)]
     for table in tables:
-        console.print(table.to_rich())
-        console.print(table.note, style="dim", highlight=False)
+        console.print(Text(table.title, style="bold"))
+        console.print(table.to_rich(), end="")
+        console.print(Text(f"{table.note}\n", style="dim"))
 
 
 def describe(runs: pd.DataFrame) -> str:
@@ -249,7 +262,51 @@ def write_report(
     tables = all_tables(runs, checkpoints, reference, all_pairs=all_pairs)
     runs[runs["trials"].isin(checkpoints)].to_csv(folder / "results.csv", index=False, float_format="%.9g")
     (folder / "summary.md").write_text(describe(runs) + "\n\n" + "\n".join(table.to_markdown() for table in tables))
-    return folder / "summary.md"
+    charts = {
+        "ranks": small_multiples(rank_panels(runs), title="Average rank over trials", n_columns=2),
+        "validation": small_multiples(loss_panels(runs, "validation"), title="Validation loss of the ensemble"),
+        "test": small_multiples(loss_panels(runs, "test"), title="Test loss of the ensemble"),
+    }
+    for name, chart in charts.items():
+        (folder / f"{name}.svg").write_text(chart)
+    page = folder / "index.html"
+    page.write_text(_page(describe(runs), tables, charts))
+    return page
+
+
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<link rel="icon" href="data:,">
+<title>Replay: {heading}</title>
+<style>
+body {{ margin: 0; background: #f7f5f1; color: #23211d; font: 15px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans",
+  "Liberation Sans", "DejaVu Sans", sans-serif; }}
+main {{ max-width: 1040px; margin: 0 auto; padding: 32px 20px 64px; }}
+h1 {{ font-size: 28px; margin: 0 0 4px; letter-spacing: -.01em; }} h2 {{ font-size: 18px; margin: 0 0 6px; }}
+p {{ color: #69635a; font-size: 14px; margin: 8px 0 0; max-width: 90ch; }}
+section {{ background: #fffefb; border: 1px solid #e3ded4; border-radius: 12px; padding: 20px 24px; margin-top: 16px; }}
+.scroll {{ overflow-x: auto; }} section > svg {{ display: block; width: 100%; height: auto; }}
+table {{ border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: 5px 18px 5px 0; border-bottom: 1px solid #e3ded4; text-align: right; white-space: nowrap; }}
+th {{ font-weight: 500; color: #69635a; vertical-align: bottom; }}
+th:first-child, td:first-child {{ text-align: left; }} tr:last-child td {{ border: 0; }}
+td:first-child {{ white-space: normal; overflow-wrap: anywhere; min-width: 120px; }}
+</style></head><body><main><h1>Strategies on recorded histories</h1><p>{heading}</p>
+{sections}
+</main></body></html>
+"""
+
+
+def _page(heading: str, tables: Sequence[Table], charts: dict[str, str]) -> str:
+    captions = {
+        "ranks": "Average rank over trials. Ranks within recording and seed, one standard error.",
+        "validation": "Mean validation loss of the ensemble over trials, one standard error.",
+        "test": "Mean test loss of the ensemble over trials, one standard error.",
+    }
+    drawn = [f"<section><h2>{captions[name]}</h2>{chart}</section>" for name, chart in charts.items()]
+    written = [f'<section><div class="scroll">{table.to_html()}</div></section>' for table in tables]
+    # The condensed tables, the charts, then every number.
+    return PAGE.format(heading=html.escape(heading), sections="\n".join(written[:3] + drawn + written[3:]))
 
 
 def _counts(runs: pd.DataFrame, trials: int, part: comparison.Part, reference: str) -> dict[str, str]:

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from benchmarks.recorded_history import RecordedHistory, save_recorded
 
+from benchmarks.recorded_history import RecordedHistory, save_recorded
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import is_complete, prepare_folds
 from cashmere.data.resampling import Fold

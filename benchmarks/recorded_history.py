@@ -1,9 +1,9 @@
 """Recorded histories: many configurations of a space evaluated once on a table, in one compressed file.
 
-The file is a zip of ``.npy`` arrays and JSON (`numpy.load` opens the arrays, any zip tool the rest). It holds the search
-space itself, so that a later change of a named space does not make it unreadable, and predictions instead of losses,
-so that every metric can be replayed. Predictions are float16: one column for two classes (the probability of the less
-likely class, its sign bit says which), all columns for more, standardised values for regression.
+The file is a zip of ``.npy`` arrays and JSON (`numpy.load` opens the arrays, any zip tool the rest). It holds the
+search space itself, so that a later change of a named space does not make it unreadable, and predictions instead of
+losses, so that every metric can be replayed. Predictions are float16: one column for two classes (the probability of
+the less likely class, its sign bit says which), all columns for more, standardised values for regression.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import io
 import json
+import lzma
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,7 +134,7 @@ def load_recorded(path: Path) -> RecordedHistory:
             values = json.loads(archive.read("configurations.json"))
             names = ("seconds", "y_validation", "y_test", "validation", "test")
             arrays = {name: np.load(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False) for name in names}
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, lzma.LZMAError) as error:
         raise CorruptStoreError(path, f"is no recorded history ({error}). Record it again.") from error
     task_type = TaskType(description["task_type"])
     statuses = tuple(TrialStatus(status) for status in description["statuses"])
@@ -166,7 +167,8 @@ def _write(archive: zipfile.ZipFile, name: str, content: str | bytes) -> None:
 def _pack(predictions: np.ndarray, task_type: TaskType) -> np.ndarray:
     """Return predictions as float16; of two classes the smaller probability, negative if it is that of class 0."""
     if task_type is not TaskType.BINARY:
-        return predictions.astype(np.float16)
+        bound = np.finfo(np.float16).max  # some regressions run away
+        return np.clip(predictions, -bound, bound).astype(np.float16)
     first, second = predictions[..., 0].astype(np.float64), predictions[..., 1].astype(np.float64)
     # Tails keep their precision this way: 1 - 1e-5 has no float16, 1e-5 has. -0.0 stands for "class 0 impossible".
     return np.where(second <= first, second, np.copysign(first, -1.0)).astype(np.float16)
@@ -178,5 +180,8 @@ def _unpack(packed: np.ndarray, task_type: TaskType) -> np.ndarray:
         small = np.abs(packed.astype(np.float32))
         second = np.where(np.signbit(packed), 1 - small, small)
         return np.stack([np.where(np.signbit(packed), small, 1 - small), second], axis=-1)
-    values = packed.astype(np.float32)
-    return values / values.sum(axis=-1, keepdims=True) if task_type is TaskType.MULTICLASS else values
+    if task_type is TaskType.MULTICLASS:
+        values = packed.astype(np.float32)
+        return values / values.sum(axis=-1, keepdims=True)
+    bound = np.finfo(np.float16).max  # files written before values were bounded hold infinity
+    return np.clip(packed.astype(np.float32), -bound, bound)

@@ -113,17 +113,18 @@ class Progress:
     def __init__(self, console: Console, n_runs: int) -> None:
         self._console, self._n_runs, self._done = console, n_runs, 0
         self._start = self._shown = time.monotonic()
-        self._failed: dict[str, int] = {}
+        self._failed: dict[str, int] = {}  # by the last line of the error
 
     def __call__(self, result: Run | Failure) -> None:
         """Count a result."""
         self._done += 1
         if isinstance(result, Failure):
-            strategy = result.key.strategy
-            if strategy not in self._failed:
-                self._console.print(f"[red]{strategy} failed[/] on {result.key.recording}, seed {result.key.seed}:")
+            cause = result.error.strip().rpartition("\n")[2]
+            key = result.key
+            self._console.print(f"{key.strategy} failed on {key.recording}, seed {key.seed}: {cause}", markup=False)
+            if cause not in self._failed:  # the whole story once
                 self._console.print(result.error, markup=False, highlight=False)
-            self._failed[strategy] = self._failed.get(strategy, 0) + 1
+            self._failed[cause] = self._failed.get(cause, 0) + 1
         now = time.monotonic()
         pause = 0.2 if self._console.is_terminal else 20.0
         if now - self._shown < pause and self._done < self._n_runs:

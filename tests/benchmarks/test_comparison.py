@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import doctest
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from benchmarks import comparison, replay_study
+
+
+def make_runs(losses: dict[tuple[str, str], dict[int, list[float]]]) -> pd.DataFrame:
+    """Return a frame from {(recording, strategy): {trials: [losses by seed]}}; test is validation + 1."""
+    return pd.DataFrame(
+        [
+            {"recording": r, "strategy": s, "seed": seed, "trials": n, "validation": loss, "test": loss + 1}
+            for (r, s), curve in losses.items()
+            for n, values in curve.items()
+            for seed, loss in enumerate(values)
+        ]
+    )
+
+
+TWO = make_runs(
+    {
+        ("r1", "a"): {5: [4.0, 4.0], 10: [1.0, 3.0]},
+        ("r1", "b"): {5: [2.0, 3.0], 10: [2.0, 2.5]},
+        ("r2", "a"): {5: [9.0, 9.0], 10: [5.0, 5.0]},
+        ("r2", "b"): {5: [8.0, 8.0], 10: [5.0, 6.0]},
+    }
+)
+
+
+@pytest.mark.parametrize("module", [comparison, replay_study])
+def test_examples(module):
+    assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
+
+
+def test_means_by_hand():
+    assert comparison.mean_losses(TWO, 10, "validation").loc["r1"].to_dict() == {"a": 2.0, "b": 2.25}
+    assert comparison.mean_losses(TWO, 10, "test").loc["r2"].to_dict() == {"a": 6.0, "b": 6.5}
+    assert comparison.standard_errors(TWO, 10, "validation").loc["r1", "a"] == pytest.approx(1.0)
+
+
+def test_ranks_by_hand():
+    # Means: a wins both. Seeds: r1 one each, r2 a tie and a win.
+    assert comparison.average_ranks(TWO, 10, "validation").to_dict() == {"a": 1.0, "b": 2.0}
+    assert comparison.average_ranks(TWO, 10, "validation", per_seed=True).to_dict() == {"a": 1.375, "b": 1.625}
+
+
+def test_missing_losses_rank_last_and_spoil_the_mean():
+    runs = TWO[~((TWO["strategy"] == "a") & (TWO["seed"] == 0) & (TWO["trials"] == 5))]
+    assert np.isnan(comparison.mean_losses(runs, 5, "validation").loc["r1", "a"])
+    assert comparison.average_ranks(runs, 5, "validation").to_dict() == {"a": 2.0, "b": 1.0}
+
+
+def test_rounding_errors_are_ties():
+    runs = make_runs({("r", "a"): {5: [0.1 + 0.2]}, ("r", "b"): {5: [0.3]}})
+    assert comparison.average_ranks(runs, 5, "validation").to_dict() == {"a": 1.5, "b": 1.5}
+    assert comparison.signed_rank_test(np.array([0.1 + 0.2 - 0.3])) == (1.0, 0)
+
+
+def test_only_complete_pairs_are_kept():
+    runs = TWO[~((TWO["recording"] == "r1") & (TWO["strategy"] == "b") & (TWO["seed"] == 1))]
+    kept = comparison.paired(runs)[["recording", "seed"]].drop_duplicates()
+    assert sorted(map(tuple, kept.to_numpy())) == [("r1", 0), ("r2", 0), ("r2", 1)]
+
+
+def test_signed_ranks_agree_with_scipy():
+    differences = np.random.default_rng(3).normal(0.3, 1, size=20)
+    p_value, direction = comparison.signed_rank_test(np.append(differences, [0.0, 0.0]))
+    assert p_value == pytest.approx(stats.wilcoxon(differences).pvalue)
+    ranks = stats.rankdata(np.abs(differences))
+    assert direction == np.sign(ranks[differences > 0].sum() - ranks[differences < 0].sum())
+
+
+def test_wilcoxon_counts():
+    bo = np.arange(10.0)
+    runs = make_runs(
+        {
+            ("r1", "bo"): {5: [*bo]},
+            ("r1", "other"): {5: [*(bo - 0.1 * (1 + bo))]},
+            ("r1", "same"): {5: [*bo]},
+            ("r2", "bo"): {5: [*bo]},
+            ("r2", "other"): {5: [*(bo + 0.1 * (1 + bo))]},
+            ("r2", "same"): {5: [*bo]},
+        }
+    )
+    found = comparison.wilcoxon_by_recording(runs, 5, "validation", "bo")
+    counts = comparison.count_verdicts(found)
+    assert counts.loc["other"].to_dict() == {"better": 1, "same": 0, "worse": 1}
+    assert counts.loc["same"].to_dict() == {"better": 0, "same": 2, "worse": 0}
+    assert found["p_value"].min() == pytest.approx(2 / 2**10)
+
+
+def test_five_seeds_can_not_be_significant():
+    runs = make_runs({("r", "bo"): {5: [1.0, 2, 3, 4, 5]}, ("r", "a"): {5: [0.9, 1.8, 2.7, 3.6, 4.5]}})
+    assert comparison.wilcoxon_by_recording(runs, 5, "test", "bo")["verdict"].tolist() == ["same"]
+
+
+def test_over_recordings_each_counts_once():
+    losses = {}
+    for i, better in enumerate([True, True, True, True, True, True, False, None]):
+        factor = 1.0 if better is None else (0.9 - i / 100 if better else 1.01)
+        losses |= {(f"r{i}", "bo"): {5: [10.0**i] * 2}, (f"r{i}", "a"): {5: [factor * 10.0**i] * 2}}
+    found = comparison.across_recordings(make_runs(losses), 5, "validation", "bo").loc["a"]
+    assert (found["wins"], found["ties"], found["losses"]) == (6, 1, 1)
+    assert found["sign_p"] == pytest.approx(stats.binomtest(6, 7).pvalue)
+    # Ranks of seven relative differences, the one loss is the smallest: P(W <= 1) = 2 / 2^7 on each side.
+    assert found["wilcoxon_p"] == pytest.approx(4 / 2**7)
+    assert found["smallest_p"] == 2 / 2**8
+
+
+def test_relative_differences():
+    runs = make_runs(
+        {("r1", "bo"): {5: [2.0, 2.0]}, ("r1", "a"): {5: [1.8, 1.8]},
+         ("r2", "bo"): {5: [1.0, 3.0]}, ("r2", "a"): {5: [1.1, 3.3]}}
+    )  # fmt: skip
+    found = comparison.relative_differences(runs, 5, "validation", "bo").loc["a"]
+    # Every draw of paired seeds gives the same ratio: the intervals have no length.
+    np.testing.assert_allclose(found.loc["r1"], [-10, -10, -10], atol=1e-9)
+    np.testing.assert_allclose(found.loc["r2"], [10, 10, 10], atol=1e-9)
+    np.testing.assert_allclose(found.loc[""], [0, -10, 10], atol=1e-9)
+
+
+def test_bootstrap_interval_has_about_the_width_of_the_normal_one():
+    noise = np.random.default_rng(0).normal(size=100)
+    runs = make_runs({("r", "bo"): {5: [100.0] * 100}, ("r", "a"): {5: [*(100 + noise)]}})
+    found = comparison.relative_differences(runs, 5, "validation", "bo").loc[("a", "r")]
+    assert found["high"] - found["low"] == pytest.approx(2 * 1.96 * noise.std() / 10, rel=0.1)
+
+
+def test_speed_up_by_hand():
+    runs = make_runs(
+        {("r", "bo"): {5: [4.0, 4.0], 10: [3.0, 2.0], 15: [3.0, 2.0], 20: [2.0, 2.0]},
+         ("r", "a"): {5: [2.0, 4.0], 10: [2.0, 2.0], 15: [1.0, 1.0], 20: [1.0, 1.0]},
+         ("r", "never"): {5: [9.0, 9.0], 10: [9.0, 9.0], 15: [9.0, 9.0], 20: [9.0, 2.5]}}
+    )  # fmt: skip
+    found = comparison.speed_ups(runs, "bo").xs("r", level="recording")
+    assert found.loc["a"].to_dict() == {"trials": 10, "seed_trials": 7.5, "speed_up": 2.0, "seed_speed_up": 20 / 7.5}
+    assert found.loc["bo"].to_dict() == {"trials": 20, "seed_trials": 15, "speed_up": 1.0, "seed_speed_up": 20 / 15}
+    assert found.loc["never"].to_dict() == {
+        "trials": np.inf, "seed_trials": np.inf, "speed_up": 0.0, "seed_speed_up": 0.0,
+    }  # fmt: skip
+    assert comparison.mean_speed_up(found["speed_up"]) == (pytest.approx(2 ** (1 / 3)), 2)
+
+
+def test_reference_reaches_its_own_final_loss():
+    values = np.random.default_rng(1).random(20)
+    runs = make_runs({("r", "bo"): {5: [*(values + 1)], 10: [*values]}, ("r", "a"): {5: [*values], 10: [*values]}})
+    assert comparison.speed_ups(runs, "bo")["trials"].tolist() == [10, 5]
