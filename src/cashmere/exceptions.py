@@ -71,6 +71,29 @@ class MetricError(CashmereError, ValueError):
     """The metric does not fit the task or the learner."""
 
 
+class MissingPredictionsError(CashmereError, ValueError):
+    """A strategy that searches for an ensemble was given a history of losses only.
+
+    Parameters
+    ----------
+    metric, targets : bool
+        Whether the history knows the metric, and the targets of the validation rows.
+    n_missing : int
+        Successful observations without predictions.
+    """
+
+    def __init__(self, *, metric: bool, targets: bool, n_missing: int) -> None:
+        self.n_missing = n_missing
+        missing = [name for name, there in (("metric", metric), ("targets", targets)) if not there]
+        found = [f"no {' and no '.join(missing)}"] if missing else []
+        found += [f"{n_missing} successful trials without predictions"] if n_missing else []
+        super().__init__(
+            "A strategy that searches for an ensemble needs the validation predictions of every trial, their targets "
+            f"and the metric; found {' and '.join(found)}. Return Outcome(..., predictions=...) from the objective and "
+            'pass Study(..., metric=..., targets=...), or take strategy "bo" or "random", which look at losses only.'
+        )
+
+
 class MissingDependencyError(CashmereError, ImportError):
     """An optional package is needed and not installed."""
 

@@ -6,12 +6,13 @@ A *strategy* decides the next trial from the history, an *executor* runs it, an 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from cashmere.arrays import FloatArray
+from cashmere.arrays import AnyArray, FloatArray, IntArray
 from cashmere.trial import History, Outcome, Suggestion, Trial
 
 
@@ -44,6 +45,49 @@ class Surrogate(Protocol):
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance, each ``(n,)``; the variance is positive."""
+        ...
+
+
+class DiversitySurrogate(Protocol):
+    """Predicts how the predictions of an encoded configuration go together with those of the observations."""
+
+    def fit(
+        self,
+        X: FloatArray,
+        predictions: Sequence[FloatArray],
+        y: AnyArray,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Learn from successful observations.
+
+        Parameters
+        ----------
+        X : (n, d) array
+            Their encoded configurations.
+        predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
+            Their predictions of the validation rows.
+        y : (n_rows,) array
+            Targets of these rows.
+        rng : numpy.random.Generator
+            Source of randomness.
+        """
+        ...
+
+    def sample_pairs(self, candidates: FloatArray, members: IntArray) -> FloatArray:
+        """Draw the measure between candidates and some of the observations.
+
+        Parameters
+        ----------
+        candidates : (n_candidates, d) array
+            Encoded configurations.
+        members : (n_members,) int array
+            Positions among the observations given to `fit`.
+
+        Returns
+        -------
+        (n_samples, n_candidates, n_members) array
+            Each sample is coherent: it holds for all pairs together.
+        """
         ...
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from cashmere.budget import Budget, Deadline
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
@@ -233,19 +234,21 @@ class Study:
             raise InvalidParameterError("n_workers", executor.n_workers, expected)
         running: dict[Future[Outcome], Trial] = {}
         limit = budget.trials if budget.trials is not None else 10**9
-        while len(self._committed) < limit and deadline.remaining > 0 and not stop():
-            while self.can_ask() and len(self._trials) < limit and len(running) <= executor.n_workers:
-                trial = self.ask()
-                if trial.number not in self._arrived:
-                    running[executor.submit(objective, trial)] = trial
-                if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
-                    break
-            self._announce(self._commit(), callback)
-            done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda f: running[f].number):
-                self._announce(self.tell(running.pop(future), future.result()), callback)
-            if on_tick is not None:
-                on_tick()
+        # Strategies decide with one BLAS thread: workers have the cores, and sums must not depend on their number.
+        with threadpool_limits(1, user_api="blas"):
+            while len(self._committed) < limit and deadline.remaining > 0 and not stop():
+                while self.can_ask() and len(self._trials) < limit and len(running) <= executor.n_workers:
+                    trial = self.ask()
+                    if trial.number not in self._arrived:
+                        running[executor.submit(objective, trial)] = trial
+                    if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
+                        break
+                self._announce(self._commit(), callback)
+                done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda f: running[f].number):
+                    self._announce(self.tell(running.pop(future), future.result()), callback)
+                if on_tick is not None:
+                    on_tick()
         # What is still running was decided but never observed: forget the decisions, they can be made again.
         del self._trials[len(self._committed) :]
         if self._store is not None:

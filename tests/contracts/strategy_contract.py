@@ -14,7 +14,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import cloudpickle
@@ -34,6 +34,8 @@ from ConfigSpace import (
     OrdinalHyperparameter,
 )
 
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
 from cashmere.trial import History, Observation, Trial, TrialStatus, configuration_key
 
@@ -86,6 +88,18 @@ def made_up_loss(configuration: Configuration) -> float:
     return int(configuration_key(configuration)[:8], 16) / 2**32
 
 
+TARGETS = np.arange(40) % 2
+METRIC = get_metric("brier", TaskType.BINARY)
+
+
+def made_up_predictions(configuration: Configuration) -> np.ndarray:
+    """Return probabilities for the rows of `TARGETS` that depend on the configuration, better for low losses."""
+    rng = np.random.default_rng(int(configuration_key(configuration)[8:], 16))
+    right = np.clip(rng.normal(0.8 - 0.5 * made_up_loss(configuration), 0.15, size=len(TARGETS)), 0, 1)
+    second = np.where(TARGETS == 1, right, 1 - right)
+    return np.stack([1 - second, second], axis=1).astype(np.float32)
+
+
 def run_trials(
     strategy: Strategy,
     n: int,
@@ -101,18 +115,38 @@ def run_trials(
     while len(done) < n:
         number = len(done)
         committed = max(0, number - lookahead + 1)
-        history = History(
-            observations=tuple(done[:committed]),
-            pending=tuple(observation.trial for observation in done[committed:]),
-            worst_loss=worst_loss,
-        )
+        pending = [observation.trial for observation in done[committed:]]
+        history = history_of(done[:committed], pending=pending, worst_loss=worst_loss)
         suggestion = strategy.suggest(history, np.random.default_rng([seed, number]))
         trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
         if fails(number):
             done.append(Observation(trial=trial, status=TrialStatus.ERROR, error="no luck"))
         else:
-            done.append(Observation(trial=trial, status=TrialStatus.SUCCESS, loss=made_up_loss(trial.configuration)))
+            done.append(succeed(trial))
     return tuple(done)
+
+
+def history_of(
+    observations: Sequence[Observation], *, pending: Sequence[Trial] = (), worst_loss: float | None = 1.0
+) -> History:
+    """Return a history with everything a strategy may ask for."""
+    return History(
+        observations=tuple(observations),
+        pending=tuple(pending),
+        worst_loss=worst_loss,
+        metric=METRIC,
+        targets=TARGETS.astype(np.float64),
+    )
+
+
+def succeed(trial: Trial, loss: float | None = None) -> Observation:
+    """Return a successful observation with made-up predictions, and the given loss instead of the made-up one."""
+    return Observation(
+        trial=trial,
+        status=TrialStatus.SUCCESS,
+        loss=made_up_loss(trial.configuration) if loss is None else loss,
+        predictions=made_up_predictions(trial.configuration),
+    )
 
 
 def keys(observations: tuple[Observation, ...]) -> list[str]:
@@ -132,6 +166,7 @@ def reloaded(observations: tuple[Observation, ...], space: ConfigurationSpace) -
             ),
             status=o.status,
             loss=o.loss,
+            predictions=o.predictions,
             error=o.error,
         )
         for o in observations
@@ -208,9 +243,8 @@ class StrategyContract:
     def test_strange_losses_are_survived(self, strategy, loss):
         observations = list(run_trials(strategy, N_TRIALS))
         for i in range(0, N_TRIALS, 2):
-            trial = observations[i].trial
-            observations[i] = Observation(trial=trial, status=TrialStatus.SUCCESS, loss=loss)
-        history = History(observations=tuple(observations), worst_loss=None)
+            observations[i] = succeed(observations[i].trial, loss)
+        history = history_of(observations, worst_loss=None)
         strategy.suggest(history, np.random.default_rng(0)).configuration.check_valid_configuration()
 
     @pytest.mark.parametrize("lookahead", [1, 4])
@@ -231,7 +265,7 @@ class StrategyContract:
         used = strategy_factory(space)
         observations = run_trials(used, N_TRIALS)
         run_trials(used, 5, seed=99)
-        history = History(observations=observations[:-2], pending=(observations[-2].trial,), worst_loss=1.0)
+        history = history_of(observations[:-2], pending=(observations[-2].trial,))
         before = pickle.dumps([dict(trial.configuration) for trial in history.trials])
         first = used.suggest(history, np.random.default_rng(5))
         assert pickle.dumps([dict(trial.configuration) for trial in history.trials]) == before
@@ -258,7 +292,7 @@ class StrategyContract:
     def test_it_survives_pickling(self, strategy, space):
         observations = run_trials(strategy, N_TRIALS)
         copy = pickle.loads(pickle.dumps(strategy))
-        history = History(observations=observations, worst_loss=1.0)
+        history = history_of(observations)
         one, two = (s.suggest(history, np.random.default_rng(5)) for s in (strategy, copy))
         assert dict(one.configuration) == dict(two.configuration)
 

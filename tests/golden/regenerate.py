@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Integer, OrdinalHyperparameter
 
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import get_metric
 from cashmere.strategies import make_strategy, strategy_names
 from cashmere.trial import History, Observation, Trial, TrialStatus, configuration_key
 
@@ -50,6 +52,17 @@ def tabulated_loss(configuration) -> float | None:
     return thousandths / 1000
 
 
+TARGETS = np.array([0, 1, 1, 0, 1, 0, 0, 1, 1, 0])
+METRIC = get_metric("brier", TaskType.BINARY)
+
+
+def tabulated_predictions(configuration) -> np.ndarray:
+    """Return probabilities of ten rows, in sixteenths, that depend on the configuration and are right on average."""
+    digits = np.array([int(digit, 16) for digit in configuration_key(configuration)[:10]])
+    right = (8 + digits // 2) / 16
+    return np.stack([np.where(TARGETS == 0, right, 1 - right), np.where(TARGETS == 1, right, 1 - right)], axis=1)
+
+
 def run_trajectory(name: str) -> list[dict[str, object]]:
     """Return number, origin, key and loss of every trial, with two trials pending."""
     strategy = make_strategy(name, tabulated_space())
@@ -57,13 +70,18 @@ def run_trajectory(name: str) -> list[dict[str, object]]:
     for number in range(N_TRIALS):
         committed = max(0, number - 2)
         history = History(
-            observations=tuple(done[:committed]), pending=tuple(o.trial for o in done[committed:]), worst_loss=1.0
+            observations=tuple(done[:committed]),
+            pending=tuple(o.trial for o in done[committed:]),
+            worst_loss=1.0,
+            metric=METRIC,
+            targets=TARGETS.astype(np.float64),
         )
         suggestion = strategy.suggest(history, np.random.default_rng([7, number]))
         trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
         loss = tabulated_loss(trial.configuration)
         status = TrialStatus.ERROR if loss is None else TrialStatus.SUCCESS
-        done.append(Observation(trial=trial, status=status, loss=loss))
+        predictions = None if loss is None else tabulated_predictions(trial.configuration)
+        done.append(Observation(trial=trial, status=status, loss=loss, predictions=predictions))
     return [
         {
             "number": o.trial.number,

@@ -12,6 +12,8 @@ from ConfigSpace import ConfigurationSpace
 from cashmere.exceptions import UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.divbo import DivBO, FixedDivBO
+from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.random_search import RandomSearch
 
 StrategyFactory = Callable[..., Strategy]
@@ -19,6 +21,9 @@ StrategyFactory = Callable[..., Strategy]
 
 STRATEGIES: dict[str, StrategyFactory] = {
     "bo": BayesianOptimisation,
+    "divbo": DivBO,
+    "divbo_fixed": FixedDivBO,
+    "optdivbo": OptDivBO,
     "random": RandomSearch,
 }
 """Strategies that can be chosen by name; add yours to make it available everywhere."""
@@ -30,7 +35,7 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bo', 'random']
+    ['bo', 'divbo', 'divbo_fixed', 'optdivbo', 'random']
     """
     return sorted(STRATEGIES)
 
@@ -93,6 +98,9 @@ def _find(name: str) -> StrategyFactory:
 __all__ = [
     "STRATEGIES",
     "BayesianOptimisation",
+    "DivBO",
+    "FixedDivBO",
+    "OptDivBO",
     "RandomSearch",
     "StrategyFactory",
     "cite",

@@ -9,6 +9,7 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
+from cashmere.acquisition.diversity import order_by_ranks
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.maximise import draw_candidates
 from cashmere.exceptions import InvalidParameterError
@@ -111,9 +112,8 @@ class BayesianOptimisation:
         if not len(candidates.rows):
             return draw_suggestion(self.encoder, decided, rng)
         scores = self.score(candidates, history, rng)
-        # Most candidates share their leaves with others: equal values are common. The larger improvement wins, then
-        # chance.
-        order = np.lexsort([rng.random(len(candidates.rows)), -candidates.log_improvement, scores])
+        # Most candidates share their leaves with others: equal values are common.
+        order = order_by_ranks(scores, candidates.log_improvement, rng)
         suggestion = first_unseen(self.encoder, candidates.rows[order], self.encoder.keys(decided), origin="model")
         return suggestion or draw_suggestion(self.encoder, decided, rng)
 

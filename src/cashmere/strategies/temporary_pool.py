@@ -1,0 +1,128 @@
+"""The ensemble that the observations so far would make: what strategies compare candidates with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray, IntArray
+from cashmere.ensembles import TieRule, select_ensemble
+from cashmere.exceptions import MissingPredictionsError
+from cashmere.loss import Loss
+from cashmere.trial import History
+
+if TYPE_CHECKING:
+    from cashmere.space.encoding import SpaceEncoder
+
+MAX_ROWS = 10_000
+"""Validation rows the pool is selected on at most; a fixed draw."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TemporaryPool:
+    """Successful observations, and the ensemble selected from them.
+
+    Attributes
+    ----------
+    rows : (n, d) array
+        Encoded configurations of the successful observations.
+    predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
+        Their predictions of the validation rows.
+    losses : (n,) array
+        Their losses.
+    y, row_weights : (n_rows,) array
+        Targets, and weights or None.
+    metric : Loss
+        What is minimised.
+    order : (size,) int array
+        Positions of the observations in the order they were added, with repetitions.
+    trajectory : (size,) array
+        Loss of the ensemble on the validation rows after each addition.
+    """
+
+    rows: NDArray[np.float64]
+    predictions: tuple[AnyArray, ...]
+    losses: NDArray[np.float64]
+    y: AnyArray
+    row_weights: NDArray[np.float64] | None
+    metric: Loss
+    order: IntArray
+    trajectory: NDArray[np.float64]
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each observation is in the ensemble, shape ``(n,)``."""
+        return np.bincount(self.order, minlength=len(self.losses))
+
+    @property
+    def loss(self) -> float:
+        """Loss of the ensemble on the validation rows."""
+        return float(self.trajectory[-1])
+
+    @property
+    def members(self) -> IntArray:
+        """Positions of the distinct members, ascending."""
+        return np.flatnonzero(self.counts)
+
+    @property
+    def multiplicity(self) -> IntArray:
+        """How often each distinct member is in the ensemble."""
+        return self.counts[self.members]
+
+    def first(self, size: int) -> TemporaryPool:
+        """Return the smaller ensemble of the first additions."""
+        return replace(self, order=self.order[:size], trajectory=self.trajectory[:size])
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether predictions are class probabilities."""
+        return self.predictions[0].ndim == 2
+
+
+def select_pool(history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first") -> TemporaryPool:
+    """Select the temporary pool of a history ([D] Alg. 1 line 7; `spec/divbo.md` 3.3).
+
+    Parameters
+    ----------
+    history : History
+        At least one success; its metric and targets must be known.
+    encoder : SpaceEncoder
+        Encodes the configurations.
+    size : int
+        Members of the ensemble, repetitions included.
+    tie : {"first", "random", "secondary"}
+        See `cashmere.ensembles.TieRule`.
+
+    Raises
+    ------
+    MissingPredictionsError
+        If successful observations lack predictions, or the history lacks the metric or the targets.
+    """
+    observations = history.successes
+    predictions: list[Any] = [o.predictions for o in observations if o.predictions is not None]
+    if history.metric is None or history.targets is None or len(predictions) < len(observations):
+        raise MissingPredictionsError(
+            metric=history.metric is not None,
+            targets=history.targets is not None,
+            n_missing=len(observations) - len(predictions),
+        )
+    y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
+    row_weights = history.row_weights
+    if len(y) > MAX_ROWS:
+        kept = np.sort(np.random.default_rng(len(y)).choice(len(y), MAX_ROWS, replace=False))
+        predictions, y = [stack[kept] for stack in predictions], y[kept]
+        row_weights = None if row_weights is None else row_weights[kept]
+    chosen = select_ensemble(predictions, y, history.metric, size=size, weight=row_weights, tie=tie)
+    return TemporaryPool(
+        rows=encoder.encode(o.trial.configuration for o in observations),
+        predictions=tuple(predictions),
+        losses=np.array([o.loss for o in observations], dtype=np.float64),
+        y=y,
+        row_weights=row_weights,
+        metric=history.metric,
+        order=chosen.order,
+        trajectory=chosen.trajectory,
+    )
