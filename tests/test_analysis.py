@@ -22,6 +22,8 @@ from cashmere.analysis import (
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError
+from cashmere.surrogates.pairwise import PairwiseSurrogate
+from cashmere.surrogates.prediction import PredictionSurrogate
 from cashmere.trial import History, Observation, Trial, TrialStatus
 from fake_runs import make_run, make_space, predictions_of
 
@@ -125,21 +127,22 @@ def test_empty_history_and_failures_alone_have_no_pool():
         assert pool_updates(found) == (0, 0)
 
 
-def test_long_history_gets_its_pools_on_a_grid_and_all_at_its_end():
-    y, stacks = random_trials(np.random.default_rng(0), n_trials=60, n_classes=1)
-    losses = np.zeros(60)
-    full, grid = (trace_pool(stacks, losses, y, METRICS["rmse"], size=4, max_pools=k) for k in (60, 20))
+@pytest.mark.parametrize(("n_trials", "max_pools", "n_last"), [(60, 20, 1), (260, 200, 100)])
+def test_long_history_gets_its_pools_on_a_grid(n_trials, max_pools, n_last):
+    y, stacks = random_trials(np.random.default_rng(0), n_trials=n_trials, n_classes=1)
+    losses = np.zeros(n_trials)
+    full, grid = (trace_pool(stacks, losses, y, METRICS["rmse"], size=4, max_pools=k) for k in (n_trials, max_pools))
     assert full.built.all()
-    assert grid.built.sum() == 20
-    assert grid.built[-10:].all()
+    assert 0.9 * max_pools <= grid.built.sum() <= max_pools
+    assert grid.built[-n_last:].all()
     assert grid.built[0]
-    for t in range(60):
+    for t in range(n_trials):
         anchor = max(k for k in range(t + 1) if grid.built[k])
         assert grid.pools[t] == full.pools[anchor]
-    assert all(grid.pools[t] == full.pools[t] for t in range(50, 60))
-    assert pool_updates(grid, last=60).updates <= pool_updates(full, last=60).updates
+    assert pool_updates(grid, last=n_trials).updates <= pool_updates(full, last=n_trials).updates
+    assert pool_updates(grid, last=n_last - 1) == pool_updates(full, last=n_last - 1)
     # The diversity of each trial is to the pool at hand, whether one is built after it or not.
-    for t in range(1, 60):
+    for t in range(1, n_trials):
         if stacks[t] is not None and grid.pools[t - 1]:
             expected = min(distance(stacks[t], stacks[k], None) for k in set(grid.pools[t - 1]))
             assert grid.minimum_diversity[t] == pytest.approx(expected)
@@ -222,9 +225,9 @@ class Oracle:
 
 
 class FullOracle(Oracle):
-    def sample_candidate_pairs(self, candidates, others):
+    def predict_pairs(self, candidates, others):
         exact = pairwise_diversity(self.stacks)[np.ix_(candidates[:, 0].astype(int), others[:, 0].astype(int))]
-        return -self.sign * exact[None]
+        return -self.sign * exact, np.zeros_like(exact)
 
 
 def test_tau_of_a_surrogate_that_knows_all_and_of_its_opposite():
@@ -242,17 +245,18 @@ def test_tau_of_a_surrogate_that_knows_all_and_of_its_opposite():
     assert full == pytest.approx((1, -1))
 
 
-def test_the_surrogates_of_the_package_can_be_judged():
-    from cashmere.surrogates.prediction import PredictionSurrogate
-
+@pytest.mark.parametrize("name", ["prediction", "pairwise"])
+def test_the_surrogates_of_the_package_can_be_judged(name):
+    surrogate = PredictionSurrogate() if name == "prediction" else PairwiseSurrogate()
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
     X = rng.random((40, 2))
     slope = np.where(y == 1, 1, -1) * rng.normal(size=60)
     positive = 1 / (1 + np.exp(-4 * (X[:, :1] - 0.5) * slope))
     stacks = list(np.stack([1 - positive, positive], axis=2))
-    tau = surrogate_tau(PredictionSurrogate(), X, stacks, y, np.arange(30), np.arange(30, 40))
+    tau = surrogate_tau(surrogate, X, stacks, y, np.arange(30), np.arange(30, 40))
     assert tau.to_seen > 0.5
+    assert np.isnan(tau.among_unseen) == (name == "prediction")
 
 
 # ---------------------------------------------------------------- run directories

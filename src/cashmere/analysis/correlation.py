@@ -20,8 +20,8 @@ Float64 = NDArray[np.float64]
 class CandidatePairSurrogate(Protocol):
     """A `DiversitySurrogate` that also predicts the measure between two candidates."""
 
-    def sample_candidate_pairs(self, candidates: FloatArray, others: FloatArray, /) -> Float64:
-        """Return samples ``(n_samples, n_candidates, n_others)``."""
+    def predict_pairs(self, candidates: FloatArray, others: FloatArray, /) -> tuple[Float64, Float64]:
+        """Return mean and variance, each ``(n_candidates, n_others)``."""
         ...
 
 
@@ -114,5 +114,5 @@ def surrogate_tau(
         return SurrogateTau(to_seen, float("nan"))
     upper = np.triu_indices(len(test), k=1)
     truth = cross_measure(measure, unknown, unknown, y, row_weights=row_weights)
-    predicted = fitted.sample_candidate_pairs(X[test], X[test]).mean(axis=0)
+    predicted, _ = fitted.predict_pairs(X[test], X[test])
     return SurrogateTau(to_seen, kendall_tau(predicted[upper], truth[upper]))

@@ -41,7 +41,7 @@ MAX_POOLS = 300
 """Pools built, at most. A longer history is looked at on a grid, see `trace_pool`."""
 
 _LAST = 100
-"""Trials at the end of which every one gets its pool, as long as half of the pools allow it."""
+"""Trials at the end that each get their pool if at most half of all pools are spent on them."""
 
 _AT_ONCE = 64
 """Trials compared with a pool at once, to bound memory."""
@@ -193,9 +193,9 @@ def trace_pool(
     max_rows : int
         Rows looked at, at most: a choice spread evenly over the targets, see `cashmere.ensembles.choose_rows`.
     max_pools : int
-        Pools built, at most. In a longer history the last 100 trials (but no more than half of `max_pools`) each get
-        theirs, those before on an even grid. Between two points of the grid the pool is that of the earlier one, which
-        is also what the diversity of a trial is measured against.
+        Pools built, at most. In a longer history they are built on a grid whose steps grow linearly, as early pools
+        change most and cost least; from 200 pools on, 100 are those after the last 100 trials. Between two points of
+        the grid the pool is that of the earlier one, which is also what the diversity of a trial is measured against.
     seed : int
         Of the choice of rows.
 
@@ -273,13 +273,14 @@ def _usable(prediction: AnyArray | None, rows: IntArray) -> AnyArray | None:
 
 
 def _grid(n_trials: int, max_pools: int) -> BoolArray:
-    """Return after which trials a pool is built: all, or the last ones and some before."""
+    """Return after which trials a pool is built, see `trace_pool`."""
     due = np.ones(n_trials, dtype=bool)
     if n_trials > max_pools:
-        n_last = min(_LAST, max_pools // 2)
+        n_last = _LAST if max_pools >= 2 * _LAST else 0
         n_before = n_trials - n_last
         due[:n_before] = False
-        due[np.linspace(0, n_before - 1, max_pools - n_last).round().astype(np.int64)] = True
+        shares = np.linspace(0, 1, max_pools - n_last)
+        due[(shares**2 * (n_before - 1)).round().astype(np.int64)] = True
     return due
 
 
