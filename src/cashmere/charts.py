@@ -35,8 +35,9 @@ class Series:
         Its name in the legend.
     x, y : sequence of float
         Coordinates in ascending order of x. A ``"constant"`` has one y and no x, a ``"rug"`` x only.
-    kind : {"step", "dots", "constant", "rug"}
-        A value that holds until the next one; separate points; a dashed line across; short marks on the x axis.
+    kind : {"step", "line", "dots", "constant", "rug"}
+        A value that holds until the next one; joined points; separate points; a dashed line across; short marks on the
+        x axis.
     css : str
         Class that gives the colour.
     """
@@ -44,7 +45,7 @@ class Series:
     label: str
     x: Sequence[float] = ()
     y: Sequence[float] = ()
-    kind: Literal["step", "dots", "constant", "rug"] = "step"
+    kind: Literal["step", "line", "dots", "constant", "rug"] = "step"
     css: str = "s1"
 
 
@@ -218,6 +219,9 @@ def _drawn(series: Series, x: _Scale, y: _Scale) -> list[str]:
         ]
     if not points:
         return []
+    if series.kind == "line":
+        path = "M" + "L".join(f"{x(a):g} {y(b):g}" for a, b in _thinned(points))
+        return [f'<path class="step {css}" d="{path}"/>']
     path = f"M{x(points[0][0]):g} {y(points[0][1]):g}"
     previous = points[0][1]
     for a, b in points[1:]:
@@ -375,6 +379,109 @@ def strip_chart(
     return _svg(parts, width, int(bottom + 46), title, css)
 
 
+_CELL = 46.0
+"""Largest side of a cell of a heat map."""
+
+_TEXTS_UP_TO = 12
+"""Rows up to which cells hold their values as text."""
+
+
+def heat_map(
+    matrix: Sequence[Sequence[float]],
+    *,
+    names: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    description: str,
+    legend: str,
+    width: int = 760,
+    css: str = "",
+) -> str:
+    """Draw a symmetric matrix of non-negative numbers as coloured cells, the diagonal blank.
+
+    Parameters
+    ----------
+    matrix : (n, n) sequence of sequences
+        Numbers; those that are not finite stay blank.
+    names, keys : (n,) sequence of str
+        Long and short name of each row; columns, and rows without much room, have the short one.
+    title, width, css
+        As in `line_chart`.
+    description : str
+        What is to be seen, for those who cannot see it.
+    legend : str
+        What the colours mean.
+    """
+    values = [v for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j and math.isfinite(v)]
+    if not values:
+        return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
+    n, largest = len(matrix), max(values)
+    # Nearly equal values look so: the colours span a fifth of the largest at least.
+    lowest = max(0.0, min(1.25 * min(values) - 0.25 * largest, 0.8 * largest))
+    short = [clean_text(key, 8) for key in keys]
+    long = [f"{clean_text(name, 22)} {key}" for name, key in zip(names, short, strict=True)]
+    left, side = _heat_map_grid(long, n, width)
+    if side < 27:
+        long = short
+        left, side = _heat_map_grid(long, n, width)
+    turned = _CHARACTER * max(map(len, short)) > side - 4
+    top = 12 + (_CHARACTER * max(map(len, short)) if turned else 10.0)
+    texts = {v: _cell_text(v, largest) for v in values}
+    written = n <= _TEXTS_UP_TO and 6.2 * max(map(len, texts.values())) <= side - 3
+    parts = []
+    for i, row in enumerate(matrix):
+        y, middle = top + side * i, round(top + side * (i + 0.5), 1)
+        x_middle = round(left + side * (i + 0.5), 1)
+        turn = f' transform="rotate(-90 {x_middle + 4:g} {top - 6:g})"' if turned else ""
+        head = f'x="{x_middle + 4 * turned:g}" y="{top - 6:g}" text-anchor="{"start" if turned else "middle"}"{turn}'
+        parts.append(
+            f'<text class="name" x="{left - 8:g}" y="{middle + 4:g}" text-anchor="end">{_text(long[i])}</text>'
+            f'<text class="tick" {head}>{_text(short[i])}</text>'
+        )
+        for j, value in enumerate(row):
+            x = left + side * j
+            box = f'x="{x:.1f}" y="{y:.1f}" width="{side - 1:.1f}" height="{side - 1:.1f}"'
+            if i == j or not math.isfinite(value):
+                parts.append(f'<rect class="track" {box}/>')
+                continue
+            share = f'fill-opacity="{_shade((value - lowest) / (largest - lowest) if largest > 0 else 0.0):.2f}"'
+            if written:
+                centre = f'x="{x + side / 2 - 0.5:.1f}" y="{middle + 3.5:g}" text-anchor="middle"'
+                parts.append(f'<rect class="cell" {share} {box}/><text class="value" {centre}>{texts[value]}</text>')
+            else:
+                pair = _text(f"{long[i]}, {long[j]}: {texts[value]}", 120)
+                parts.append(f'<rect class="cell" {share} {box}><title>{pair}</title></rect>')
+    bottom = top + side * n + 16
+    low, high = (_cell_text(value, largest) for value in (lowest, largest))
+    start = 14 + _CHARACTER * len(low)
+    for step in range(12):
+        box = f'x="{start + 10 * step:g}" y="{bottom:.1f}" width="10" height="10"'
+        parts.append(f'<rect class="cell" fill-opacity="{_shade(step / 11):.2f}" {box}/>')
+    parts.append(
+        f'<text class="tick" x="8" y="{bottom + 9:.1f}">{low}</text>'
+        f'<text class="tick" x="{start + 126:g}" y="{bottom + 9:.1f}">{high}</text>'
+        f'<text class="label" x="8" y="{bottom + 29:.1f}">{_text(legend, 120)}</text>'
+    )
+    return _svg(parts, width, int(bottom + 38), title, css, description)
+
+
+def _heat_map_grid(names: Sequence[str], n: int, width: int) -> tuple[float, float]:
+    """Return where the cells begin and how wide they are."""
+    left = 18 + _CHARACTER * max(map(len, names))
+    return left, min(_CELL, (width - left - 8) / n)
+
+
+def _shade(share: float) -> float:
+    return 0.05 + 0.95 * min(max(share, 0.0), 1.0)
+
+
+def _cell_text(value: float, largest: float) -> str:
+    """Return a value with about two digits, all cells with the same number of decimals."""
+    if largest >= 1e4 or 0 < largest < 1e-3:
+        return f"{value:.1e}"
+    return f"{value:.{max(0, 1 - math.floor(math.log10(largest))) if largest > 0 else 0}f}"
+
+
 def bar(share: float, *, title: str, css: str = "s1", track: bool = False) -> str:
     """Draw one horizontal bar that fills the width of its cell; the row of a table is its label.
 
@@ -404,9 +511,10 @@ def bar(share: float, *, title: str, css: str = "s1", track: bool = False) -> st
     )
 
 
-def _svg(parts: Sequence[str], width: int, height: int, title: str, css: str) -> str:
+def _svg(parts: Sequence[str], width: int, height: int, title: str, css: str, description: str = "") -> str:
     head = f'<svg class="chart {_attribute(css)}" viewBox="0 0 {width} {height}" role="img">'
-    return f"{head}<title>{_text(title, 300)}</title>{''.join(parts)}</svg>"
+    told = f"<desc>{_text(description, 600)}</desc>" if description else ""
+    return f"{head}<title>{_text(title, 300)}</title>{told}{''.join(parts)}</svg>"
 
 
 def _text(text: str, limit: int = 80) -> str:

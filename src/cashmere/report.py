@@ -15,7 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from cashmere.charts import Series, Strip, bar, line_chart, strip_chart
+from cashmere.analysis.summary import MEDIAN_WINDOW, summarise_diversity
+from cashmere.charts import Series, Strip, bar, heat_map, line_chart, strip_chart
 from cashmere.evaluation.metrics import Metric
 from cashmere.leaderboard import (
     BASELINE_NAME,
@@ -107,6 +108,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "curves": _curves(rows, facts, metric),
         "leaderboard": board,
         "ensemble": _members(rows, weights, facts, metric),
+        "diversity": _diversity(folder, rows, weights, settings, metric),
         "algorithms": _algorithms(rows, metric),
         "failures": _failures(rows),
         "settings": {_line(k): _setting(v) for k, v in settings.items() if k != "own_objects"},
@@ -301,6 +303,27 @@ def _members(
     return {"kind": _line(_dictionary(facts["ensemble"]).get("kind"), None), "members": members}
 
 
+def _diversity(
+    folder: Path,
+    rows: Sequence[Mapping[str, Any]],
+    weights: Mapping[int, float],
+    settings: Mapping[str, Any],
+    metric: Metric | None,
+) -> dict[str, Any]:
+    """Return what `summarise_diversity` finds, with scores for losses and names for members."""
+    size = _number(settings.get("ensemble_size")) or 25
+    members = sorted((n for n in weights if n >= 0), key=lambda n: (-weights[n], n))
+    found = summarise_diversity(folder, rows, metric=metric, members=members, size=int(size))
+    course = found["course"]
+    if course is not None:
+        course["member_scores"] = [[trial, _score(metric, loss)] for trial, loss in course.pop("member")]
+    names = {row["number"]: algorithm_name(row["configuration"]) for row in rows}
+    found["n_members"] = len(members)
+    found["members"] = [{"trial": number, "algorithm": names[number]} for number in found["members"]]
+    found["selection"] = settings.get("ensemble", "selection") == "selection"
+    return found
+
+
 def configuration_summary(configuration: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a stored configuration as short texts, without the name of the algorithm in front.
 
@@ -456,6 +479,9 @@ def render_report(summary: Mapping[str, Any]) -> str:
         **summary,
         charts=[Markup(svg) for svg in _progress_charts(summary)],
         strips=[Markup(svg) for svg in _algorithm_charts(summary)],
+        course_charts=[[Markup(svg) for svg in charts] for charts in _course_charts(summary)],
+        heat_maps=[Markup(svg) for svg in _heat_maps(summary)],
+        median_window=MEDIAN_WINDOW,
         weight_bars=[
             Markup(bar((m["weight"] or 0.0) / largest, title=f"weight {format_percent(m['weight'])}"))
             for m in summary["ensemble"]["members"]
@@ -477,8 +503,7 @@ def _shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, 
         return None
     sign = -1.0 if summary["metric"]["greater_is_better"] else 1.0
     losses = sorted(sign * score for score in losses)
-    lower, upper = losses[len(losses) // 4], losses[3 * len(losses) // 4]
-    limit = upper + 1.5 * max(upper - lower, upper - losses[0])  # as the whisker of a box plot, at least to the median
+    limit = _whisker(losses)
     shown = [loss for loss in losses if loss <= limit]
     if constant:
         shown += [sign * p["score"] for p in summary["curves"]["ensemble"]]
@@ -489,6 +514,12 @@ def _shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, 
                 shown.append(sign * baseline)
     ends = sign * min(shown), sign * max(shown)
     return min(ends), max(ends)
+
+
+def _whisker(values: Sequence[float]) -> float:
+    """Return where sorted values begin to be outliers: as the whisker of a box plot, at least to the median."""
+    lower, upper = values[len(values) // 4], values[3 * len(values) // 4]
+    return upper + 1.5 * max(upper - lower, upper - values[0])
 
 
 def _progress_charts(summary: Mapping[str, Any]) -> list[str]:
@@ -529,6 +560,87 @@ def _progress_charts(summary: Mapping[str, Any]) -> list[str]:
             css=css,
         )
         for width, height, css in ((860, 340, "wide"), (400, 330, "narrow"))
+    ]
+
+
+_SIZES = ((860, 280, "wide"), (400, 290, "narrow"))
+
+
+def _course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
+    """Draw how unlike the ensemble each trial was, and how good its members are; each for wide and narrow pages."""
+    found, metric = summary["diversity"], summary["metric"]
+    course = found["course"]
+    if course is None:
+        return []
+    name = "loss" if metric["own"] else metric["name"]
+    direction = "higher" if metric["greater_is_better"] else "lower"
+    minimum, median, members = (
+        ([point[0] + 1 for point in points], [point[1] for point in points])
+        for points in (course["minimum"], course["median"], course["member_scores"])
+    )
+    ensemble = [p for p in summary["curves"]["ensemble"] if not members[0] or p["trials"] >= members[0][0]]
+    largest = max(minimum[1], default=1.0)
+    if found["in_target_units"] and minimum[1]:
+        largest = min(largest, max([_whisker(sorted(minimum[1])), *median[1]]))
+    figures: list[tuple[list[Series], str, str, tuple[float, float] | None]] = [
+        (
+            [
+                Series(label="a trial", x=minimum[0], y=minimum[1], kind="dots", css="s0"),
+                Series(label=f"median of the last {MEDIAN_WINDOW}", x=median[0], y=median[1], kind="line", css="s4"),
+            ],
+            "difference between each trial and the most similar member of the ensemble before it",
+            f"difference ({'target units' if found['in_target_units'] else '0 to 1'})",
+            (0.0, largest),
+        ),
+        (
+            [
+                Series(label="members, on average", x=members[0], y=members[1], css="s4"),
+                Series(label="ensemble", x=[p["trials"] for p in ensemble], y=[p["score"] for p in ensemble], css="s1"),
+            ],
+            f"average {name} of the ensemble's members, each alone, and {name} of the ensemble",
+            f"{name} ({direction} is better)",
+            None,
+        ),
+    ]
+    return [
+        [
+            line_chart(
+                series, title=title, x_label="trials", y_label=label, y_range=shown, width=width, height=height, css=css
+            )
+            for width, height, css in _SIZES
+        ]
+        for series, title, label, shown in figures
+    ]
+
+
+def _heat_maps(summary: Mapping[str, Any]) -> list[str]:
+    """Draw how unlike any two members are, for wide and for narrow pages."""
+    found = summary["diversity"]
+    matrix, members = found["matrix"], found["members"]
+    if matrix is None:
+        return []
+    pairs = sorted((value, i, j) for i, row in enumerate(matrix) for j, value in enumerate(row[:i]))
+    names = [f"{member['algorithm']} (trial {member['trial']})" for member in members]
+    (least, a, b), (most, c, d) = pairs[0], pairs[-1]
+    description = (
+        f"Most alike are {names[a]} and {names[b]}, {format_number(least)}; least alike {names[c]} and {names[d]}, "
+        f"{format_number(most)}."
+    )
+    unit = (
+        "root of the mean squared difference, target units" if found["in_target_units"] else "difference of two members"
+    )
+    return [
+        heat_map(
+            matrix,
+            names=[member["algorithm"] for member in members],
+            keys=[str(member["trial"]) for member in members],
+            title="difference between the predictions of any two members of the ensemble",
+            description=description,
+            legend=f"difference of two members ({unit})",
+            width=width,
+            css=css,
+        )
+        for width, _, css in _SIZES
     ]
 
 
