@@ -626,9 +626,7 @@ def _heat_maps(summary: Mapping[str, Any]) -> list[str]:
         f"Most alike are {names[a]} and {names[b]}, {format_number(least)}; least alike {names[c]} and {names[d]}, "
         f"{format_number(most)}."
     )
-    unit = (
-        "root of the mean squared difference, target units" if found["in_target_units"] else "difference of two members"
-    )
+    unit = "target units" if found["in_target_units"] else "0 to 1"
     return [
         heat_map(
             matrix,
