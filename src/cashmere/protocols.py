@@ -57,6 +57,8 @@ class DiversitySurrogate(Protocol):
         predictions: Sequence[FloatArray],
         y: AnyArray,
         rng: np.random.Generator,
+        *,
+        row_weights: FloatArray | None = None,
     ) -> Self:
         """Learn from successful observations.
 
@@ -70,6 +72,8 @@ class DiversitySurrogate(Protocol):
             Targets of these rows.
         rng : numpy.random.Generator
             Source of randomness.
+        row_weights : (n_rows,) array, optional
+            Weights of these rows.
         """
         ...
 

@@ -106,12 +106,12 @@ def test_a_weight_of_zero_is_bayesian_optimisation(observed, strategy_class):
     np.testing.assert_allclose(scores, rankdata(-plain.log_improvement))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("strategy_class", [DivBO, OptDivBO])
-def test_the_pairwise_surrogate_decides_too(observed, strategy_class):
+@pytest.mark.parametrize("surrogate", ["pairwise", "pairwise_fast", "pairwise_incremental"])
+def test_the_pairwise_surrogate_decides_too(observed, strategy_class, surrogate):
     space, observations = observed
-    strategy = strategy_class(space, n_global=100, surrogate="pairwise_fast")
-    suggestion = strategy.suggest(history_of(observations), np.random.default_rng(0))
+    strategy = strategy_class(space, n_global=50, surrogate=surrogate)
+    suggestion = strategy.suggest(history_of(observations[:10]), np.random.default_rng(0))
     assert suggestion.origin == "model"
 
 

@@ -10,14 +10,20 @@ from cashmere.protocols import DiversitySurrogate
 from cashmere.surrogates.pairwise import PairwiseSurrogate
 from cashmere.surrogates.prediction import PredictionSurrogate
 
-SurrogateName = Literal["prediction", "pairwise", "pairwise_fast"]
+SurrogateName = Literal["prediction", "pairwise", "pairwise_fast", "pairwise_incremental"]
 
 
 def make_diversity_surrogate(name: SurrogateName, measure: Measure) -> DiversitySurrogate:
     """Return an unfitted surrogate of a measure."""
-    if name == "prediction":
-        return PredictionSurrogate(measure=measure)
-    return PairwiseSurrogate(measure=measure) if name == "pairwise" else PairwiseSurrogate.fast(measure=measure)
+    match name:
+        case "prediction":
+            return PredictionSurrogate(measure=measure)
+        case "pairwise":
+            return PairwiseSurrogate(measure=measure)
+        case "pairwise_fast":
+            return PairwiseSurrogate.fast(measure)
+        case "pairwise_incremental":
+            return PairwiseSurrogate(measure=measure, refit_growth=0.05)
 
 
 def check_surrogate(name: str, ensemble_size: int) -> None:

@@ -35,7 +35,7 @@ class OptDivBO(BayesianOptimisation):
         Weight of the diversity rank in the end, at least 0; 1 in the paper.
     kappa : float
         Standard deviations taken off the predicted sum; not given in the paper.
-    surrogate : {"prediction", "pairwise", "pairwise_fast"}
+    surrogate : {"prediction", "pairwise", "pairwise_fast", "pairwise_incremental"}
         See `DivBO`.
     ensemble_size : int
         Members of the temporary pool, repetitions included.
@@ -68,7 +68,8 @@ class OptDivBO(BayesianOptimisation):
             return super().score(candidates, history, rng)
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
         measure = self.measure or optimal_measure(pool.metric.name, is_classification=pool.is_classification)
-        surrogate = make_diversity_surrogate(self.surrogate, measure).fit(pool.rows, pool.predictions, pool.y, rng)
+        surrogate = make_diversity_surrogate(self.surrogate, measure)
+        surrogate.fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
         samples = surrogate.sample_pairs(candidates.rows, pool.members)
         bound = sum_over_pool(samples, pool.multiplicity, kappa=self.kappa)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))
