@@ -61,6 +61,62 @@ def test_pairs_of_unseen_configurations_are_ranked(measure, kind):
     assert min(taus) > 0.4
 
 
+@pytest.mark.parametrize(
+    ("measure", "kind"), [*[(m, k) for m in ("div", "bs", "ce") for k in (2, 4)], ("mse", "regression")]
+)
+def test_pairs_of_two_unseen_configurations_are_ranked(measure, kind):
+    X, predictions, y = problem(kind, n=260)
+    surrogate = PredictionSurrogate(measure=measure).fit(X[:160], list(predictions[:160]), y, np.random.default_rng(0))
+    mean, variance = surrogate.predict_pairs(X[160:], X[160:])
+    truth = cross_measure(measure, predictions[160:], predictions[160:], y)
+    upper = np.triu_indices(100, k=1)
+    assert kendalltau(mean[upper], truth[upper]).statistic > 0.6
+    assert variance.min() >= 0 < variance.mean()
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 3])
+@pytest.mark.parametrize(("measure", "kind"), [("div", 2), ("ce", 4), ("mse", "regression")])
+def test_two_leaves_say_the_average_over_pairs_of_different_observations(measure, kind, min_samples_leaf):
+    X, predictions, y = problem(kind, n=40)
+    surrogate = PredictionSurrogate(measure=measure, min_samples_leaf=min_samples_leaf, n_trees=4)
+    surrogate.fit(X[:30], list(predictions[:30]), y, np.random.default_rng(0))
+    truth = cross_measure(measure, predictions[:30], predictions[:30], y)
+    leaves = [tree.apply(X.astype(np.float32)) for tree in surrogate._trees]
+    expected = np.zeros((4, 10, 7))
+    for tree, i, j in np.ndindex(expected.shape):
+        here, there = (np.flatnonzero(leaves[tree][:30] == leaves[tree][k]) for k in (30 + i, 33 + j))
+        pairs = [truth[a, b] for a in here for b in there if a != b] or [truth[here[0], here[0]]]
+        expected[tree, i, j] = np.mean(pairs)
+    mean, variance = surrogate.predict_pairs(X[30:], X[33:])
+    np.testing.assert_allclose(mean, expected.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(variance, expected.var(axis=0), atol=1e-9)
+
+
+def test_leaves_do_not_pair_an_observation_with_itself():
+    X, predictions, y = problem(2, n=20)
+    surrogate = PredictionSurrogate(min_samples_leaf=20).fit(X, list(predictions), y, np.random.default_rng(0))
+    mean, variance = surrogate.predict_pairs(X[:2], X[:3])
+    between = cross_measure("div", predictions, predictions, y)[np.triu_indices(20, k=1)].mean()
+    np.testing.assert_allclose(mean, np.full((2, 3), between))
+    np.testing.assert_allclose(variance, 0, atol=1e-12)
+
+
+def test_fully_grown_trees_know_pairs_of_observations():
+    X, predictions, y = problem(4)
+    mean, variance = fitted(4, min_samples_leaf=1).predict_pairs(X, X)
+    np.testing.assert_allclose(mean, cross_measure("div", predictions, predictions, y), atol=1e-9)
+    np.testing.assert_allclose(variance, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_order_of_a_pair_does_not_matter(kind):
+    X, _, _ = problem(kind)
+    surrogate = fitted(kind)
+    there, back = surrogate.predict_pairs(X[:9] + 0.1, X), surrogate.predict_pairs(X, X[:9] + 0.1)
+    for one, other in zip(there, back, strict=True):
+        np.testing.assert_allclose(one, other.T, atol=1e-12)
+
+
 @pytest.mark.parametrize(("name", "kind"), [("log_loss", 2), ("brier", 4), ("accuracy", 4), ("mse", "regression")])
 @pytest.mark.parametrize("how", ["fixed", "best"])
 def test_ensemble_losses_of_unseen_configurations_are_ranked(name, kind, how):
@@ -129,6 +185,7 @@ def test_few_observations_are_enough(kind, n):
     for samples in (
         surrogate.sample_pairs(X, np.arange(n)),
         surrogate.sample_coordinates(X),
+        *surrogate.predict_pairs(X, X),
         surrogate.sample_ensemble_losses(X, np.ones(n, dtype=np.int64), metric, how="best"),
     ):
         assert np.isfinite(samples).all()
