@@ -6,7 +6,6 @@ and their outcomes are looked up. The command that replays many strategies is `b
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,29 +65,15 @@ class ReplayObjective:
         )
 
 
-def parse_strategy(text: str) -> tuple[str, dict[str, object]]:
-    """Return name and options of ``name:option=value,option=value``."""
-    name, _, rest = text.partition(":")
-    options: dict[str, object] = {}
-    for part in filter(None, rest.split(",")):
-        key, _, value = part.partition("=")
-        try:
-            options[key] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            options[key] = value
-    return name, options
-
-
 def replay(
     objective: ReplayObjective, metric: Metric, strategy: str, *, seed: int, n_trials: int
 ) -> tuple[list[int], float]:
     """Run one study on a recorded history; return the positions chosen, in order, and the seconds of deciding."""
     history = objective.history
-    name, options = parse_strategy(strategy)
     space = history.space
     study = Study(
         space,
-        make_strategy(name, space, catalogue=history.configurations, **options),
+        make_strategy(strategy, space, catalogue=history.configurations),
         seed=seed,
         worst_loss=metric.worst_loss,
         baseline_loss=metric.loss(history.y_validation, constant_prediction(history), None),

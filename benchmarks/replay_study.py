@@ -27,7 +27,7 @@ from rich.console import Console
 from benchmarks.comparison import paired
 from benchmarks.comparison_report import print_report, write_report
 from benchmarks.recorded_history import load_recorded
-from benchmarks.replay import EVERY, parse_strategy
+from benchmarks.replay import EVERY
 from benchmarks.replay_runs import Failure, Recording, Run, RunFiles, RunKey, code_digest, run_missing
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
@@ -100,10 +100,9 @@ def check_contestants(contestants: Sequence[Contestant], recording: Recording) -
     """Make every strategy once, so that a misspelt option is found before the first hour."""
     history = load_recorded(recording.path)
     for contestant in contestants:
-        name, options = parse_strategy(contestant.strategy)
         try:
-            make_strategy(name, history.space, catalogue=history.configurations, **options)
-        except (CashmereError, TypeError, ValueError) as error:
+            make_strategy(contestant.strategy, history.space, catalogue=history.configurations)
+        except CashmereError as error:
             raise SystemExit(f"--strategies {contestant.strategy}: {error}") from error
 
 

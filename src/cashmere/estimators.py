@@ -231,7 +231,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"log_loss"`` by default for classes, ``"rmse"`` for values; see `cashmere.evaluation.metrics`.
         A callable ``f(y_true, y_pred) -> score`` is maximised.
     strategy : str or Strategy
-        How configurations are chosen: ``"bo"``, ``"random"``.
+        How configurations are chosen: ``"bo"``, ``"random"``, ``"divbo"``, ``"optdivbo"``, ``"ensemble_gain"``, with
+        options as in ``"divbo:tau=0.1"``; see `cashmere.strategies`.
     space : str or callable
         ``"default"``, ``"volcano"``, ``"sklearn12"``, or a function from `TaskProfile` to `Space`.
     resampling : str or splitter

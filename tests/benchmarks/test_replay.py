@@ -10,7 +10,7 @@ from synthetic_recording import make_recording
 
 from benchmarks import replay_runs, replay_study
 from benchmarks.recorded_history import load_recorded, save_recorded
-from benchmarks.replay import ReplayObjective, ensemble_curve, parse_strategy, replay
+from benchmarks.replay import ReplayObjective, ensemble_curve, replay
 from benchmarks.replay_runs import Run, RunFiles, RunKey
 from cashmere.data.task import TaskType
 from cashmere.ensembles import select_ensemble
@@ -22,14 +22,6 @@ from cashmere.strategies import BayesianOptimisation
 def objective() -> ReplayObjective:
     history = make_recording()
     return ReplayObjective.of(history, get_metric("log_loss", TaskType.BINARY))
-
-
-def test_options_are_python_values_where_they_can_be():
-    assert parse_strategy("bo") == ("bo", {})
-    assert parse_strategy("x:tau=0.1,surrogate=pairwise,cap=False") == (
-        "x",
-        {"tau": 0.1, "surrogate": "pairwise", "cap": False},
-    )
 
 
 @pytest.mark.parametrize("strategy", ["random", "bo"])

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cashmere.data.task import TaskType
-from cashmere.evaluation.metrics import get_metric
 from cashmere.ensembles.added_member import best_added_losses, losses_with_added
+from cashmere.evaluation.metrics import get_metric
 
 CLASSIFICATION = ["log_loss", "brier", "accuracy", "balanced_accuracy", "roc_auc", "f1_macro"]
 REGRESSION = ["mse", "rmse", "mae", "r2"]

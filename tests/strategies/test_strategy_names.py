@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from ConfigSpace import ConfigurationSpace
 
-from cashmere.exceptions import UnknownNameError
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.strategies import STRATEGIES, BayesianOptimisation, RandomSearch, cite, make_strategy, strategy_names
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -17,6 +17,21 @@ def test_every_name_makes_a_strategy_with_a_reference():
 
 def test_options_reach_the_strategy():
     assert make_strategy("bo", SPACE, n_initial=7) == BayesianOptimisation(SPACE, n_initial=7)
+
+
+def test_options_may_follow_a_name():
+    assert make_strategy("bo:n_initial=7,cap_losses=False", SPACE) == BayesianOptimisation(
+        SPACE, n_initial=7, cap_losses=False
+    )
+    assert make_strategy("bo:n_initial=7", SPACE, n_initial=8).n_initial == 8
+    assert make_strategy("divbo: surrogate = pairwise", SPACE).surrogate == "pairwise"
+    assert "Shen" in cite("divbo:tau=0.1")
+
+
+@pytest.mark.parametrize("text", ["bo:n_initial", "bo:n_initial=many", "bo:n_initial=0", "divbo:surrogate=none"])
+def test_options_that_cannot_be_used_are_named(text):
+    with pytest.raises((InvalidParameterError, UnknownNameError), match=r"n_initial|none"):
+        make_strategy(text, SPACE)
 
 
 def test_unknown_name_suggests_the_nearest():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Any
 
 from ConfigSpace import ConfigurationSpace
 
-from cashmere.exceptions import UnknownNameError
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.divbo import DivBO, FixedDivBO
@@ -46,7 +47,8 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
     Parameters
     ----------
     strategy : str, Strategy or callable
-        A name of `strategy_names`, a finished strategy, which is returned as it is, or a factory.
+        A name of `strategy_names`, options after a colon (``"optdivbo:tau=0.1,surrogate=pairwise"``) if need be; a
+        finished strategy, which is returned as it is; or a factory.
     space : ConfigurationSpace
         What is searched.
     **options
@@ -56,20 +58,54 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
     ------
     UnknownNameError
         If there is no strategy of that name, or it has no such option.
+    InvalidParameterError
+        If an option has a value that cannot be used.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> make_strategy("bo:n_initial=3", ConfigurationSpace({"x": (0.0, 1.0)})).n_initial
+    3
     """
     if isinstance(strategy, str):
-        factory = _find(strategy)
+        name, written = parse_strategy(strategy)
+        factory, options = _find(name), {**written, **options}
         if dataclasses.is_dataclass(factory):
             known = [field.name for field in dataclasses.fields(factory) if field.name != "space"]
             for option in options:
                 if option not in known:
-                    raise UnknownNameError(f"option of strategy {strategy!r}", option, known)
-        return factory(space, **options)
+                    raise UnknownNameError(f"option of strategy {name!r}", option, known)
+        try:
+            return factory(space, **options)
+        except TypeError as error:
+            expected = f"a name with options of the right type ({error})"
+            raise InvalidParameterError("strategy", strategy, expected) from error
     if isinstance(strategy, Strategy) and not inspect.isclass(strategy):
         if options:
             raise TypeError(f"{strategy!r} is finished and takes no options; got {', '.join(sorted(options))}")
         return strategy
     return strategy(space, **options)
+
+
+def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
+    """Return name and options of ``"name:option=value,option=value"``; values are Python literals or plain words.
+
+    Examples
+    --------
+    >>> parse_strategy("divbo:beta=0.01,surrogate=pairwise")
+    ('divbo', {'beta': 0.01, 'surrogate': 'pairwise'})
+    """
+    name, _, rest = text.partition(":")
+    options: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        option, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidParameterError("strategy", text, "of the form name:option=value,option=value")
+        try:
+            options[option.strip()] = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError):
+            options[option.strip()] = value.strip()
+    return name.strip(), options
 
 
 def cite(strategy: str | Strategy | StrategyFactory) -> str:
@@ -80,7 +116,7 @@ def cite(strategy: str | Strategy | StrategyFactory) -> str:
     >>> print(cite("random"))
     Bergstra and Bengio (2012), Random search for hyper-parameter optimization, JMLR 13.
     """
-    described: Any = _find(strategy) if isinstance(strategy, str) else strategy
+    described: Any = _find(parse_strategy(strategy)[0]) if isinstance(strategy, str) else strategy
     if not (inspect.isclass(described) or inspect.isfunction(described)):
         described = type(described)
     text = inspect.getdoc(described) or ""
@@ -105,5 +141,6 @@ __all__ = [
     "StrategyFactory",
     "cite",
     "make_strategy",
+    "parse_strategy",
     "strategy_names",
 ]
