@@ -2,7 +2,8 @@
 
     python benchmarks/suggestion_time.py [--space synthetic|volcano|default|...] [--strategies bo random] [--repeats 10]
 
-Losses are made up; nothing is trained. Each call gets a new `History`, as in a study. One thread.
+Losses and the predictions of 2000 rows (two classes, log loss) are made up; nothing is trained. Each call
+gets a new `History`, as in a study. One thread.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from ConfigSpace import (
     Integer,
 )
 
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
@@ -75,19 +78,39 @@ def made_up_observations(space: ConfigurationSpace, n: int) -> tuple[Observation
     rows = encoder.sample(n, rng)
     losses = 0.3 + 0.1 * np.sin(rows @ rng.normal(size=encoder.n_dims)) + 0.02 * rng.random(n)
     configurations: list[Configuration] = [encoder.decode(row) for row in rows]
+    targets = made_up_targets()
+    noise = rng.normal(size=(n, len(targets)))
     return tuple(
         Observation(
-            trial=Trial(number=i, configuration=configuration, seed=i), status=TrialStatus.SUCCESS, loss=float(loss)
+            trial=Trial(number=i, configuration=configuration, seed=i),
+            status=TrialStatus.SUCCESS,
+            loss=float(loss),
+            predictions=made_up_predictions(targets, float(loss), noise[i]),
         )
         for i, (configuration, loss) in enumerate(zip(configurations, losses, strict=True))
     )
 
 
+def made_up_targets(n_rows: int = 2000) -> np.ndarray:
+    """Return the classes of the validation rows."""
+    return np.random.default_rng(1).integers(2, size=n_rows)
+
+
+def made_up_predictions(targets: np.ndarray, loss: float, noise: np.ndarray) -> np.ndarray:
+    """Return probabilities of two classes that are the better the lower the loss."""
+    right = np.clip(0.95 - loss + 0.15 * noise, 0.01, 0.99).astype(np.float32)
+    second = np.where(targets == 1, right, 1 - right)
+    return np.stack([1 - second, second], axis=1)
+
+
 def time_suggestions(strategy: Strategy, observations: tuple[Observation, ...], repeats: int) -> list[float]:
     """Return seconds of each call, after one that fills the caches."""
     seconds = []
+    metric, targets = get_metric("log_loss", TaskType.BINARY), made_up_targets()
     for seed in range(repeats + 1):
-        history = History(observations=observations, worst_loss=1.0)
+        history = History(
+            observations=observations, metric=metric, targets=targets.astype(np.float64), baseline_loss=np.log(2)
+        )
         start = time.perf_counter()
         strategy.suggest(history, np.random.default_rng(seed))
         seconds.append(time.perf_counter() - start)

@@ -55,7 +55,7 @@ def fit(
     metric: Annotated[str | None, typer.Option(help="For example accuracy, roc_auc, rmse. [log_loss or rmse]")] = None,
     budget: Annotated[str, typer.Option(help="Time ('10m'), trials ('250trials'), or both ('10m,250trials').")] = "10m",
     strategy: Annotated[
-        str, typer.Option(help="How configurations are chosen: bo, random, divbo, optdivbo, ...; divbo:tau=0.1 for options.")
+        str, typer.Option(help="How configurations are chosen: bo, random, divbo, optdivbo, ...; options: divbo:tau=1")
     ] = "bo",
     space: Annotated[str, typer.Option(help="Search space: default, volcano, sklearn12.")] = "default",
     resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold (or another Nfold).")] = "auto",
