@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
+from cashmere.ensembles.added_member import losses_with_added
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
-from cashmere.surrogates.added_member import losses_with_added
 from cashmere.surrogates.prediction import PredictionSurrogate
 
 KINDS = [2, 4, "regression"]

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.ensembles.added_member import best_added_losses, losses_with_added
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
 from cashmere.loss import Loss
-from cashmere.surrogates.added_member import best_added_losses, losses_with_added
 from cashmere.surrogates.compression import compress, distances_to_truth, stack_rows
 
 Float64 = NDArray[np.float64]
