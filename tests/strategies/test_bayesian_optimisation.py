@@ -30,7 +30,7 @@ class TestBetweenVarianceAndRandomFraction(StrategyContract):
 
 
 def quick(space):
-    return BayesianOptimisation(space, n_global=200)
+    return BayesianOptimisation(space, n_global=200, random_fraction=0.0)
 
 
 def other_options(space):

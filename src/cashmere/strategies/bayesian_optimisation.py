@@ -54,7 +54,7 @@ class BayesianOptimisation:
     variance : {"total", "between"}
         Variance of the forest, see `cashmere.surrogates.forest.forest_moments`.
     random_fraction : float
-        Share of later trials that are random all the same, in [0, 1]; OpenBox uses 0.1.
+        Share of later trials that are random all the same, in [0, 1]. OpenBox uses 0.1, the papers say nothing.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`; False as in the papers.
     catalogue : tuple of Configuration, optional
@@ -85,7 +85,7 @@ class BayesianOptimisation:
     n_global: int = 4950
     n_local: int = 50
     variance: Variance = "total"
-    random_fraction: float = 0.0
+    random_fraction: float = 0.1
     cap_losses: bool = True
     catalogue: tuple[Configuration, ...] | None = None
 
