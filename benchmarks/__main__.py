@@ -1,4 +1,4 @@
-"""The benchmarks behind one command: ``python -m benchmarks record | replay | tau``."""
+"""The benchmarks behind one command: ``python -m benchmarks record | replay | tau | run``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks import record, replay_study, surrogate_tau
+    from benchmarks import real_runs, record, replay_study, surrogate_tau
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, module in {"record": record, "replay": replay_study, "tau": surrogate_tau}.items():
+    for name, module in {"record": record, "replay": replay_study, "tau": surrogate_tau, "run": real_runs}.items():
         command = commands.add_parser(
             name, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
         )

@@ -116,6 +116,7 @@ def make_run(
                 "busy_seconds": 211.0,
                 "utilisation": 0.93,
                 "suggest_seconds": 4.1,
+                "ensemble_seconds": 1.7,
                 "model_bytes": 3_456_789,
                 "elapsed_seconds": 3.0 * n_trials,
             }

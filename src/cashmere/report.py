@@ -36,7 +36,7 @@ LEADERBOARD_LENGTH = 20
 
 _FACTS = (
     *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
-    *("latency", "busy_seconds", "utilisation", "suggest_seconds", "model_bytes"),
+    *("latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
 )
 
 _COLUMNS_SHOWN = 60
@@ -393,6 +393,7 @@ def _resources(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any]) -> d
     busy = _number(facts["busy_seconds"])
     return {
         "suggest_seconds": _number(facts["suggest_seconds"]),
+        "ensemble_seconds": _number(facts["ensemble_seconds"]),
         "trial_seconds": float(sum(row["duration_seconds"] for row in rows)) if busy is None else busy,
         "fit_seconds": float(sum(row["fit_seconds"] for row in rows)),
         "predict_seconds": float(sum(row["predict_seconds"] for row in rows)),

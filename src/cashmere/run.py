@@ -99,6 +99,7 @@ class Run:
         self._curve: list[dict[str, float]] = store.fact("curve", [])
         self._ensemble_age = -1
         self._next_ensemble = 0.0
+        self._ensemble_seconds = 0.0
 
     # ------------------------------------------------------------ begin
 
@@ -294,6 +295,7 @@ class Run:
         (progress or Silence()).update(self._status(None, deadline, phase="finishing"))
         history = self.study.history
         self._builder.update(history)
+        self._ensemble_seconds += self._builder.seconds
         predictor = self._predictor()
         sample = self._sample()
         latency = {}
@@ -325,6 +327,7 @@ class Run:
             "busy_seconds": busy,
             "utilisation": busy / max(1e-9, self.settings.workers * self.study.elapsed),
             "suggest_seconds": float(np.sum(list(self.study.suggest_seconds.values()))),
+            "ensemble_seconds": self._ensemble_seconds,
             "model_bytes": sum(path.stat().st_size for path in (self.folder / "model").iterdir()),
         }
         for name, value in facts.items():
@@ -528,7 +531,9 @@ class Run:
             self._store.set_fact("curve", self._curve)
         losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
         self._store.prune_members(self.ensemble.members, limit_mib=_MEMBERS_MIB, losses=losses)
-        self._next_ensemble = deadline.elapsed + max(1.0, 20 * (time.perf_counter() - clock))
+        spent = time.perf_counter() - clock
+        self._ensemble_seconds += spent
+        self._next_ensemble = deadline.elapsed + max(1.0, 20 * spent)
 
     # ------------------------------------------------------------ model
 
