@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from cashmere.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.added_member import losses_with_added
@@ -20,6 +19,9 @@ from cashmere.loss import Loss
 
 _LEAST_ROWS = 20
 """Halves of fewer rows would say nothing."""
+
+_N_PROMISING = 10
+"""Candidates whose gain is looked for on the other half."""
 
 _SIZES = (1, 2, 3, 5, 8, 12, 18)
 """Sizes that are judged, beside the full one: a metric takes about as long as a step of the selection."""
@@ -35,19 +37,23 @@ class GainEvidence:
         Numbers of steps of the selection, ascending.
     losses : (n_splits, n_sizes) array
         Loss of the ensemble after so many steps, on the rows that did not choose it.
-    correlations : (n_splits,) array
-        Spearman's rank correlation, over all candidates, between what adding each to the chosen ensemble changes on
-        one half and on the other, in [-1, 1].
+    helped : (n_splits,) array
+        Of the candidates whose addition to the chosen ensemble gains most on the choosing half, the share that also
+        lowers its loss on the other half.
     """
 
     sizes: IntArray
     losses: NDArray[np.float64]
-    correlations: NDArray[np.float64]
+    helped: NDArray[np.float64]
 
     @property
-    def reliability(self) -> float:
-        """How far the order of candidates by gain holds on other rows, in [0, 1]; 0 if it is noise."""
-        return float(max(0.0, self.correlations.mean()))
+    def credibility(self) -> float:
+        """How far gains can be believed, in [0, 1].
+
+        0 if the best additions help on other rows no more often than a coin falls on heads, 1 from two in three on;
+        linear between.
+        """
+        return float(np.clip(6 * (self.helped.mean() - 0.5), 0, 1))
 
     @property
     def best_size(self) -> int:
@@ -63,8 +69,8 @@ def judge_gain(
     losses: FloatArray,
     rng: np.random.Generator,
     size: int = 25,
-    n_splits: int = 4,
-    n_candidates: int = 30,
+    n_splits: int = 3,
+    n_candidates: int = 20,
     row_weights: NDArray[np.float64] | None = None,
 ) -> GainEvidence | None:
     """Select ensembles on random halves of the rows and judge them on the other halves.
@@ -102,42 +108,44 @@ def judge_gain(
     stacks = [predictions[i] for i in best]
     is_classification = stacks[0].ndim == 2
     sizes = np.array([m for m in _SIZES if m < size] + [size])
-    judged, correlations = np.empty((n_splits, len(sizes))), np.empty(n_splits)
+    judged, helped = np.empty((n_splits, len(sizes))), np.empty(n_splits)
     for split in range(n_splits):
-        halves = _halves(y, is_classification, rng)
-        if is_classification and len(np.unique(y[halves[0]])) != len(np.unique(y[halves[1]])):
-            return None
-        targets = [y[half] for half in halves]
-        weights = [None if row_weights is None else row_weights[half] for half in halves]
-        chosen = select_ensemble(
-            [stack[halves[0]] for stack in stacks], targets[0], metric, size=size, weight=weights[0]
+        choosing, judging = (
+            _Half(rows, y[rows], None if row_weights is None else row_weights[rows], metric)
+            for rows in _halves(y, is_classification, rng)
         )
-        total, done = np.zeros(stacks[0].shape), 0
+        if is_classification and len(np.unique(choosing.y)) != len(np.unique(judging.y)):
+            return None
+        chosen = select_ensemble(
+            [stack[choosing.rows] for stack in stacks], choosing.y, metric, size=size, weight=choosing.weights
+        )
+        ensemble, n_added = np.zeros(stacks[0].shape), 0
         for column, m in enumerate(sizes):
-            for position in chosen.order[done:m]:
-                total += stacks[position]
-            judged[split, column], done = metric.loss(targets[1], total[halves[1]] / m, weights[1]), m
-        added = [
-            losses_with_added(
-                [stack[half] for stack in predictions],
-                total[half] / size,
-                target,
-                metric,
-                size=size,
-                row_weights=weight,
-            )
-            for half, target, weight in zip(halves, targets, weights, strict=True)
-        ]
-        correlations[split] = rank_correlation(*added)
-    return GainEvidence(sizes=sizes, losses=judged, correlations=correlations)
+            for position in chosen.order[n_added:m]:
+                ensemble += stacks[position]
+            judged[split, column], n_added = judging.loss(ensemble / m), m
+        ensemble /= size
+        gains = choosing.loss(ensemble) - choosing.losses_with_added(predictions, ensemble, size)
+        promising = [predictions[i] for i in np.argsort(-gains, kind="stable")[:_N_PROMISING]]
+        helped[split] = np.mean(judging.losses_with_added(promising, ensemble, size) < judged[split, -1])
+    return GainEvidence(sizes=sizes, losses=judged, helped=helped)
 
 
-def rank_correlation(a: FloatArray, b: FloatArray) -> float:
-    """Return Spearman's correlation of two sequences; 0 where one of them is constant."""
-    ranks = rankdata(a), rankdata(b)
-    if min(rank.std() for rank in ranks) == 0:
-        return 0.0
-    return float(np.corrcoef(*ranks)[0, 1])
+@dataclass(frozen=True, slots=True)
+class _Half:
+    rows: IntArray
+    y: AnyArray
+    weights: NDArray[np.float64] | None
+    metric: Loss
+
+    def loss(self, prediction: FloatArray) -> float:
+        return self.metric.loss(self.y, prediction[self.rows], self.weights)
+
+    def losses_with_added(
+        self, predictions: Sequence[FloatArray], ensemble: FloatArray, size: int
+    ) -> NDArray[np.float64]:
+        here = [prediction[self.rows] for prediction in predictions]
+        return losses_with_added(here, ensemble[self.rows], self.y, self.metric, size=size, row_weights=self.weights)
 
 
 def _halves(

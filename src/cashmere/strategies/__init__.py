@@ -14,6 +14,7 @@ from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.divbo import DivBO, FixedDivBO
+from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.random_search import RandomSearch
 
@@ -24,6 +25,7 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "bo": BayesianOptimisation,
     "divbo": DivBO,
     "divbo_fixed": FixedDivBO,
+    "ensemble_gain": EnsembleGain,
     "optdivbo": OptDivBO,
     "random": RandomSearch,
 }
@@ -36,7 +38,7 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bo', 'divbo', 'divbo_fixed', 'optdivbo', 'random']
+    ['bo', 'divbo', 'divbo_fixed', 'ensemble_gain', 'optdivbo', 'random']
     """
     return sorted(STRATEGIES)
 
@@ -135,6 +137,7 @@ __all__ = [
     "STRATEGIES",
     "BayesianOptimisation",
     "DivBO",
+    "EnsembleGain",
     "FixedDivBO",
     "OptDivBO",
     "RandomSearch",
