@@ -6,13 +6,14 @@ import time
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from cashmere.evaluation.limits import Limits
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, UnknownNameError
 from cashmere.executors import WorkerProcessExecutor, run_trial
 from cashmere.store import RunStore
 from cashmere.study import Study, run_digest
-from cashmere.trial import Outcome, TrialStatus
+from cashmere.trial import Outcome, Suggestion, TrialStatus
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -173,3 +174,24 @@ def test_callback_sees_every_observation_in_order():
         bowl, "7trials", callback=lambda study, observation: numbers.append(observation.trial.number)
     )
     assert numbers == list(range(7))
+
+
+def test_strategies_decide_with_one_blas_thread_and_objectives_keep_theirs():
+    seen = []
+
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    class Watching:
+        def suggest(self, history, rng):
+            seen.append(threads())
+            return Suggestion(configuration=space.sample_configuration())
+
+    def objective(trial):
+        seen.append(threads())
+        return Outcome(status=TrialStatus.SUCCESS, loss=0.0)
+
+    space = ConfigurationSpace({"x": (0.0, 1.0)}, seed=0)
+    with threadpool_limits(2, user_api="blas"):
+        Study(space, Watching()).optimize(objective, "1trials")
+    assert seen == [{1}, {2}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import logging
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from cashmere.budget import Budget, Deadline
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
@@ -164,7 +165,9 @@ class Study:
             suggestion = Suggestion(configuration=self.warm_start[number], origin="warm start")
         else:
             history = self._history(visible, self._trials[visible:])
-            suggestion = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
+            # One BLAS thread: workers have the cores, and sums must not depend on the number of threads.
+            with _thread_pools().limit(limits=1, user_api="blas"):
+                suggestion = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
         self.suggest_seconds[number] = clock.elapsed
         trial = Trial(
             number=number,
@@ -234,21 +237,19 @@ class Study:
             raise InvalidParameterError("n_workers", executor.n_workers, expected)
         running: dict[Future[Outcome], Trial] = {}
         limit = budget.trials if budget.trials is not None else 10**9
-        # Strategies decide with one BLAS thread: workers have the cores, and sums must not depend on their number.
-        with threadpool_limits(1, user_api="blas"):
-            while len(self._committed) < limit and deadline.remaining > 0 and not stop():
-                while self.can_ask() and len(self._trials) < limit and len(running) <= executor.n_workers:
-                    trial = self.ask()
-                    if trial.number not in self._arrived:
-                        running[executor.submit(objective, trial)] = trial
-                    if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
-                        break
-                self._announce(self._commit(), callback)
-                done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda f: running[f].number):
-                    self._announce(self.tell(running.pop(future), future.result()), callback)
-                if on_tick is not None:
-                    on_tick()
+        while len(self._committed) < limit and deadline.remaining > 0 and not stop():
+            while self.can_ask() and len(self._trials) < limit and len(running) <= executor.n_workers:
+                trial = self.ask()
+                if trial.number not in self._arrived:
+                    running[executor.submit(objective, trial)] = trial
+                if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
+                    break
+            self._announce(self._commit(), callback)
+            done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda f: running[f].number):
+                self._announce(self.tell(running.pop(future), future.result()), callback)
+            if on_tick is not None:
+                on_tick()
         # What is still running was decided but never observed: forget the decisions, they can be made again.
         del self._trials[len(self._committed) :]
         if self._store is not None:
@@ -264,6 +265,12 @@ class Study:
         """Leave the open store behind when pickled; the history stays."""
         committed = [_in_memory(o) for o in self._committed]
         return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}}
+
+
+@functools.cache
+def _thread_pools() -> ThreadpoolController:
+    """Return the libraries with threads of this process; looking for them takes as long as a suggestion."""
+    return ThreadpoolController()
 
 
 def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:
