@@ -28,9 +28,29 @@ def test_options_may_follow_a_name():
     assert "Shen" in cite("divbo:tau=0.1")
 
 
-@pytest.mark.parametrize("text", ["bo:n_initial", "bo:n_initial=many", "bo:n_initial=0", "divbo:surrogate=none"])
+def test_truth_may_be_spelt_in_lower_case():
+    assert make_strategy("ensemble_gain:protect=false", SPACE).protect is False
+    assert make_strategy("divbo:draws=none", SPACE).draws is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bo:cap_losses=no", "True or False"),
+        ("bo:cap_losses=1", "True or False"),
+        ("divbo:ensemble_size=2.5", "a whole number"),
+        ("divbo:ensemble_size=True", "a whole number"),
+        ("divbo:beta=much", "a number"),
+    ],
+)
+def test_options_of_another_kind_are_refused(text, expected):
+    with pytest.raises(InvalidParameterError, match=expected):
+        make_strategy(text, SPACE)
+
+
+@pytest.mark.parametrize("text", ["bo:n_initial", "bo:n_initial=many", "bo:n_initial=0", "divbo:surrogate=nothing"])
 def test_options_that_cannot_be_used_are_named(text):
-    with pytest.raises((InvalidParameterError, UnknownNameError), match=r"n_initial|none"):
+    with pytest.raises((InvalidParameterError, UnknownNameError), match=r"n_initial|nothing"):
         make_strategy(text, SPACE)
 
 

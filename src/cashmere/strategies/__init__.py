@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
@@ -73,10 +74,11 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
         name, written = parse_strategy(strategy)
         factory, options = _find(name), {**written, **options}
         if dataclasses.is_dataclass(factory):
-            known = [field.name for field in dataclasses.fields(factory) if field.name != "space"]
-            for option in options:
+            known = {field.name: field for field in dataclasses.fields(factory) if field.name != "space"}
+            for option, value in options.items():
                 if option not in known:
                     raise UnknownNameError(f"option of strategy {name!r}", option, known)
+                _check_kind(name, option, value, known[option])
         try:
             return factory(space, **options)
         except TypeError as error:
@@ -103,11 +105,28 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
         option, equals, value = part.partition("=")
         if not equals:
             raise InvalidParameterError("strategy", text, "of the form name:option=value,option=value")
+        value = value.strip()
         try:
-            options[option.strip()] = ast.literal_eval(value.strip())
+            options[option.strip()] = ast.literal_eval(_SPELLINGS.get(value.lower(), value))
         except (ValueError, SyntaxError):
-            options[option.strip()] = value.strip()
+            options[option.strip()] = value
     return name.strip(), options
+
+
+_SPELLINGS = {"true": "True", "false": "False", "none": "None"}
+
+
+def _check_kind(strategy: str, name: str, value: Any, field: dataclasses.Field[Any]) -> None:
+    """Refuse a value of another kind than the option's default: the text "no" would count as true."""
+    default = field.default
+    wanted: dict[type, tuple[str, tuple[type, ...]]] = {
+        bool: ("True or False", (bool,)),
+        int: ("a whole number", (int, np.integer)),
+        float: ("a number", (int, float, np.integer, np.floating)),
+    }
+    expected, kinds = wanted.get(type(default), ("", (object,)))
+    if not isinstance(value, kinds) or (type(default) is not bool and expected and isinstance(value, bool)):
+        raise InvalidParameterError(f"{name} of strategy {strategy!r}", value, expected)
 
 
 def cite(strategy: str | Strategy | StrategyFactory) -> str:
