@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError, UnknownNameError
 from cashmere.space.encoding import SpaceEncoder
-from cashmere.strategies import BayesianOptimisation, DivBO, FixedDivBO, OptDivBO, divbo, optdivbo
+from cashmere.strategies import BayesianOptimisation, DivBO, EnsembleGain, FixedDivBO, OptDivBO, divbo, optdivbo
 from cashmere.strategies.bayesian_optimisation import Candidates
 from cashmere.strategies.temporary_pool import select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
@@ -89,6 +90,19 @@ def test_optdivbo_adds_ranks_of_improvement_and_of_the_sum_over_the_multiset(obs
     np.testing.assert_allclose(strategy.score(candidates, history, np.random.default_rng(0)), expected)
 
 
+def test_distances_are_maximised_by_optdivbo_too(observed, exact_surrogate):
+    space, observations = observed
+    strategy = OptDivBO(space, measure="div", kappa=0.0)
+    candidates, history = seen_candidates(observations, space), history_of(observations)
+    pool = select_pool(history, strategy.encoder, tie="secondary")
+    stack = np.stack(pool.predictions)
+    total = cross_measure("div", stack, stack, pool.y) @ pool.counts
+    ranks = (
+        strategy.score(candidates, history, np.random.default_rng(0)) - rankdata(-candidates.log_improvement)
+    ) / np.tanh(0.1 * 30)
+    np.testing.assert_allclose(ranks, rankdata(-np.round(total, 9)))
+
+
 def test_the_fixed_weight_does_not_depend_on_the_number_of_trials():
     strategy = FixedDivBO(cash_space())
     assert strategy.weight(0) == strategy.weight(100) == 0.1
@@ -148,6 +162,21 @@ def test_regression_and_many_rows(observed):
         assert suggestion.origin == "model"
 
 
+@pytest.mark.parametrize("strategy_class", [DivBO, OptDivBO, EnsembleGain])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_predictions_that_are_not_finite_are_left_out(observed, strategy_class, value):
+    space, observations = observed
+    broken = observations[2].predictions.copy()
+    broken[3] = value
+    made = [replace(o, predictions=broken) if i == 2 else o for i, o in enumerate(observations[:12])]
+    strategy = strategy_class(space, n_global=50, random_fraction=0)
+    assert strategy.suggest(history_of(made), np.random.default_rng(0)).origin == "model"
+    pool = select_pool(history_of(made), strategy.encoder)
+    assert len(pool.predictions) == 11
+    everything = [replace(o, predictions=broken) for o in observations[:12]]
+    assert select_pool(history_of(everything), strategy.encoder) is None
+
+
 def test_one_success_among_failures_is_enough():
     space = cash_space()
     (first, *_) = run_trials(BayesianOptimisation(space), 1)
@@ -175,3 +204,16 @@ def test_one_success_among_failures_is_enough():
 def test_impossible_options_are_refused(options, error):
     with pytest.raises(error, match=next(iter(options))):
         DivBO(cash_space(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"kappa": -1}, InvalidParameterError),
+        ({"max_weight": -1}, InvalidParameterError),
+        ({"measure": "d"}, UnknownNameError),
+    ],
+)
+def test_impossible_options_of_optdivbo_are_refused(options, error):
+    with pytest.raises(error, match=next(iter(options))):
+        OptDivBO(cash_space(), **options)

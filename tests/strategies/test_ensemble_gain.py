@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
+from cashmere.data.task import TaskType
 from cashmere.ensembles import evidence
 from cashmere.ensembles.added_member import best_added_losses
 from cashmere.ensembles.evidence import GainEvidence
+from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, EnsembleGain, ensemble_gain
@@ -28,7 +30,7 @@ class TestEnsembleGain(StrategyContract):
 class TestUnprotectedEnsembleGain(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(EnsembleGain, n_global=100, protect=False, share="fixed", max_weight=3.0)
+        return functools.partial(EnsembleGain, n_global=100, protect=False, share="best", kappa=0.5)
 
 
 @pytest.fixture
@@ -42,61 +44,98 @@ def seen_candidates(observations, space):
     return Candidates(rows=rows, log_improvement=np.linspace(0, -1, len(rows)))
 
 
-def test_ranks_are_those_of_the_loss_with_the_candidate_added(observed, monkeypatch):
-    """A fully grown forest knows observed candidates exactly; without spread the gain orders like the loss."""
+@pytest.mark.parametrize("share", ["best", "fixed"])
+def test_ranks_are_those_of_the_loss_of_the_pool_with_the_candidate_added(observed, monkeypatch, share):
+    """A fully grown forest knows these losses of observed candidates exactly, and without spread."""
     space, observations = observed
     monkeypatch.setattr(
         ensemble_gain, "PredictionSurrogate", functools.partial(PredictionSurrogate, min_samples_leaf=1)
     )
-    monkeypatch.setattr(ensemble_gain, "log_expected_improvement", lambda mean, std, best: -mean)
-    strategy, history = EnsembleGain(space, protect=False), history_of(observations)
-    pool = select_pool(history, strategy.encoder, tie="secondary")
+    strategy, history = EnsembleGain(space, protect=False, share=share, ensemble_size=4), history_of(observations)
+    pool = select_pool(history, strategy.encoder, size=4, tie="secondary")
     stack = np.stack(pool.predictions).astype(np.float64)
     ensemble = np.average(stack, axis=0, weights=pool.counts)
-    losses, _ = best_added_losses(stack, ensemble, pool.y, METRIC, size=25)
+    shares = np.linspace(0, 1, 2001) if share == "best" else [0.2]
+    losses = np.array([min(METRIC.loss(pool.y, (1 - w) * ensemble + w * p) for w in shares) for p in stack])
+    losses = np.minimum(losses, np.percentile(losses, 75))
     candidates = seen_candidates(observations, space)
     scores = strategy.score(candidates, history, np.random.default_rng(0))
-    gain_ranks = (scores - rankdata(-candidates.log_improvement)) / np.tanh(0.1 * 30)
-    np.testing.assert_allclose(gain_ranks, rankdata(np.round(losses, 9)), atol=1.01)  # members tie at no gain
-    assert np.corrcoef(gain_ranks, losses)[0, 1] > 0.5
+    ranks = (scores - rankdata(-candidates.log_improvement)) / np.tanh(0.1 * 30)
+    np.testing.assert_allclose(ranks, rankdata(np.round(losses, 7)), atol=1e-6)
 
 
-@pytest.mark.parametrize(("credibility", "same"), [(0.0, True), (1.0, False)])
-def test_gains_that_are_not_believed_leave_bayesian_optimisation(observed, monkeypatch, credibility, same):
+def test_spread_of_the_trees_attracts(observed):
     space, observations = observed
-    judged = GainEvidence(
-        sizes=np.array([1, 25]), losses=np.array([[0.2, 0.1]]), helped=np.array([0.5 + credibility / 6])
+    history = history_of(observations)
+    encoder = SpaceEncoder(space)
+    candidates = Candidates(rows=encoder.sample(200, np.random.default_rng(0)), log_improvement=np.zeros(200))
+    cautious, bold = (
+        EnsembleGain(space, protect=False, kappa=kappa).score(candidates, history, np.random.default_rng(1))
+        for kappa in (0.0, 10.0)
     )
+    assert np.argmin(cautious) != np.argmin(bold)
+
+
+@pytest.mark.parametrize(("gains", "same"), [([-0.1, 0.1], True), ([0.1, 0.1], False)])
+def test_gains_that_are_not_believed_leave_bayesian_optimisation(observed, monkeypatch, gains, same):
+    space, observations = observed
+    judged = GainEvidence(sizes=np.array([1, 25]), losses=np.array([[0.2, 0.1]] * 2), gains=np.array(gains))
     monkeypatch.setattr(ensemble_gain, "judge_gain", lambda *arguments, **options: judged)
     candidates = seen_candidates(observations, space)
-    scores = EnsembleGain(space).score(candidates, history_of(observations), np.random.default_rng(0))
-    assert np.array_equal(scores, rankdata(-candidates.log_improvement)) == same
+    scores = EnsembleGain(space, ensemble_size=4).score(candidates, history_of(observations), np.random.default_rng(0))
+    assert np.array_equal(np.argsort(scores), np.argsort(-candidates.log_improvement)) == same
 
 
 def test_evidence_for_fewer_members_shortens_the_pool(observed, monkeypatch):
     space, observations = observed
     sizes = []
-    original = PredictionSurrogate.sample_ensemble_losses
 
-    def spy(self, candidates, weights, metric, *, how):
-        sizes.append(int(np.sum(weights)))
-        return original(self, candidates, weights, metric, how=how)
+    def spy(predictions, ensemble, y, metric, *, size, row_weights):
+        sizes.append(size)
+        return best_added_losses(predictions, ensemble, y, metric, size=size, row_weights=row_weights)
 
-    monkeypatch.setattr(PredictionSurrogate, "sample_ensemble_losses", spy)
-    judged = GainEvidence(sizes=np.array([3, 25]), losses=np.array([[0.1, 0.2]]), helped=np.array([1.0]))
-    for options in ({}, {"protect": False}):
-        monkeypatch.setattr(ensemble_gain, "judge_gain", lambda *arguments, **names: judged)
-        EnsembleGain(space, n_global=50, random_fraction=0, **options).suggest(
-            history_of(observations), np.random.default_rng(0)
-        )
+    judged = GainEvidence(sizes=np.array([3, 25]), losses=np.array([[0.1, 0.2]]), gains=np.array([1.0]))
+    monkeypatch.setattr(ensemble_gain, "best_added_losses", spy)
+    monkeypatch.setattr(ensemble_gain, "judge_gain", lambda *arguments, **names: judged)
+    for protect in (True, False):
+        strategy = EnsembleGain(space, n_global=50, random_fraction=0, protect=protect, share="best")
+        strategy.suggest(history_of(observations), np.random.default_rng(0))
     assert sizes == [3, 25]
 
 
-def test_with_few_validation_rows_it_believes(observed, monkeypatch):
+def test_without_evidence_it_does_not_believe(observed, monkeypatch):
     space, observations = observed
     monkeypatch.setattr(evidence, "_LEAST_ROWS", 1000)
-    strategy = EnsembleGain(space, n_global=50, random_fraction=0)
-    assert strategy.suggest(history_of(observations), np.random.default_rng(0)).origin == "model"
+    candidates = seen_candidates(observations, space)
+    scores = EnsembleGain(space).score(candidates, history_of(observations), np.random.default_rng(0))
+    assert np.array_equal(np.argsort(scores), np.argsort(-candidates.log_improvement))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n_classes", "n_rows"), [(1, 200), (1, 9000), (2, 9000), (3, 300), (60, 2500)])
+def test_any_task_and_many_rows(observed, n_classes, n_rows, weighted):
+    space, observations = observed
+    rng = np.random.default_rng(0)
+    if n_classes == 1:
+        targets, metric = rng.normal(size=n_rows), get_metric("mse", TaskType.REGRESSION)
+        predictions = [(targets + rng.normal(size=n_rows)).astype(np.float32) for _ in range(12)]
+    else:
+        targets = np.arange(n_rows) % n_classes
+        task = TaskType.BINARY if n_classes == 2 else TaskType.MULTICLASS
+        metric = get_metric("log_loss", task)
+        predictions = [rng.dirichlet(np.ones(n_classes), size=n_rows).astype(np.float32) for _ in range(12)]
+    done = tuple(
+        Observation(trial=o.trial, status=TrialStatus.SUCCESS, loss=metric.loss(targets, p), predictions=p)
+        for o, p in zip(observations, predictions, strict=False)
+    )
+    history = History(
+        observations=done,
+        metric=metric,
+        targets=targets.astype(np.float64),
+        row_weights=rng.random(n_rows) if weighted else None,
+    )
+    suggestion = EnsembleGain(space, n_global=50, random_fraction=0).suggest(history, np.random.default_rng(0))
+    assert suggestion.origin == "model"
 
 
 def test_a_history_of_losses_only_is_refused_with_advice(observed):
@@ -108,7 +147,9 @@ def test_a_history_of_losses_only_is_refused_with_advice(observed):
         )
 
 
-@pytest.mark.parametrize("options", [{"max_weight": -1}, {"tau": 0}, {"share": "half"}, {"ensemble_size": 0}])
+@pytest.mark.parametrize(
+    "options", [{"max_weight": -1}, {"tau": 0}, {"kappa": -1}, {"share": "half"}, {"ensemble_size": 0}]
+)
 def test_impossible_options_are_refused(options):
     with pytest.raises(InvalidParameterError, match=next(iter(options))):
         EnsembleGain(cash_space(), **options)

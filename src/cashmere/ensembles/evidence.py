@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cashmere.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.selection import select_ensemble
+from cashmere.exceptions import CashmereError
 from cashmere.loss import Loss
 
 _LEAST_ROWS = 20
@@ -37,23 +38,22 @@ class GainEvidence:
         Numbers of steps of the selection, ascending.
     losses : (n_splits, n_sizes) array
         Loss of the ensemble after so many steps, on the rows that did not choose it.
-    helped : (n_splits,) array
-        Of the candidates whose addition to the chosen ensemble gains most on the choosing half, the share that also
-        lowers its loss on the other half.
+    gains : (n_splits,) array
+        How much the additions that gain most on the choosing half lower the loss on the other half, on average;
+        negative where they raise it.
     """
 
     sizes: IntArray
     losses: NDArray[np.float64]
-    helped: NDArray[np.float64]
+    gains: NDArray[np.float64]
 
     @property
     def credibility(self) -> float:
-        """How far gains can be believed, in [0, 1].
-
-        0 if the best additions help on other rows no more often than a coin falls on heads, 1 from two in three on;
-        linear between.
-        """
-        return float(np.clip(6 * (self.helped.mean() - 0.5), 0, 1))
+        """How far gains can be believed, in [0, 1]: their mean on other rows in standard deviations, cut at 0 and 1."""
+        mean, deviation = float(self.gains.mean()), float(self.gains.std())
+        if deviation > 0:
+            return float(np.clip(mean / deviation, 0, 1))
+        return float(mean > 0)
 
     @property
     def best_size(self) -> int:
@@ -66,69 +66,60 @@ def judge_gain(
     y: AnyArray,
     metric: Loss,
     *,
-    losses: FloatArray,
     rng: np.random.Generator,
     size: int = 25,
-    n_splits: int = 3,
+    n_halvings: int = 4,
     n_candidates: int = 20,
     row_weights: NDArray[np.float64] | None = None,
 ) -> GainEvidence | None:
-    """Select ensembles on random halves of the rows and judge them on the other halves.
+    """Select ensembles on halves of the rows and judge them, and what would be added to them, on the other halves.
 
     Parameters
     ----------
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
-        Predictions of each candidate for the same rows.
+        Finite predictions of each candidate for the same rows.
     y : (n_rows,) array
-        Class codes or values; classes are spread evenly over the halves.
+        Class codes or values; classes are spread evenly over the halves, a class of a single row is left out.
     metric : Loss
         The metric.
-    losses : (n,) array
-        Losses of the candidates on all rows. Ensembles are chosen from the best `n_candidates`: others rarely enter,
-        and it takes a fraction of the time.
     rng : numpy.random.Generator
-        Draws the halves.
+        Draws the halves; the same halves in all calls keep the noise from changing decisions to and fro.
     size : int
         Steps of the selection.
-    n_splits : int
-        Number of halvings; each gives one half to choose.
+    n_halvings : int
+        Each half chooses once and judges once, so that there are twice as many splits.
     n_candidates : int
-        See `losses`.
+        Ensembles are selected from so many candidates, those with the lowest losses on the choosing half: others rarely
+        enter, and it takes a fraction of the time.
     row_weights : (n_rows,) array, optional
         Weights of the rows.
 
     Returns
     -------
     GainEvidence or None
-        None if there are fewer than 40 rows, or a half misses a class.
+        None if there are fewer than 40 rows, a half has no weight, or the metric cannot be computed on a half.
     """
-    if len(y) < 2 * _LEAST_ROWS:
+    is_classification = predictions[0].ndim == 2
+    kept = _rows_of_larger_classes(y) if is_classification else np.arange(len(y))
+    if len(kept) < 2 * _LEAST_ROWS:
         return None
-    best = np.argsort(np.asarray(losses), kind="stable")[:n_candidates]
-    stacks = [predictions[i] for i in best]
-    is_classification = stacks[0].ndim == 2
     sizes = np.array([m for m in _SIZES if m < size] + [size])
-    judged, helped = np.empty((n_splits, len(sizes))), np.empty(n_splits)
-    for split in range(n_splits):
-        choosing, judging = (
+    judged, gains = [], []
+    for _ in range(n_halvings):
+        halves = [
             _Half(rows, y[rows], None if row_weights is None else row_weights[rows], metric)
-            for rows in _halves(y, is_classification, rng)
-        )
-        if is_classification and len(np.unique(choosing.y)) != len(np.unique(judging.y)):
+            for rows in _halve(kept, y, is_classification, rng)
+        ]
+        if any(half.weights is not None and half.weights.sum() <= 0 for half in halves):
             return None
-        chosen = select_ensemble(
-            [stack[choosing.rows] for stack in stacks], choosing.y, metric, size=size, weight=choosing.weights
-        )
-        ensemble, n_added = np.zeros(stacks[0].shape), 0
-        for column, m in enumerate(sizes):
-            for position in chosen.order[n_added:m]:
-                ensemble += stacks[position]
-            judged[split, column], n_added = judging.loss(ensemble / m), m
-        ensemble /= size
-        gains = choosing.loss(ensemble) - choosing.losses_with_added(predictions, ensemble, size)
-        promising = [predictions[i] for i in np.argsort(-gains, kind="stable")[:_N_PROMISING]]
-        helped[split] = np.mean(judging.losses_with_added(promising, ensemble, size) < judged[split, -1])
-    return GainEvidence(sizes=sizes, losses=judged, helped=helped)
+        try:
+            for choosing, judging in (halves, halves[::-1]):
+                losses, gain = _judge(predictions, choosing, judging, sizes, n_candidates)
+                judged.append(losses)
+                gains.append(gain)
+        except (CashmereError, ValueError):  # a metric of one's own may want what a half does not have
+            return None
+    return GainEvidence(sizes=sizes, losses=np.array(judged), gains=np.array(gains))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +139,38 @@ class _Half:
         return losses_with_added(here, ensemble[self.rows], self.y, self.metric, size=size, row_weights=self.weights)
 
 
-def _halves(
-    y: AnyArray, is_classification: bool, rng: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ascending row numbers of two random halves with the same shares of classes."""
-    order = rng.permutation(len(y))
+def _judge(
+    predictions: Sequence[FloatArray], choosing: _Half, judging: _Half, sizes: IntArray, n_candidates: int
+) -> tuple[list[float], float]:
+    """Return the losses of the ensembles of all sizes, and the mean gain by promising additions, as judged."""
+    size = int(sizes[-1])
+    ensemble, n_added = np.zeros(predictions[0].shape), 0
+    own = choosing.losses_with_added(predictions, ensemble, 0)
+    best = [predictions[i] for i in np.argsort(own, kind="stable")[:n_candidates]]
+    chosen = select_ensemble(
+        [stack[choosing.rows] for stack in best], choosing.y, choosing.metric, size=size, weight=choosing.weights
+    )
+    losses = []
+    for m in sizes.tolist():
+        for position in chosen.order[n_added:m]:
+            ensemble += best[position]
+        losses.append(judging.loss(ensemble / m))
+        n_added = m
+    ensemble /= size
+    order = np.argsort(choosing.losses_with_added(predictions, ensemble, size), kind="stable")
+    promising = [predictions[i] for i in order[:_N_PROMISING]]
+    return losses, losses[-1] - float(np.mean(judging.losses_with_added(promising, ensemble, size)))
+
+
+def _rows_of_larger_classes(y: AnyArray) -> IntArray:
+    """Return the rows whose class has another row, so that every class can be in both halves."""
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[codes] > 1)
+
+
+def _halve(rows: IntArray, y: AnyArray, is_classification: bool, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Cut rows into two random halves, each ascending; classes of two rows and more are in both."""
+    order = rng.permutation(rows)
     if is_classification:
         order = order[np.argsort(y[order], kind="stable")]
     return np.sort(order[::2]), np.sort(order[1::2])

@@ -70,9 +70,9 @@ class DivBO(BayesianOptimisation):
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return R_perf + w R_div over the candidates ([D] Eq. 5), shape ``(n_candidates,)``."""
-        if len(history.successes) < 2:  # no pair to learn from
-            return super().score(candidates, history, rng)
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
+        if pool is None:
+            return super().score(candidates, history, rng)
         surrogate = make_diversity_surrogate(self.surrogate, "div")
         surrogate.fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
         samples = surrogate.sample_pairs(candidates.rows, pool.members)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import combine_ranks, optdivbo_weight
-from cashmere.acquisition.improvement import log_expected_improvement
+from cashmere.acquisition.improvement import lower_confidence_bound
+from cashmere.ensembles.added_member import best_added_losses, losses_with_added
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
@@ -21,10 +22,10 @@ from cashmere.trial import History
 class EnsembleGain(BayesianOptimisation):
     """Decides by the rank of the expected improvement plus the rank of the expected gain of the ensemble.
 
-    The loss of the temporary pool with one more member is known for every observation. A forest that has learned how
-    configurations predict carries it over to candidates, each tree a coherent sample; the expected improvement over
-    the loss of the pool, from mean and spread of the trees, is the expected gain. Improvement of the single model keeps
-    its say: it leads the search while the forest knows little.
+    How much one more member would lower the loss of the temporary pool is known for every observation. A forest that
+    has learned how configurations predict carries it over to candidates, each tree a sample of the gain; their mean is
+    the expected gain, and their spread draws the search to where it is uncertain. The improvement of the single model
+    keeps its say: it leads the search while the forest knows little.
 
     Parameters
     ----------
@@ -36,23 +37,26 @@ class EnsembleGain(BayesianOptimisation):
         Speed at which the weight grows with the number of trials, positive; as in `OptDivBO`.
     share : {"best", "fixed"}
         Weight of an added member: the one with the lowest loss, or 1/(m + 1) beside m others.
+    kappa : float
+        Standard deviations (over trees) added to the expected gain, at least 0.
     protect : bool
         Multiply the weight by the credibility of gains, and compare with a smaller pool where the evidence is for
         fewer members, see `cashmere.ensembles.evidence.judge_gain`: with few or noisy validation rows, what lowers
-        the loss of the ensemble there need not do so elsewhere.
+        the loss of the ensemble there need not do so elsewhere. Below 40 rows there is no evidence and gains count
+        for nothing.
     ensemble_size : int
         Members of the temporary pool at most, repetitions included.
 
     References
     ----------
-    Ours; the spread of the trees as in Hutter, Hoos and Leyton-Brown (2011), the growing weight as in Poduval et al.
-    (2024), CASH via Optimal Diversity for Ensemble Learning, KDD.
+    Ours; the growing weight as in Poduval et al. (2024), CASH via Optimal Diversity for Ensemble Learning, KDD.
     """
 
     _: KW_ONLY
     max_weight: float = 1.0
     tau: float = 0.2
-    share: AddedShare = "best"
+    share: AddedShare = "fixed"
+    kappa: float = 0.0
     protect: bool = True
     ensemble_size: int = 25
 
@@ -62,6 +66,8 @@ class EnsembleGain(BayesianOptimisation):
             raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
+        if self.kappa < 0:
+            raise InvalidParameterError("kappa", self.kappa, "at least 0")
         if self.share not in ("best", "fixed"):
             raise InvalidParameterError("share", self.share, "'best' or 'fixed'")
         if self.ensemble_size < 1:
@@ -69,29 +75,44 @@ class EnsembleGain(BayesianOptimisation):
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return R_perf + w R_gain over the candidates, shape ``(n_candidates,)``."""
-        if len(history.successes) < 2:  # nothing to gain from
-            return super().score(candidates, history, rng)
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
+        if pool is None:
+            return super().score(candidates, history, rng)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))
         if self.protect:
-            pool, credibility = self._believe(pool, rng)
+            pool, credibility = self._believe(pool)
             weight *= credibility
+        if weight == 0:
+            return super().score(candidates, history, rng)
         forest = PredictionSurrogate().fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
-        losses = forest.sample_ensemble_losses(candidates.rows, pool.counts, pool.metric, how=self.share)
-        gain = log_expected_improvement(losses.mean(axis=0), losses.std(axis=0), pool.loss)
-        return combine_ranks(candidates.log_improvement, gain, weight)
+        losses = forest.sample(self._losses_with_added(pool), candidates.rows)
+        bound = lower_confidence_bound(losses.mean(axis=0), losses.std(axis=0), self.kappa)
+        return combine_ranks(candidates.log_improvement, -bound, weight)
 
-    def _believe(self, pool: TemporaryPool, rng: np.random.Generator) -> tuple[TemporaryPool, float]:
+    def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
+        """Return the loss of the pool with each observation added, the worst quarter as bad as its best."""
+        predictions, ensemble, size = pool.predictions, pool.prediction, len(pool.order)
+        if self.share == "best":
+            losses, _ = best_added_losses(
+                predictions, ensemble, pool.y, pool.metric, size=size, row_weights=pool.row_weights
+            )
+        else:
+            losses = losses_with_added(
+                predictions, ensemble, pool.y, pool.metric, size=size, row_weights=pool.row_weights
+            )
+        # How bad the bad ones are would only say which leaves to trust less.
+        return np.minimum(losses, np.percentile(losses, 75))
+
+    def _believe(self, pool: TemporaryPool) -> tuple[TemporaryPool, float]:
         """Return the pool of the size that the evidence is for, and the credibility of gains."""
         evidence = judge_gain(
             pool.predictions,
             pool.y,
             pool.metric,
-            losses=pool.losses,
-            rng=rng,
+            rng=np.random.default_rng(len(pool.y)),
             size=self.ensemble_size,
             row_weights=pool.row_weights,
         )
         if evidence is None:
-            return pool, 1.0
+            return pool, 0.0
         return pool.first(evidence.best_size), evidence.credibility

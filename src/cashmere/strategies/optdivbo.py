@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, combine_ranks, optdivbo_weight, optimal_measure, sum_over_pool
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
 from cashmere.strategies.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
 from cashmere.strategies.temporary_pool import select_pool
@@ -28,7 +29,8 @@ class OptDivBO(BayesianOptimisation):
     space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, catalogue
         See `BayesianOptimisation`.
     measure : Measure, optional
-        See `cashmere.acquisition.diversity`; by default what belongs to the metric, see `optimal_measure`.
+        See `cashmere.acquisition.diversity`; by default what belongs to the metric, see `optimal_measure`. With
+        ``"div"``, the distance of `DivBO`, the sum is maximised.
     tau : float
         Speed at which the weight grows from 0 to 1 with the number of trials, positive.
     max_weight : float
@@ -59,18 +61,24 @@ class OptDivBO(BayesianOptimisation):
         check_surrogate(self.surrogate, self.ensemble_size)
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
+        if self.kappa < 0:
+            raise InvalidParameterError("kappa", self.kappa, "at least 0")
+        if self.measure is not None and self.measure not in get_args(Measure):
+            raise UnknownNameError("measure", self.measure, get_args(Measure))
         if self.max_weight < 0:
             raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return R_perf + w R_div over the candidates ([O] Alg. 1), shape ``(n_candidates,)``."""
-        if len(history.successes) < 2:  # no pair to learn from
-            return super().score(candidates, history, rng)
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
+        if pool is None:
+            return super().score(candidates, history, rng)
         measure = self.measure or optimal_measure(pool.metric.name, is_classification=pool.is_classification)
         surrogate = make_diversity_surrogate(self.surrogate, measure)
         surrogate.fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
         samples = surrogate.sample_pairs(candidates.rows, pool.members)
+        if measure == "div":  # the one measure of which more is better
+            samples = -samples
         bound = sum_over_pool(samples, pool.multiplicity, kappa=self.kappa)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))
         return combine_ranks(candidates.log_improvement, -bound, weight)

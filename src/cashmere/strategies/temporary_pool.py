@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.arrays import AnyArray, IntArray
-from cashmere.ensembles import TieRule, select_ensemble
+from cashmere.ensembles import TieRule, choose_rows, select_ensemble
 from cashmere.exceptions import MissingPredictionsError
 from cashmere.loss import Loss
 from cashmere.trial import History
@@ -17,8 +18,11 @@ from cashmere.trial import History
 if TYPE_CHECKING:
     from cashmere.space.encoding import SpaceEncoder
 
-MAX_ROWS = 10_000
-"""Validation rows the pool is selected on at most; a fixed draw."""
+MAX_ROWS, MAX_VALUES = 4000, 100_000
+"""Validation rows, and numbers (rows times classes), that are used of each prediction at most.
+
+They are the limits of the surrogates, which therefore see the same rows.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,6 +62,14 @@ class TemporaryPool:
         return np.bincount(self.order, minlength=len(self.losses))
 
     @property
+    def prediction(self) -> NDArray[np.float64]:
+        """Mean prediction of the ensemble."""
+        total = np.zeros(self.predictions[0].shape)
+        for position in self.order:
+            total += self.predictions[position]
+        return total / len(self.order)
+
+    @property
     def loss(self) -> float:
         """Loss of the ensemble on the validation rows."""
         return float(self.trajectory[-1])
@@ -82,19 +94,26 @@ class TemporaryPool:
         return self.predictions[0].ndim == 2
 
 
-def select_pool(history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first") -> TemporaryPool:
+def select_pool(
+    history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first"
+) -> TemporaryPool | None:
     """Select the temporary pool of a history ([D] Alg. 1 line 7; `spec/divbo.md` 3.3).
 
     Parameters
     ----------
     history : History
-        At least one success; its metric and targets must be known.
+        Its metric and targets must be known.
     encoder : SpaceEncoder
         Encodes the configurations.
     size : int
         Members of the ensemble, repetitions included.
     tie : {"first", "random", "secondary"}
         See `cashmere.ensembles.TieRule`.
+
+    Returns
+    -------
+    TemporaryPool or None
+        None as long as fewer than two observations have finite predictions: there is no pair to learn from.
 
     Raises
     ------
@@ -109,10 +128,16 @@ def select_pool(history: History, encoder: SpaceEncoder, *, size: int = 25, tie:
             targets=history.targets is not None,
             n_missing=len(observations) - len(predictions),
         )
+    finite = [bool(np.isfinite(prediction).all()) for prediction in predictions]
+    if sum(finite) < 2:
+        return None
+    observations = tuple(itertools.compress(observations, finite))
+    predictions = list(itertools.compress(predictions, finite))
     y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
     row_weights = history.row_weights
-    if len(y) > MAX_ROWS:
-        kept = np.sort(np.random.default_rng(len(y)).choice(len(y), MAX_ROWS, replace=False))
+    limit = max(1, min(MAX_ROWS, MAX_VALUES // max(1, predictions[0].size // len(y))))
+    if len(y) > limit:
+        kept = choose_rows(y, limit, np.random.default_rng(len(y)))
         predictions, y = [stack[kept] for stack in predictions], y[kept]
         row_weights = None if row_weights is None else row_weights[kept]
     chosen = select_ensemble(predictions, y, history.metric, size=size, weight=row_weights, tie=tie)
