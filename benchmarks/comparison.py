@@ -4,9 +4,10 @@ All take a tidy frame ``runs`` with the columns ``recording``, ``strategy``, ``s
 ``test``: one row per replay and number of trials; the last two are losses of the ensemble, smaller is better. Runs with
 the same recording and seed are pairs. `paired` removes what has no partner; the other functions expect its result.
 
-Two conventions hold throughout. The mean of a group with a missing value is missing, never the mean of the others: a
-strategy does not profit from runs that had no ensemble yet. And the reference is a strategy like any other, so that its
-own row calibrates the reading.
+Two conventions hold throughout. A strategy does not profit from runs that had no ensemble yet: the mean of a group with
+a missing value is missing, never the mean of the others, and in ranks and tests a missing loss is worse than any other
+and equal to another missing one. And the reference is a strategy like any other, so that its own row calibrates the
+reading.
 """
 
 from __future__ import annotations
@@ -79,14 +80,14 @@ def wilcoxon_by_recording(
     -------
     DataFrame
         One row per recording and other strategy: ``recording``, ``strategy``, ``p_value`` (two-sided Wilcoxon
-        signed-rank test, pairs with equal losses left out) and ``verdict``: ``better`` or ``worse`` where p is at most
-        `level`, else ``same``. Fewer than six seeds cannot reach 0.05.
+        signed-rank test, pairs with equal losses left out, missing losses the worst) and ``verdict``: ``better`` or
+        ``worse`` where p is at most `level`, else ``same``. Fewer than six seeds cannot reach 0.05.
     """
     losses = losses_at(runs, trials, part)
     rows = []
     for recording, table in losses.groupby(level="recording"):
         for strategy in losses.columns.drop(reference):
-            differences = (table[strategy] - table[reference]).dropna().to_numpy()
+            differences = _missing_worst(table[strategy] - table[reference], table[strategy], table[reference])
             p_value, direction = signed_rank_test(differences)
             verdict = "same" if p_value > level or direction == 0 else ("better" if direction < 0 else "worse")
             rows.append({"recording": recording, "strategy": strategy, "p_value": p_value, "verdict": verdict})
@@ -126,16 +127,19 @@ def across_recordings(runs: pd.DataFrame, trials: int, part: Part, reference: st
     Returns
     -------
     DataFrame
-        Rows strategies. ``wins``, ``ties``, ``losses``: recordings by mean loss. ``sign_p``: two-sided sign test.
+        Rows strategies. ``wins``, ``ties``, ``losses``: recordings by mean loss, a missing one being the worst; a
+        strategy without any mean has no row. ``sign_p``: two-sided sign test.
         ``wilcoxon_p``: signed-rank test of the relative differences of the means, since losses of different tables
         have no common scale. ``smallest_p``: what either could give at best with so many recordings; more than 0.05
         below six.
     """
-    means = mean_losses(runs, trials, part).dropna(axis=1, how="all")
+    means = mean_losses(runs, trials, part)
     rows = {}
-    for strategy in means.columns.drop(reference, errors="ignore"):
-        both = means[[strategy, reference]].dropna()
-        relative = _relative(both[strategy], both[reference]).to_numpy()
+    for strategy in means.columns.drop(reference):
+        value, base = means[strategy], means[reference]
+        if value.isna().all():
+            continue
+        relative = _missing_worst(_relative(value, base), value, base)
         signs = np.sign(np.round(relative, DIGITS))
         wins, losses = int((signs < 0).sum()), int((signs > 0).sum())
         rows[strategy] = {
@@ -144,7 +148,7 @@ def across_recordings(runs: pd.DataFrame, trials: int, part: Part, reference: st
             "losses": losses,
             "sign_p": float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
             "wilcoxon_p": signed_rank_test(relative)[0],
-            "smallest_p": min(1.0, 2.0 ** (1 - len(both))),
+            "smallest_p": min(1.0, 2.0 ** (1 - len(means))),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 
@@ -250,6 +254,13 @@ def _means(losses: pd.DataFrame) -> pd.DataFrame:
 
 def _ranks(losses: pd.DataFrame) -> pd.DataFrame:
     return losses.round(DIGITS).rank(axis=1, method="average", na_option="bottom")
+
+
+def _missing_worst(differences: pd.Series, value: pd.Series, reference: pd.Series) -> np.ndarray:
+    """Fill the differences of missing losses: larger than all others towards the missing one, zero where both are."""
+    largest = 1 + np.nan_to_num(differences.abs().max())
+    signs = value.isna().astype(float) - reference.isna().astype(float)
+    return differences.fillna(largest * signs).to_numpy()
 
 
 def _relative(value: pd.Series, reference: pd.Series) -> pd.Series:

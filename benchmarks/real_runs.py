@@ -4,7 +4,8 @@
 
 Each run fits on three quarters of the table and is judged on the rest. Times are wall seconds: of the whole run, of
 deciding, of training (summed over workers) and of choosing and saving ensembles. Diversity is the minimum distance of
-the last 50 suggestions to the pool before them (`cashmere.analysis`).
+the last 50 suggestions to the pool before them (`cashmere.analysis`). All columns of runs.csv are explained in
+`docs/benchmarks.md`.
 """
 
 from __future__ import annotations
@@ -82,6 +83,17 @@ def run(entry: dict[str, Any], strategy: str, arguments: argparse.Namespace) -> 
         }
 
 
+def to_table(rows: list[dict[str, Any]], title: str) -> Table:
+    """Return one column per strategy, so that narrow terminals can show all numbers."""
+    table = Table(COLUMNS[0], title=title)
+    for row in rows:
+        table.add_column(row[COLUMNS[0]], justify="right", overflow="fold")
+    for name in COLUMNS[1:]:
+        values = (row[name] for row in rows)
+        table.add_row(name, *(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values))
+    return table
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with manifest.json")
     parser.add_argument("--table", required=True)
@@ -101,7 +113,7 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.table not in manifest:
         raise SystemExit(f"no table {arguments.table!r} in {arguments.data}; there are {', '.join(sorted(manifest))}")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    console, table = Console(width=160), Table(*COLUMNS, title=f"{arguments.table}, {arguments.trials} trials")
+    console, rows = Console(), []
     with (arguments.out / "runs.csv").open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, ["table", "seed", *COLUMNS])
         for strategy in arguments.strategies:
@@ -110,6 +122,6 @@ def main(arguments: argparse.Namespace) -> None:
                 writer.writeheader()
             writer.writerow({"table": arguments.table, "seed": arguments.seed, **row})
             file.flush()
-            table.add_row(*(f"{row[name]:.4g}" if isinstance(row[name], float) else str(row[name]) for name in COLUMNS))
+            rows.append(row)
             console.print(f"{strategy}: {row['seconds']:.0f} s")
-    console.print(table)
+    console.print(to_table(rows, f"{arguments.table}, {arguments.trials} trials"))

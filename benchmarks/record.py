@@ -68,13 +68,23 @@ class RecordingObjective:
 
 
 def split_rows(y: np.ndarray, n_rows: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ascending row numbers for training (60 %), validation (20 %) and test (20 %), drawn from all rows."""
+    """Return ascending row numbers for training (60 %), validation (20 %) and test (20 %), drawn from all rows.
+
+    Classes are spread evenly over the parts, unless one of them has fewer rows than there are classes. A class of which
+    a single row is left cannot be spread: the row trains, and where rows are drawn from a larger table it is not drawn.
+    """
     from sklearn.model_selection import train_test_split
 
     def cut(rows: np.ndarray, size: float | int) -> tuple[np.ndarray, np.ndarray]:
-        strata = y[rows] if classes and np.bincount(y[rows].astype(np.int64)).min() >= 2 else None
-        kept, other = train_test_split(rows, test_size=size, random_state=SEED, stratify=strata)
-        return np.sort(kept), np.sort(other)
+        codes, counts = np.unique(y[rows], return_counts=True)  # not all codes are among the rows
+        lone = rows[np.isin(y[rows], codes[counts == 1])] if classes else rows[:0]
+        common = np.setdiff1d(rows, lone)
+        n_other = size if isinstance(size, int) else int(np.ceil(size * len(common)))
+        if n_other >= len(common):
+            return lone, common
+        even = classes and min(n_other, len(common) - n_other) >= np.sum(counts > 1)
+        kept, other = train_test_split(common, test_size=size, random_state=SEED, stratify=y[common] if even else None)
+        return np.sort(np.concatenate([kept, lone])), np.sort(other)
 
     rows = np.arange(len(y))
     if len(y) > n_rows:

@@ -29,7 +29,8 @@ from cashmere.store import write_atomically
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 CODE_FOLDERS = ("acquisition", "ensembles", "space", "strategies", "surrogates")
-"""Folders of the package whose code decides what a strategy suggests."""
+CODE_FILES = ("evaluation/metrics.py", "loss.py", "study.py", "trial.py")
+"""Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,16 +189,23 @@ def _parse(line: bytes) -> Run | None:
         return None
 
 
-@functools.cache
-def code_digest() -> str:
-    """Return a digest of the code that decides; runs of other digests may be out of date."""
+def deciding_code() -> dict[str, Path]:
+    """Return the files of the code that decides, by a name that is the same on every machine."""
     import cashmere
 
     root = Path(cashmere.__file__).parent
+    paths = [path for folder in CODE_FOLDERS for path in sorted((root / folder).rglob("*.py"))]
+    paths += [root / name for name in CODE_FILES]
+    files = {path.relative_to(root).as_posix(): path for path in paths}
+    return files | {"benchmarks/replay.py": Path(__file__).with_name("replay.py")}
+
+
+@functools.cache
+def code_digest() -> str:
+    """Return a digest of the code that decides; runs of other digests may be out of date."""
     digest = hashlib.sha256()
-    for folder in CODE_FOLDERS:
-        for path in sorted((root / folder).rglob("*.py")):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    for name, path in deciding_code().items():
+        digest.update(name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -94,6 +94,37 @@ def test_wilcoxon_counts():
     assert found["p_value"].min() == pytest.approx(2 / 2**10)
 
 
+@pytest.mark.parametrize("missing", [4, 10])
+def test_missing_losses_are_the_worst_in_the_test_over_seeds(missing):
+    bo = np.arange(10.0)
+    # Better wherever it has an ensemble; without the other seeds the verdict would be "better" for 4.
+    gappy = np.where(bo < missing, np.nan, bo - 1 - bo / 10)
+    runs = make_runs({("r", "bo"): {5: [*bo]}, ("r", "gappy"): {5: [*gappy]}})
+    found = comparison.wilcoxon_by_recording(runs, 5, "validation", "bo").iloc[0]
+    worst = np.where(bo < missing, 99.0, -1 - bo / 10)
+    assert found["p_value"] == pytest.approx(stats.wilcoxon(worst).pvalue)
+    assert found["verdict"] == ("same" if missing == 4 else "worse")
+    reverse = comparison.wilcoxon_by_recording(runs, 5, "validation", "gappy").iloc[0]
+    assert reverse["p_value"] == found["p_value"]
+    assert reverse["verdict"] == ("same" if missing == 4 else "better")
+
+
+def test_two_missing_losses_are_a_tie():
+    runs = make_runs({("r", "bo"): {5: [np.nan] * 9}, ("r", "a"): {5: [np.nan] * 9}})
+    found = comparison.wilcoxon_by_recording(runs, 5, "validation", "bo").iloc[0]
+    assert (found["p_value"], found["verdict"]) == (1.0, "same")
+
+
+def test_missing_means_lose_over_recordings():
+    losses = {}
+    for i in range(8):
+        losses |= {(f"r{i}", "bo"): {5: [1.0] * 2}, (f"r{i}", "a"): {5: [0.9 - i / 100, 0.9 if i else np.nan]}}
+    found = comparison.across_recordings(make_runs(losses), 5, "validation", "bo").loc["a"]
+    assert (found["wins"], found["ties"], found["losses"]) == (7, 0, 1)
+    # The missing mean has the largest of eight ranks: P(W <= 8) = 25 / 2^8 on each side.
+    assert found["wilcoxon_p"] == pytest.approx(2 * 25 / 2**8)
+
+
 def test_five_seeds_can_not_be_significant():
     runs = make_runs({("r", "bo"): {5: [1.0, 2, 3, 4, 5]}, ("r", "a"): {5: [0.9, 1.8, 2.7, 3.6, 4.5]}})
     assert comparison.wilcoxon_by_recording(runs, 5, "test", "bo")["verdict"].tolist() == ["same"]

@@ -70,6 +70,22 @@ def test_curve_begins_with_the_first_success():
     assert [row["trials"] for row in rows] == [10]
 
 
+# ------------------------------------------------------------ code that decides
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["trial.py", "study.py", "loss.py", "evaluation/metrics.py", "strategies/divbo.py", "benchmarks/replay.py"],
+)
+def test_digest_depends_on_the_code_that_decides(tmp_path, monkeypatch, name):
+    files = replay_runs.deciding_code()
+    before = replay_runs.code_digest.__wrapped__()
+    changed = tmp_path / "changed.py"
+    changed.write_bytes(files[name].read_bytes() + b"# changed")
+    monkeypatch.setattr(replay_runs, "deciding_code", lambda: files | {name: changed})
+    assert replay_runs.code_digest.__wrapped__() != before
+
+
 # ------------------------------------------------------------ files of runs
 
 

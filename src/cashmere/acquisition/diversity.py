@@ -220,8 +220,7 @@ def optimal_measure(metric_name: str, *, is_classification: bool) -> Measure:
     brier                           ``bs``         exact (section 4.0.4)
     other classification metrics    ``black_box``  eq. 12
     mae                             ``mae``        eq. 6
-    mape                            ``mae``        an absolute error with row weights 1/|y|, which the
-                                                   caller may pass on
+    mape                            ``mae``        treated like mae: its row weights 1/|y| are left out
     mse, rmse, r2                   ``mse``        exact (eq. 5); the others are monotone in the squared error
     other regression metrics        ``mse``        the paper is silent
     ==============================  =============  ===========================================================
