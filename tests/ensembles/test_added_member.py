@@ -126,3 +126,114 @@ def test_sequences_of_any_float_are_read_only():
     found = losses_with_added(halves, pool, y, metric, size=3)
     np.testing.assert_allclose(found, losses_with_added(predictions, pool, y, metric, size=3), atol=1e-3)
     best_added_losses(halves, pool, y, metric, size=3)
+
+
+class Counting:
+    """A metric that counts how often it is asked."""
+
+    def __init__(self, metric):
+        self.metric, self.name, self.clip, self.n_calls = metric, metric.name, metric.clip, 0
+
+    def loss(self, y, predictions, weight=None):
+        self.n_calls += 1
+        return self.metric.loss(y, predictions, weight)
+
+
+REPAIRED = [("log_loss", 2), ("log_loss", 5), ("brier", 2), ("brier", 5), ("roc_auc", 2)]
+
+
+@pytest.mark.parametrize("position", [0, 7])
+@pytest.mark.parametrize(("name", "kind"), REPAIRED)
+def test_what_is_no_probability_is_left_to_the_metric(name, kind, position):
+    predictions, pool, y, _ = problem(kind)
+    predictions[position] *= 3
+    predictions[4, 0] = [-0.5, 1.5, *[0.0] * (kind - 2)]
+    metric = Counting(metric_of(name, kind))
+    for size in (0, 3):
+        metric.n_calls = 0
+        found = losses_with_added(predictions, pool, y, metric, size=size)
+        assert metric.n_calls == 3  # those two, and one to see whether the kernel fits
+        expected = [metric.loss(y, (size * pool + p) / (size + 1)) for p in predictions]
+        np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+@pytest.mark.parametrize(("name", "kind"), REPAIRED)
+def test_a_pool_that_is_no_probability_is_left_to_the_metric(name, kind):
+    predictions, pool, y, _ = problem(kind)
+    found = losses_with_added(predictions, 2 * pool, y, metric_of(name, kind), size=3)
+    expected = [metric_of(name, kind).loss(y, (6 * pool + p) / 4) for p in predictions]
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize(("name", "kind"), REPAIRED)
+def test_best_share_of_what_is_no_probability_is_no_worse_than_none(name, kind):
+    predictions, pool, y, _ = problem(kind)
+    predictions *= np.linspace(0.1, 3, len(predictions))[:, None, None]
+    metric = metric_of(name, kind)
+    losses, shares = best_added_losses(predictions, pool, y, metric, size=3)
+    assert np.all(losses <= metric.loss(y, pool))
+    reached = [metric.loss(y, (1 - w) * pool + w * p) for w, p in zip(shares, predictions, strict=True)]
+    np.testing.assert_allclose(losses, reached, atol=1e-7)
+
+
+@pytest.mark.parametrize("size", [0, 3])
+@pytest.mark.parametrize("position", [0, 7])
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_predictions_that_are_not_finite_have_an_infinite_loss(name, kind, position, size):
+    predictions, pool, y, _ = problem(kind)
+    metric = metric_of(name, kind)
+    added = losses_with_added(predictions, pool, y, metric, size=size)
+    best, shares = best_added_losses(predictions, pool, y, metric, size=size)
+    others = np.arange(len(predictions)) != position
+    for bad in (np.nan, np.inf):
+        predictions[position].flat[1] = bad
+        found = losses_with_added(predictions, pool, y, metric, size=size)
+        found_best, found_shares = best_added_losses(predictions, pool, y, metric, size=size)
+        assert found[position] == found_best[position] == np.inf
+        assert found_shares[position] == (size == 0)
+        np.testing.assert_allclose(found[others], added[others], atol=1e-12)
+        np.testing.assert_allclose(found_best[others], best[others], atol=1e-12)
+        np.testing.assert_array_equal(found_shares[others], shares[others])
+    hopeless = np.full_like(predictions, np.nan)
+    assert np.all(losses_with_added(hopeless, pool, y, metric, size=size) == np.inf)
+    assert np.all(best_added_losses(hopeless, pool, y, metric, size=size)[0] == np.inf)
+
+
+def test_not_a_number_of_a_metric_is_an_infinite_loss():
+    class Undefined:
+        name = "accuracy"
+
+        def loss(self, y, predictions, weight=None):
+            return float("nan")
+
+    predictions, pool, y, _ = problem(2)
+    assert np.all(losses_with_added(predictions, pool, y, Undefined(), size=2) == np.inf)
+
+
+@pytest.mark.parametrize("position", [0, 7])
+@pytest.mark.parametrize("name", ["accuracy", "balanced_accuracy"])
+def test_only_ties_between_classes_are_left_to_the_metric(name, position):
+    predictions, _, y, _ = problem(2)
+    predictions[position, :5] = 0.5
+    metric = Counting(metric_of(name, 2))
+    found = losses_with_added(predictions, np.full((60, 2), 0.5), y, metric, size=1)
+    assert metric.n_calls == 2
+    np.testing.assert_allclose(found, [metric.loss(y, (0.5 + p) / 2) for p in predictions], atol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_gain_of_no_addition_is_exactly_zero(name, kind):
+    predictions, _, y, _ = problem(kind, n=40)
+    metric = metric_of(name, kind)
+    truth = np.eye(kind, dtype=np.float32)[y] if kind != "regression" else y
+    own = [metric.loss(y, p) for p in predictions]
+    pool = (0.8 * truth + 0.2 * predictions[np.argmin(own)]).astype(np.float64)
+    counting = Counting(metric)
+    # The first is the pool itself, others are much worse.
+    losses, shares = best_added_losses([pool, *predictions], pool, y, counting, size=3)
+    alone = metric.loss(y, pool)
+    assert shares[0] == 0
+    assert np.all(losses[shares == 0] == alone)
+    assert np.all(losses[shares > 0] < alone)
+    if name in ("log_loss", "brier", "mse", "rmse", "r2"):
+        assert counting.n_calls == 1 + np.count_nonzero(shares)

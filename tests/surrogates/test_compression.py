@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere.surrogates.compression import BLOCK_VALUES, compress, distances_to_truth, row_blocks, stack_rows
+from cashmere.surrogates.compression import (
+    BLOCK_VALUES,
+    FARTHEST,
+    compress,
+    cut_values,
+    distances_to_truth,
+    row_blocks,
+    stack_rows,
+)
 
 
 def squared_distances(lines):
@@ -116,3 +124,22 @@ def test_distance_to_truth_is_the_root_of_the_squared_error(n_classes, monkeypat
     values, target = rng.normal(size=(4, 30)), rng.normal(size=30)
     expected = np.sqrt(np.square(values - target).mean(axis=1)) / target.std()
     np.testing.assert_allclose(distances_to_truth(values, target), expected)
+
+
+def test_values_are_cut_as_they_are_compressed():
+    rng = np.random.default_rng(6)
+    y = 5 + 2 * rng.normal(size=80)
+    stack = np.concatenate([y + rng.normal(size=(6, 80)), 1e8 * rng.normal(size=(2, 80))]).astype(np.float32)
+    cut = stack.copy()
+    cut_values(cut, y)
+    assert cut.dtype == np.float32
+    np.testing.assert_array_equal(cut[:6], stack[:6])
+    np.testing.assert_allclose(np.abs(cut[6:] - y.mean()), FARTHEST * y.std(), rtol=1e-6)
+    np.testing.assert_allclose(compress(cut, y, 8), compress(stack, y, 8), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(distances_to_truth(cut, y), distances_to_truth(stack, y), rtol=1e-6)
+
+
+def test_probabilities_are_not_cut():
+    stack = np.full((2, 4, 3), 1e3)
+    cut_values(stack, np.zeros(4, dtype=int))
+    np.testing.assert_array_equal(stack, 1e3)

@@ -295,3 +295,24 @@ def test_no_observations_are_refused():
 def test_unknown_shares_are_refused():
     with pytest.raises(InvalidParameterError, match="how"):
         fitted(2).sample_ensemble_losses(np.zeros((1, 4)), np.ones(60, dtype=int), metric_of("brier", 2), how="most")
+
+
+@pytest.mark.parametrize("measure", ["div", "mse"])
+def test_a_diverged_model_attracts_no_further_than_cut_values(measure):
+    X, predictions, y = problem("regression")
+    predictions[3] = 1e8
+    reach = 10 * y.std()
+    cut = np.clip(predictions, y.mean() - reach, y.mean() + reach)
+    surrogate = PredictionSurrogate(measure=measure, min_samples_leaf=1)
+    surrogate.fit(X, list(predictions), y, np.random.default_rng(0))
+    members = np.array([0, 3, 7])
+    np.testing.assert_allclose(
+        surrogate.sample_pairs(X, members).mean(axis=0), cross_measure(measure, cut, cut[members], y), rtol=1e-5
+    )
+    metric = metric_of("mse", "regression")
+    losses = surrogate.sample_ensemble_losses(X, np.eye(60, dtype=int)[7], metric)
+    np.testing.assert_allclose(
+        losses.mean(axis=0), losses_with_added(cut, cut[7].astype(np.float64), y, metric, size=1), rtol=1e-5
+    )
+    assert losses.mean(axis=0).argmax() == 3
+    assert predictions[3, 0] == 1e8

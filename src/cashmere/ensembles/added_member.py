@@ -17,8 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.arrays import AnyArray, FloatArray
-from cashmere.ensembles.kernels import make_kernel
-from cashmere.ensembles.selection import BLOCK_ELEMENTS, DEFAULT_CLIP, as_targets
+from cashmere.ensembles.kernels import Scorer, make_kernel
+from cashmere.ensembles.selection import (
+    BLOCK_ELEMENTS,
+    DEFAULT_CLIP,
+    TIE_TOLERANCE,
+    _are_probabilities,
+    as_targets,
+)
 from cashmere.loss import Loss
 
 Float64 = NDArray[np.float64]
@@ -31,6 +37,7 @@ GRID = (1, 2, 4, 8, 16)
 
 _NEWTON_STEPS = 6
 _AGREEMENT = 1e-4
+"""Error that a kernel's loss may have, times 1 + loss; beyond, the metric is asked."""
 
 
 def losses_with_added(
@@ -62,6 +69,8 @@ def losses_with_added(
     Returns
     -------
     (n,) array
+        Infinite for observations whose predictions hold NaN or infinity, and where the metric gives NaN: like
+        `cashmere.ensembles.select_ensemble`, greedy selection never takes them.
     """
     return _evaluator(predictions, y, metric, row_weights)(pool, size + 1)
 
@@ -78,7 +87,8 @@ def best_added_losses(
     """Return the loss of (1 - w) q + w P_i at the best w in [0, 1] for every observation i, and that w.
 
     Squared losses: w = <q - y, q - P_i> / |q - P_i|^2, cut to [0, 1]. Log loss, convex in w: Newton's method inside a
-    bracket. Other metrics: the best of no addition, w = 1/(m + 1) and the inverse of `GRID`.
+    bracket. Other metrics: the best of no addition, w = 1/(m + 1) and the inverse of `GRID`. Where nothing is better
+    than no addition, the loss is the very number that the metric gives the pool, so that the gain is exactly 0.
 
     Parameters
     ----------
@@ -88,12 +98,29 @@ def best_added_losses(
     Returns
     -------
     losses, shares : (n,) array
-        The share is 1 for an empty ensemble.
+        The share is 1 for an empty ensemble. Observations whose predictions hold NaN or infinity have an infinite
+        loss, as in `losses_with_added`, beside a share of 0 (1 for an empty ensemble).
     """
     y = as_targets(y, pool.ndim)
     n = len(predictions)
     if size == 0:
         return losses_with_added(predictions, pool, y, metric, size=0, row_weights=row_weights), np.ones(n)
+    losses, shares = np.full(n, np.inf), np.zeros(n)
+    finite = _finite_positions(predictions)
+    if finite:
+        kept = [predictions[i] for i in finite]
+        losses[finite], shares[finite] = _best_of_finite(kept, pool, y, metric, size, row_weights)
+    return losses, shares
+
+
+def _best_of_finite(
+    predictions: Sequence[FloatArray],
+    pool: FloatArray,
+    y: AnyArray,
+    metric: Loss,
+    size: int,
+    row_weights: Float64 | None,
+) -> tuple[Float64, Float64]:
     weights = np.full(len(y), 1 / len(y)) if row_weights is None else row_weights / row_weights.sum()
     if metric.name in SQUARED:
         shares = _best_squared_shares(predictions, pool, y, weights)
@@ -102,8 +129,13 @@ def best_added_losses(
         shares = _best_log_shares(predictions, pool, y, weights, start=1 / (size + 1), clip=clip)
     else:
         return _best_of_grid(predictions, pool, y, metric, size, row_weights)
-    joined = (pool + w * (prediction - pool) for w, prediction in zip(shares, predictions, strict=True))
-    return np.array([metric.loss(y, ensemble, row_weights) for ensemble in joined]), shares
+    alone = metric.loss(y, pool, row_weights)
+    losses = np.full(len(predictions), alone)
+    for i in np.flatnonzero(shares).tolist():
+        losses[i] = metric.loss(y, pool + shares[i] * (predictions[i] - pool), row_weights)
+    # By rounding, or as the metric rescales what are no probabilities, the formula's share may be worse than none.
+    better = losses < alone
+    return np.where(better, losses, alone), np.where(better, shares, 0.0)
 
 
 def _best_squared_shares(
@@ -176,39 +208,69 @@ def _best_of_grid(
     shares = np.zeros(len(predictions))
     for inverse in sorted({*GRID, size + 1}):
         tried = evaluate(pool, inverse)
-        shares = np.where(tried < losses, 1 / inverse, shares)
-        losses = np.minimum(tried, losses)
+        # Kernels round otherwise than the metric does: equal losses must not look like a gain.
+        better = tried < losses - TIE_TOLERANCE
+        losses, shares = np.where(better, tried, losses), np.where(better, 1 / inverse, shares)
     return losses, shares
 
 
 def _evaluator(
     predictions: Sequence[FloatArray] | AnyArray, y: AnyArray, metric: Loss, row_weights: Float64 | None
 ) -> Callable[[FloatArray, int], Float64]:
-    """Return the function (q, k) -> losses of ((k - 1) q + P_i)/k for all i."""
+    """Return the function (q, k) -> losses of ((k - 1) q + P_i)/k for all i.
+
+    The kernel answers for those it can be trusted with, the metric for the others: predictions that are no
+    probabilities, which metrics repair, and error rates with undecided rows.
+    """
     shape = predictions[0].shape
     y = as_targets(y, len(shape))
-
-    def slow(total: Float64, step: int) -> Float64:
-        return np.array([metric.loss(y, (total + prediction) / step, row_weights) for prediction in predictions])
-
+    finite = _finite_positions(predictions)
     kernel = make_kernel(metric.name, y, shape, row_weights, float(getattr(metric, "clip", DEFAULT_CLIP)))
-    columns = [] if kernel is None else [kernel.column(prediction) for prediction in predictions]
+    simple = [] if kernel is None else [i for i in finite if _needs_no_repair(predictions[i])]
+    columns = [] if kernel is None else [kernel.column(predictions[i]) for i in simple]
 
     def evaluate(pool: FloatArray, step: int) -> Float64:
         total = np.asarray(pool, dtype=np.float64) * (step - 1)
-        if kernel is None:
-            return slow(total, step)
-        score = kernel.scorer(total, step)
-        blocks = _blocks(len(columns), len(columns[0]))
-        lower, upper = np.concatenate([score(np.stack(columns[block])) for block in blocks], axis=1)
-        losses: Float64 = (lower + upper) / 2
-        true = metric.loss(y, (total + predictions[0]) / step, row_weights)
-        # The metric may have a kernel's name and another definition, or repair what are no probabilities.
-        if not np.isfinite(losses).all() or abs(true - losses[0]) > _AGREEMENT * (1 + abs(true)):
-            return slow(total, step)
+
+        def asked(i: int) -> float:
+            loss = metric.loss(y, (total + predictions[i]) / step, row_weights)
+            return np.inf if np.isnan(loss) else loss
+
+        known: dict[int, float] = {}
+        if kernel is not None and simple and (step == 1 or _needs_no_repair(pool)):
+            lower, upper = _bounds(kernel.scorer(total, step), columns)
+            with np.errstate(invalid="ignore"):
+                middle = (lower + upper) / 2
+                settled = np.flatnonzero(upper - middle <= _AGREEMENT * (1 + np.abs(middle)))
+            known = {simple[k]: float(middle[k]) for k in settled}
+            if len(settled):
+                first = settled[0]
+                true = asked(simple[first])
+                slack = _AGREEMENT * (1 + abs(middle[first]))
+                # The metric may have a kernel's name and another definition.
+                if not lower[first] - slack <= true <= upper[first] + slack:
+                    known = {simple[first]: true}
+        losses = np.full(len(predictions), np.inf)
+        for i in finite:
+            losses[i] = known[i] if i in known else asked(i)
         return losses
 
     return evaluate
+
+
+def _finite_positions(predictions: Sequence[FloatArray] | AnyArray) -> list[int]:
+    return [i for i, prediction in enumerate(predictions) if np.isfinite(prediction).all()]
+
+
+def _needs_no_repair(prediction: FloatArray) -> bool:
+    """Whether a metric takes a prediction as it is."""
+    return prediction.ndim == 1 or _are_probabilities(prediction)
+
+
+def _bounds(score: Scorer, columns: list[AnyArray]) -> tuple[Float64, Float64]:
+    blocks = _blocks(len(columns), len(columns[0]))
+    lower, upper = np.concatenate([score(np.stack(columns[block])) for block in blocks], axis=1)
+    return lower, upper
 
 
 def _blocks(n: int, width: int) -> list[slice]:

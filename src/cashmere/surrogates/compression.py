@@ -28,7 +28,7 @@ Float64 = NDArray[np.float64]
 BLOCK_VALUES = 2_000_000
 """Numbers of a float64 block of rows (16 MiB)."""
 
-_FARTHEST = 10.0
+FARTHEST = 10.0
 """Standard deviations of the target at which predicted values are cut: one diverged model must not hide the others."""
 
 _RANK_TOLERANCE = 1e-12
@@ -66,6 +66,30 @@ def stack_rows(
     return stack, rows
 
 
+def cut_values(stack: AnyArray, y: AnyArray) -> None:
+    """Cut predicted values, in place, at `FARTHEST` standard deviations of the target; probabilities stay as they are.
+
+    Parameters
+    ----------
+    stack : (n, n_rows, n_classes) or (n, n_rows) array
+        Predictions.
+    y : array
+        Targets, of these rows or of more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stack = np.array([[0.0, 2.0], [1e30, -1e30]])
+    >>> cut_values(stack, np.array([1.0, 3.0]))
+    >>> stack
+    array([[ 0.,  2.],
+           [12., -8.]])
+    """
+    if stack.ndim == 2:
+        centre, reach = np.mean(y), FARTHEST * _spread(y)
+        np.clip(stack, centre - reach, centre + reach, out=stack)
+
+
 def row_blocks(stack: AnyArray) -> Iterator[slice]:
     """Cut the rows of a stack ``(n, n_rows[, n_classes])`` into blocks of at most `BLOCK_VALUES` numbers."""
     height = max(1, BLOCK_VALUES * stack.shape[1] // max(1, stack.size))
@@ -76,8 +100,8 @@ def row_blocks(stack: AnyArray) -> Iterator[slice]:
 def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: Float64 | None = None) -> Float64:
     """Return the leading principal scores of predictions.
 
-    Values (regression) are taken in units of the target: minus its mean, over its standard deviation. Of two classes
-    one is enough, the other being its complement.
+    Values (regression) are taken in units of the target: minus its mean, over its standard deviation, and cut as by
+    `cut_values`. Of two classes one is enough, the other being its complement.
 
     Parameters
     ----------
@@ -149,13 +173,19 @@ def _shares(stack: AnyArray, row_weights: Float64 | None) -> Float64:
     return np.full(n_rows, 1 / n_rows) if row_weights is None else row_weights / row_weights.sum()
 
 
+def _spread(y: AnyArray) -> float:
+    """Return the standard deviation of targets, or 1 if all are equal."""
+    return float(np.std(y)) or 1.0
+
+
 def _lines(block: AnyArray, y: AnyArray, share: Float64) -> Float64:
     """Return one line ``(n_values,)`` per observation, whose squared length is the share of its mean square."""
     root = np.sqrt(share)
     if block.ndim == 2:
-        spread = float(np.std(y)) or 1.0
-        scaled = (block.astype(np.float64) - np.mean(y)) / spread
-        return np.clip(scaled, -_FARTHEST, _FARTHEST, out=scaled) * root
+        values = block.astype(np.float64)
+        cut_values(values, y)
+        scaled: Float64 = (values - np.mean(y)) / _spread(y) * root
+        return scaled
     if block.shape[2] == 2:
         # Both classes differ by the same amount.
         lines: Float64 = block[:, :, 1] * (np.sqrt(2) * root)

@@ -30,7 +30,7 @@ from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
-from cashmere.surrogates.compression import stack_rows
+from cashmere.surrogates.compression import cut_values, stack_rows
 
 Float64 = NDArray[np.float64]
 
@@ -39,9 +39,6 @@ CACHE_SIZE = 2
 
 _EXTRA_LEARNING_RATE = 0.1
 """Of `PairwiseSurrogate.n_extra_trees`: at 0.03 ten trees would go a quarter of the way only."""
-
-_FARTHEST = 10.0
-"""Standard deviations of the target at which predicted values are cut: one diverged model must not hide the others."""
 
 _LEAF_UNIT = 2.0**-32
 """Leaf values are multiples of this. Sums of them are exact, hence equal for any order, block or number of threads."""
@@ -226,9 +223,7 @@ class PairwiseSurrogate:
         self._check_size(len(X))
         stack, rows = stack_rows(predictions, y, max_rows=self.max_rows, max_values=self.max_values)
         targets, weights = as_targets(y, stack.ndim - 1)[rows], None if row_weights is None else row_weights[rows]
-        if stack.ndim == 2:
-            reach = _FARTHEST * (float(np.std(y)) or 1.0)
-            np.clip(stack, np.mean(y) - reach, np.mean(y) + reach, out=stack)
+        cut_values(stack, y)
 
         def measured(first: slice, second: slice) -> FloatArray:
             return cross_measure(self.measure, stack[first], stack[second], targets, row_weights=weights)

@@ -30,7 +30,7 @@ from cashmere.ensembles.added_member import best_added_losses, losses_with_added
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
 from cashmere.loss import Loss
-from cashmere.surrogates.compression import compress, distances_to_truth, stack_rows
+from cashmere.surrogates.compression import compress, cut_values, distances_to_truth, stack_rows
 
 Float64 = NDArray[np.float64]
 AddedShare = Literal["fixed", "best"]
@@ -69,6 +69,10 @@ class PredictionSurrogate:
     120 observations, mean of four recorded histories) at more than twice the cost; for the others tau differs by at
     most 0.01 either way. On the same histories twice as many trees gain at most 0.01; a third of the columns loses up
     to 0.03, all of them gain up to 0.02 on the largest history and nothing on the smallest.
+
+    Predicted values are cut at 10 standard deviations of the target, see `compression.cut_values`: otherwise one
+    diverged model would be the most unlike of all, by far, and draw candidates to it. Whatever is computed from the
+    predictions (`sample_pairs`, `predict_pairs`, `sample_ensemble_losses`) is computed from the cut ones.
 
     References
     ----------
@@ -122,6 +126,7 @@ class PredictionSurrogate:
             expected = f"one for each of {len(X)} configurations, at least one"
             raise InvalidParameterError("predictions", f"{len(predictions)} arrays", expected)
         self._stack, rows = stack_rows(predictions, y, max_rows=self.max_rows, max_values=self.max_values)
+        cut_values(self._stack, y)
         self._y = as_targets(y, predictions[0].ndim)[rows]
         self._row_weights = None if row_weights is None else np.asarray(row_weights, dtype=np.float64)[rows]
         self._coordinates = compress(self._stack, self._y, self.n_coordinates, row_weights=self._row_weights)
@@ -277,6 +282,11 @@ class PredictionSurrogate:
         Returns
         -------
         (n_trees, n_candidates) array
+
+        Notes
+        -----
+        Members and candidates count with their cut values: the loss with a diverged model is lower than the true one,
+        yet far above those of the others.
         """
         if how not in ("fixed", "best"):
             raise InvalidParameterError("how", how, "'fixed' or 'best'")
