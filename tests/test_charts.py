@@ -4,7 +4,7 @@ import math
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cashmere.charts import (
@@ -38,6 +38,7 @@ def drawn(svg: str) -> ET.Element:
 
 
 @given(finite, finite)
+@example(0.0, 5e-324)
 def test_ticks_are_few_ascending_and_inside(a, b):
     low, high = min(a, b), max(a, b)
     ticks = nice_ticks(low, high)

@@ -62,7 +62,7 @@ def nice_ticks(low: float, high: float, count: int = 5) -> list[float]:
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low] if math.isfinite(low) else []
     raw = high / max(2, count) - low / max(2, count)
-    magnitude = 10.0 ** math.floor(math.log10(raw))
+    magnitude = 10.0 ** math.floor(math.log10(raw)) if raw > 0 else 0.0
     if magnitude == 0 or low + magnitude == low:  # the range is below the resolution of floats
         return [low]
     step = magnitude * min((1, 2, 5, 10), key=lambda m: abs(math.log(raw / magnitude / m)))
