@@ -53,6 +53,7 @@ def run(entry: dict[str, Any], strategy: str, arguments: argparse.Namespace) -> 
         resampling=arguments.resampling,
         lookahead=arguments.lookahead,
         n_workers=arguments.workers,
+        trial_timeout=arguments.limit,
         run_directory=folder,
         random_state=arguments.seed,
     ).fit(X_train, y_train)
@@ -104,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resampling", default="holdout")
     parser.add_argument("--lookahead", type=int, help="1: strictly sequential, as in the papers")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--limit", default="20s", help="wall time of a trial")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path(".replay/runs"), help="run directories, and runs.csv")
 
