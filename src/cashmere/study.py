@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import logging
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from cashmere.budget import Budget, Deadline
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
@@ -22,6 +20,7 @@ from cashmere.loss import Loss
 from cashmere.protocols import Executor, Objective, Strategy
 from cashmere.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
+from cashmere.threads import one_blas_thread
 from cashmere.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
 
 logger = logging.getLogger(__name__)
@@ -165,8 +164,7 @@ class Study:
             suggestion = Suggestion(configuration=self.warm_start[number], origin="warm start")
         else:
             history = self._history(visible, self._trials[visible:])
-            # One BLAS thread: workers have the cores, and sums must not depend on the number of threads.
-            with _thread_pools().limit(limits=1, user_api="blas"):
+            with one_blas_thread():
                 suggestion = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
         self.suggest_seconds[number] = clock.elapsed
         trial = Trial(
@@ -265,12 +263,6 @@ class Study:
         """Leave the open store behind when pickled; the history stays."""
         committed = [_in_memory(o) for o in self._committed]
         return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}}
-
-
-@functools.cache
-def _thread_pools() -> ThreadpoolController:
-    """Return the libraries with threads of this process; looking for them takes as long as a suggestion."""
-    return ThreadpoolController()
 
 
 def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:

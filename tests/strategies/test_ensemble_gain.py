@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from cashmere.data.task import TaskType
 from cashmere.ensembles import evidence
-from cashmere.ensembles.added_member import best_added_losses
+from cashmere.ensembles.added_member import added_losses
 from cashmere.ensembles.evidence import GainEvidence
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
@@ -90,12 +90,12 @@ def test_evidence_for_fewer_members_shortens_the_pool(observed, monkeypatch):
     space, observations = observed
     sizes = []
 
-    def spy(predictions, ensemble, y, metric, *, size, row_weights):
-        sizes.append(size)
-        return best_added_losses(predictions, ensemble, y, metric, size=size, row_weights=row_weights)
+    def spy(*arguments, **options):
+        sizes.append(options["size"])
+        return added_losses(*arguments, **options)
 
     judged = GainEvidence(sizes=np.array([3, 25]), losses=np.array([[0.1, 0.2]]), gains=np.array([1.0]))
-    monkeypatch.setattr(ensemble_gain, "best_added_losses", spy)
+    monkeypatch.setattr(ensemble_gain, "added_losses", spy)
     monkeypatch.setattr(ensemble_gain, "judge_gain", lambda *arguments, **names: judged)
     for protect in (True, False):
         strategy = EnsembleGain(space, n_global=50, random_fraction=0, protect=protect, share="best")

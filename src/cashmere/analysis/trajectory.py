@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from cashmere.analysis.diversity import diversities
 from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles import IncrementalSelection, TieRule, choose_rows
+from cashmere.ensembles.pool import MAX_ROWS
 from cashmere.exceptions import InvalidParameterError
 from cashmere.loss import Loss
 from cashmere.trial import History
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Float64 = NDArray[np.float64]
-
-MAX_ROWS = 20_000
-"""Validation rows looked at, at most; as many as a run chooses its ensemble on."""
 
 MAX_POOLS = 300
 """Pools built, at most. A longer history is looked at on a grid, see `trace_pool`."""

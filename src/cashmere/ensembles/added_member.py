@@ -12,6 +12,7 @@ w                       ``(n,)``                    share of the added member: (
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from cashmere.ensembles.selection import (
 from cashmere.loss import Loss
 
 Float64 = NDArray[np.float64]
+
+AddedShare = Literal["fixed", "best"]
+"""Share of an added member: ``"fixed"``, 1/(m + 1) beside m others; ``"best"``, the one with the lowest loss."""
 
 SQUARED = ("mse", "rmse", "r2", "brier")
 """Metrics that order ensembles as the mean squared error does; the best share has a closed form."""
@@ -111,6 +115,22 @@ def best_added_losses(
         kept = [predictions[i] for i in finite]
         losses[finite], shares[finite] = _best_of_finite(kept, pool, y, metric, size, row_weights)
     return losses, shares
+
+
+def added_losses(
+    predictions: Sequence[FloatArray] | AnyArray,
+    pool: FloatArray,
+    y: AnyArray,
+    metric: Loss,
+    *,
+    share: AddedShare,
+    size: int,
+    row_weights: Float64 | None = None,
+) -> Float64:
+    """Return the losses of `losses_with_added` or of `best_added_losses`, as `share` says, shape ``(n,)``."""
+    if share == "fixed":
+        return losses_with_added(predictions, pool, y, metric, size=size, row_weights=row_weights)
+    return best_added_losses(predictions, pool, y, metric, size=size, row_weights=row_weights)[0]
 
 
 def _best_of_finite(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import combine_ranks, optdivbo_weight
 from cashmere.acquisition.improvement import lower_confidence_bound
-from cashmere.ensembles.added_member import best_added_losses, losses_with_added
+from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
 from cashmere.strategies.temporary_pool import TemporaryPool, select_pool
-from cashmere.surrogates.prediction import AddedShare, PredictionSurrogate
+from cashmere.surrogates.prediction import PredictionSurrogate
 from cashmere.trial import History
 
 
@@ -68,7 +69,7 @@ class EnsembleGain(BayesianOptimisation):
             raise InvalidParameterError("tau", self.tau, "positive")
         if self.kappa < 0:
             raise InvalidParameterError("kappa", self.kappa, "at least 0")
-        if self.share not in ("best", "fixed"):
+        if self.share not in get_args(AddedShare):
             raise InvalidParameterError("share", self.share, "'best' or 'fixed'")
         if self.ensemble_size < 1:
             raise InvalidParameterError("ensemble_size", self.ensemble_size, "at least 1")
@@ -91,15 +92,15 @@ class EnsembleGain(BayesianOptimisation):
 
     def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
         """Return the loss of the pool with each observation added, the worst quarter as bad as its best."""
-        predictions, ensemble, size = pool.predictions, pool.prediction, len(pool.order)
-        if self.share == "best":
-            losses, _ = best_added_losses(
-                predictions, ensemble, pool.y, pool.metric, size=size, row_weights=pool.row_weights
-            )
-        else:
-            losses = losses_with_added(
-                predictions, ensemble, pool.y, pool.metric, size=size, row_weights=pool.row_weights
-            )
+        losses = added_losses(
+            pool.predictions,
+            pool.prediction,
+            pool.y,
+            pool.metric,
+            share=self.share,
+            size=len(pool.order),
+            row_weights=pool.row_weights,
+        )
         # How bad the bad ones are would only say which leaves to trust less.
         return np.minimum(losses, np.percentile(losses, 75))
 

@@ -10,19 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.arrays import AnyArray, IntArray
-from cashmere.ensembles import TieRule, choose_rows, select_ensemble
+from cashmere.ensembles import TieRule, select_ensemble
 from cashmere.exceptions import MissingPredictionsError
 from cashmere.loss import Loss
+from cashmere.surrogates.compression import fixed_rows
 from cashmere.trial import History
 
 if TYPE_CHECKING:
     from cashmere.space.encoding import SpaceEncoder
-
-MAX_ROWS, MAX_VALUES = 4000, 100_000
-"""Validation rows, and numbers (rows times classes), that are used of each prediction at most.
-
-They are the limits of the surrogates, which therefore see the same rows.
-"""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,31 +30,25 @@ class TemporaryPool:
         Encoded configurations of the successful observations.
     predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
         Their predictions of the validation rows.
-    losses : (n,) array
-        Their losses.
     y, row_weights : (n_rows,) array
         Targets, and weights or None.
     metric : Loss
         What is minimised.
     order : (size,) int array
         Positions of the observations in the order they were added, with repetitions.
-    trajectory : (size,) array
-        Loss of the ensemble on the validation rows after each addition.
     """
 
     rows: NDArray[np.float64]
     predictions: tuple[AnyArray, ...]
-    losses: NDArray[np.float64]
     y: AnyArray
     row_weights: NDArray[np.float64] | None
     metric: Loss
     order: IntArray
-    trajectory: NDArray[np.float64]
 
     @property
     def counts(self) -> IntArray:
         """How often each observation is in the ensemble, shape ``(n,)``."""
-        return np.bincount(self.order, minlength=len(self.losses))
+        return np.bincount(self.order, minlength=len(self.predictions))
 
     @property
     def prediction(self) -> NDArray[np.float64]:
@@ -68,11 +57,6 @@ class TemporaryPool:
         for position in self.order:
             total += self.predictions[position]
         return total / len(self.order)
-
-    @property
-    def loss(self) -> float:
-        """Loss of the ensemble on the validation rows."""
-        return float(self.trajectory[-1])
 
     @property
     def members(self) -> IntArray:
@@ -86,7 +70,7 @@ class TemporaryPool:
 
     def first(self, size: int) -> TemporaryPool:
         """Return the smaller ensemble of the first additions."""
-        return replace(self, order=self.order[:size], trajectory=self.trajectory[:size])
+        return replace(self, order=self.order[:size])
 
     @property
     def is_classification(self) -> bool:
@@ -135,19 +119,16 @@ def select_pool(
     predictions = list(itertools.compress(predictions, finite))
     y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
     row_weights = history.row_weights
-    limit = max(1, min(MAX_ROWS, MAX_VALUES // max(1, predictions[0].size // len(y))))
-    if len(y) > limit:
-        kept = choose_rows(y, limit, np.random.default_rng(len(y)))
+    kept = fixed_rows(predictions[0], y)  # those that the surrogates would choose: they see the same rows
+    if len(kept) < len(y):
         predictions, y = [stack[kept] for stack in predictions], y[kept]
         row_weights = None if row_weights is None else row_weights[kept]
     chosen = select_ensemble(predictions, y, history.metric, size=size, weight=row_weights, tie=tie)
     return TemporaryPool(
         rows=encoder.encode(o.trial.configuration for o in observations),
         predictions=tuple(predictions),
-        losses=np.array([o.loss for o in observations], dtype=np.float64),
         y=y,
         row_weights=row_weights,
         metric=history.metric,
         order=chosen.order,
-        trajectory=chosen.trajectory,
     )

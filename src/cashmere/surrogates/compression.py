@@ -13,17 +13,19 @@ Z                       ``(n, r)``                  coordinates; ``|Z_i - Z_j|^2
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.arrays import AnyArray, FloatArray
 from cashmere.ensembles.selection import choose_rows
+from cashmere.threads import one_blas_thread
 
 Float64 = NDArray[np.float64]
+
+MAX_ROWS, MAX_VALUES = 4000, 100_000
+"""Validation rows, and numbers (rows times classes), that are used of each prediction at most, by default."""
 
 BLOCK_VALUES = 2_000_000
 """Numbers of a float64 block of rows (16 MiB)."""
@@ -33,6 +35,29 @@ FARTHEST = 10.0
 
 _RANK_TOLERANCE = 1e-12
 """Share of the total square below which a direction is rounding; predictions are float32, with squares of 1e-14."""
+
+
+def fixed_rows(
+    prediction: FloatArray, y: AnyArray, *, max_rows: int = MAX_ROWS, max_values: int = MAX_VALUES
+) -> NDArray[np.int64]:
+    """Choose the rows that are used of all predictions shaped like the given one.
+
+    Parameters
+    ----------
+    prediction : (n_rows, n_classes) or (n_rows,) array
+        Any of them; only its shape counts.
+    y : (n_rows,) array
+        Targets, over whose order the rows are spread evenly.
+    max_rows, max_values : int
+        Rows, and numbers (rows times classes), taken of each prediction at most.
+
+    Returns
+    -------
+    (n_chosen,) int array
+        Row numbers, ascending. They depend on `y` and the limits alone, so that they stay the same during a study.
+    """
+    limit = max(1, min(max_rows, max_values // max(1, int(np.prod(prediction.shape[1:])))))
+    return choose_rows(y, limit, np.random.default_rng(len(y)))
 
 
 def stack_rows(
@@ -45,20 +70,19 @@ def stack_rows(
     predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
         Any floats, memory-mapped or not; they are only read.
     y : (n_rows,) array
-        Targets, over whose order the rows are spread evenly.
+        Targets.
     max_rows, max_values : int
-        Rows, and numbers (rows times classes), taken of each prediction at most.
+        See `fixed_rows`.
 
     Returns
     -------
     stack : (n, n_chosen[, n_classes]) array
         float32, or float64 if a prediction is.
     rows : (n_chosen,) int array
-        Row numbers, ascending. They depend on `y` and the limits alone, so that they stay the same during a study.
+        From `fixed_rows`.
     """
     first = predictions[0]
-    limit = max(1, min(max_rows, max_values // max(1, int(np.prod(first.shape[1:])))))
-    rows = choose_rows(y, limit, np.random.default_rng(len(y)))
+    rows = fixed_rows(first, y, max_rows=max_rows, max_values=max_values)
     kind = np.result_type(np.float32, *{prediction.dtype for prediction in predictions})
     stack = np.empty((len(predictions), len(rows), *first.shape[1:]), dtype=kind)
     for line, prediction in zip(stack, predictions, strict=True):
@@ -129,7 +153,7 @@ def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: F
     """
     n, share = len(stack), _shares(stack, row_weights)
     gram, squares = np.zeros((n, n)), 0.0
-    with _blas().limit(limits=1):
+    with one_blas_thread():
         for block in row_blocks(stack):
             lines = _lines(stack[:, block], y, share[block])
             squares += float(np.einsum("ij,ij->", lines, lines))
@@ -192,11 +216,3 @@ def _lines(block: AnyArray, y: AnyArray, share: Float64) -> Float64:
     else:
         lines = (block * root[:, None]).reshape(len(block), -1)
     return lines
-
-
-@functools.cache
-def _blas() -> Any:
-    """Return what limits the threads of BLAS; to find its libraries takes milliseconds."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")

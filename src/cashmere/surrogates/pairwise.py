@@ -19,7 +19,6 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -30,7 +29,8 @@ from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
-from cashmere.surrogates.compression import cut_values, stack_rows
+from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, cut_values, stack_rows
+from cashmere.threads import one_blas_thread
 
 Float64 = NDArray[np.float64]
 
@@ -167,8 +167,8 @@ class PairwiseSurrogate:
     refit_growth: float | None = None
     n_extra_trees: int = 10
     seed: int = 0
-    max_rows: int = 4000
-    max_values: int = 100_000
+    max_rows: int = MAX_ROWS
+    max_values: int = MAX_VALUES
     n_threads: int = 1
     _X: NDArray[np.float32] = field(init=False, repr=False, compare=False)
     _ensemble: _Ensemble = field(init=False, repr=False, compare=False)
@@ -332,7 +332,7 @@ class PairwiseSurrogate:
         t, start = np.zeros(chosen.shape), np.zeros((self.n_boosters, *chosen.shape))
         for first, second in ((after, everything), (before, after)):
             t[first, second] = targets(first, second)
-            with _one_blas_thread():
+            with one_blas_thread():
                 for values, trees in zip(start, old.boosters, strict=True):
                     values[first, second] = _summed_values(trees, columns[:, first], columns[:, second])
         standardised = (_finite(t[chosen]) - old.centre) / old.scale
@@ -383,7 +383,7 @@ class PairwiseSurrogate:
     def _sample(self, candidates: FloatArray, others: FloatArray) -> Float64:
         one, other = _columns(candidates), _columns(others)
         samples = np.zeros((self.n_boosters, one.shape[1], other.shape[1]))
-        with _one_blas_thread():
+        with one_blas_thread():
             for sample, trees in zip(samples, self._ensemble.boosters, strict=True):
                 sample += _summed_values(trees, one, other)
                 if self.symmetrise:
@@ -460,14 +460,6 @@ def _read_tree(structure: Mapping[str, Any]) -> _Tree:
 def _columns(X: FloatArray) -> Float64:
     """Return float32 values, as LightGBM has learned from, ready to be compared with its float64 thresholds."""
     return np.ascontiguousarray(np.asarray(X, dtype=np.float32).T, dtype=np.float64)
-
-
-def _one_blas_thread() -> AbstractContextManager[Any]:
-    """Keep threads from waiting for each other: the products are small, and many."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
-    return limits
 
 
 def _summed_values(trees: Iterable[_Tree], first: Float64, second: Float64) -> Float64:

@@ -19,22 +19,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.arrays import AnyArray, FloatArray, IntArray
-from cashmere.ensembles.added_member import best_added_losses, losses_with_added
+from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
 from cashmere.loss import Loss
-from cashmere.surrogates.compression import compress, cut_values, distances_to_truth, stack_rows
+from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, compress, cut_values, distances_to_truth, stack_rows
 
 Float64 = NDArray[np.float64]
-AddedShare = Literal["fixed", "best"]
-"""Share of an added member: ``"fixed"``, 1/(m + 1) beside m others; ``"best"``, the one with the lowest loss."""
 
 
 @dataclass(kw_only=True)
@@ -86,8 +84,8 @@ class PredictionSurrogate:
     min_samples_leaf: int = 2
     feature_fraction: float = 0.6
     loss_weight: float = 1.0
-    max_rows: int = 4000
-    max_values: int = 100_000
+    max_rows: int = MAX_ROWS
+    max_values: int = MAX_VALUES
     _trees: list[Any] = field(default_factory=list, init=False, repr=False)
 
     def fit(
@@ -277,7 +275,7 @@ class PredictionSurrogate:
         metric : Loss
             The metric.
         how : {"fixed", "best"}
-            See `AddedShare`.
+            See `cashmere.ensembles.added_member.AddedShare`.
 
         Returns
         -------
@@ -288,16 +286,13 @@ class PredictionSurrogate:
         Members and candidates count with their cut values: the loss with a diverged model is lower than the true one,
         yet far above those of the others.
         """
-        if how not in ("fixed", "best"):
+        if how not in get_args(AddedShare):
             raise InvalidParameterError("how", how, "'fixed' or 'best'")
         size = int(np.sum(weights))
         pool = np.zeros(self._stack.shape[1:])
         for position in np.flatnonzero(weights):
             pool += (weights[position] / size) * self._stack[position]
-        if how == "fixed":
-            added = losses_with_added(self._stack, pool, self._y, metric, size=size, row_weights=self._row_weights)
-        else:
-            added, _ = best_added_losses(self._stack, pool, self._y, metric, size=size, row_weights=self._row_weights)
+        added = added_losses(self._stack, pool, self._y, metric, share=how, size=size, row_weights=self._row_weights)
         return self.sample(added, candidates)
 
     def _measured(self, members: IntArray, measure: Measure) -> Float64:
