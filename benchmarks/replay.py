@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.recorded_history import RecordedHistory
+from cashmere.budget import Budget
 from cashmere.ensembles import IncrementalSelection
 from cashmere.evaluation.metrics import Metric
 from cashmere.strategies import make_strategy
@@ -75,6 +76,7 @@ def replay(
         space,
         make_strategy(strategy, space, catalogue=history.configurations),
         seed=seed,
+        plan=Budget(trials=n_trials),
         worst_loss=metric.worst_loss,
         baseline_loss=metric.loss(history.y_validation, constant_prediction(history), None),
         metric=metric,

@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
+from ConfigSpace import Configuration, ConfigurationSpace
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from cashmere.budget import Budget
 from cashmere.evaluation.limits import Limits
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, UnknownNameError
 from cashmere.executors import WorkerProcessExecutor, run_trial
@@ -77,6 +78,77 @@ def test_asking_beyond_the_lookahead_is_refused():
     study.ask(), study.ask()
     with pytest.raises(InvalidParameterError):
         study.ask()
+
+
+class InPairs:
+    """Decides the two trials of a pair from the outcomes of all pairs before: it has to wait for these."""
+
+    def suggest(self, history, rng):
+        number = len(history.trials)
+        if len(history) < number - number % 2:
+            return None
+        before = sum(o.loss for o in history[: number - number % 2])
+        return Suggestion(configuration=Configuration(SPACE, values={"x": (0.37 * number + before) % 1, "y": 0.5}))
+
+
+def test_strategy_that_waits_makes_the_same_run_with_any_lookahead_and_workers():
+    digests = {run_digest(Study(SPACE, InPairs(), lookahead=q).optimize(bowl, "11trials")) for q in (1, 2, 3, 8)}
+    executor = WorkerProcessExecutor(2)
+    try:
+        study = Study(SPACE, InPairs(), lookahead=8)
+        digests.add(run_digest(study.optimize(bowl, "11trials", executor=executor)))
+    finally:
+        executor.shutdown()
+    assert len(digests) == 1
+
+
+def test_strategy_that_waits_is_shown_one_more_outcome_at_a_time():
+    seen = []
+
+    class Spy(InPairs):
+        def suggest(self, history, rng):
+            seen.append((len(history), len(history.pending)))
+            return super().suggest(history, rng)
+
+    study = Study(SPACE, Spy(), lookahead=4)
+    trials = [study.ask(), study.ask()]
+    assert not study.can_ask()
+    with pytest.raises(InvalidParameterError, match="more outcomes"):
+        study.ask()
+    for trial in reversed(trials):
+        study.tell(trial, run_trial(bowl, trial))
+    assert study.can_ask() and study.can_ask()
+    assert seen == [(0, 0), (0, 1), (0, 2), (1, 1), (2, 0)]
+
+
+def test_strategy_that_never_decides_is_an_error():
+    class Mute:
+        def suggest(self, history, rng):
+            return None
+
+    with pytest.raises(InvalidParameterError, match="decides"):
+        Study(SPACE, Mute()).optimize(bowl, "3trials")
+
+
+def test_history_tells_what_the_study_was_planned_for(tmp_path):
+    seen = []
+
+    class Spy:
+        def suggest(self, history, rng):
+            seen.append(history.budget)
+            return Suggestion(configuration=SPACE.sample_configuration())
+
+    Study(SPACE, Spy()).ask()
+    for trials in (2, 4):  # the plan of the first call stays
+        with RunStore(tmp_path) as store:
+            Study(SPACE, Spy(), store=store).optimize(bowl, f"{trials}trials")
+    assert seen == [None] + 4 * [Budget(trials=2)]
+    study = Study(SPACE, Spy(), plan=Budget(seconds=1 / 3))
+    study.optimize(bowl, "1trials")
+    assert study.history.budget == Budget.parse(str(Budget(seconds=1 / 3)))
+    study = Study(SPACE, Spy())
+    study.optimize(bowl, "0.1s")
+    assert 0.09 < study.history.budget.seconds <= 0.1
 
 
 def test_outcomes_told_out_of_order_are_committed_in_order():

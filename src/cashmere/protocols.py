@@ -20,11 +20,12 @@ from cashmere.trial import History, Outcome, Suggestion, Trial
 class Strategy(Protocol):
     """Decides which configuration to evaluate next, from the history alone."""
 
-    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
-        """Return the next decision.
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion | None:
+        """Return the next decision; None if it cannot be taken before more pending trials are observed.
 
         A pure function: the same history and the same state of `rng` give the same suggestion, in any process.
         It must survive failed observations, avoid the configurations in ``history.seen`` and never read clocks.
+        Who answers None is asked again with one more outcome; without pending trials there must be an answer.
 
         Parameters
         ----------

@@ -251,7 +251,8 @@ class Run:
         """
         progress = progress or Silence()
         progress.update(Status(metric=self.metric.name, phase="preparing"))
-        self._prepare()
+        in_all = (self.spent_seconds + deadline.remaining) * self.settings.workers
+        self._prepare(Budget(trials=budget.trials, seconds=None if budget.seconds is None else in_all))
         executor = self._executor(budget)
         objective = CrossValidationObjective(
             folder=(self.folder / "prepared").absolute(),
@@ -452,7 +453,7 @@ class Run:
 
     # ------------------------------------------------------------ parts
 
-    def _prepare(self) -> None:
+    def _prepare(self, plan: Budget) -> None:
         """Encode the folds, evaluate the constant predictor, take up the study."""
         settings, data = self.settings, self._data
         folds, self._encoders = prepare_folds(
@@ -476,6 +477,7 @@ class Run:
             lookahead=settings.lookahead or max(8, 2 * settings.workers),
             warm_start=self.space.default_configurations(),
             store=self._store,
+            plan=plan,
             worst_loss=self.metric.worst_loss,
             baseline_loss=baseline_loss,
             metric=self.metric,

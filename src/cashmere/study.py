@@ -49,6 +49,10 @@ class Study:
         Evaluated first, in this order, before the strategy is asked.
     store : RunStore, optional
         Where finished trials are kept; what it already holds is continued.
+    plan : Budget, optional
+        What the study may spend in all, for strategies that divide it: trials, and seconds of workers (the sum of the
+        durations of trials). By default that of the first `optimize`. A store keeps the first one it is given: a study
+        that is extended goes on as it was planned.
     worst_loss, baseline_loss, metric, targets, row_weights
         See `History`; strategies that search for an ensemble need metric and targets.
 
@@ -74,6 +78,7 @@ class Study:
         lookahead: int = 1,
         warm_start: Sequence[Configuration] = (),
         store: RunStore | None = None,
+        plan: Budget | None = None,
         worst_loss: float | None = None,
         baseline_loss: float = float("nan"),
         metric: Loss | None = None,
@@ -97,6 +102,11 @@ class Study:
         self._elapsed_before = float(store.fact("elapsed_seconds", 0.0)) if store is not None else 0.0
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
         self._clock = Deadline(None)
+        self._plan: Budget | None = None
+        self._decision: Suggestion | None = None
+        self._n_insufficient = -1
+        if plan is not None or (store is not None and store.fact("plan") is not None):
+            self._set_plan(plan)
         self._replay()
 
     # ------------------------------------------------------------ what has happened
@@ -120,7 +130,15 @@ class Study:
             metric=self.metric,
             targets=self.targets,
             row_weights=self.row_weights,
+            budget=self._plan,
         )
+
+    def _set_plan(self, plan: Budget | None) -> None:
+        """Keep the plan, unless the store knows an earlier one."""
+        text = (self._store.fact("plan") if self._store is not None else None) or str(plan)
+        self._plan = Budget.parse(text)  # of the text, which is what a resumed study will read
+        if self._store is not None:
+            self._store.set_fact("plan", text)
 
     def _replay(self) -> None:
         """Take up stored trials: the leading ones as they are, later ones when their turn to be asked comes."""
@@ -142,8 +160,8 @@ class Study:
     # ------------------------------------------------------------ ask and tell
 
     def can_ask(self) -> bool:
-        """Whether enough outcomes are in to decide the next trial."""
-        return len(self._trials) < len(self._committed) + self.lookahead
+        """Whether enough outcomes are in to decide the next trial; it is decided to find out."""
+        return len(self._trials) < len(self._committed) + self.lookahead and self._decide() is not None
 
     def ask(self) -> Trial:
         """Decide the next trial.
@@ -151,22 +169,13 @@ class Study:
         Raises
         ------
         InvalidParameterError
-            If more than `lookahead` trials would be open.
+            If more than `lookahead` trials would be open, or the strategy has to see the outcome of an open one first.
         """
-        if not self.can_ask():
-            raise InvalidParameterError("ask()", len(self._trials), "preceded by tell(): the lookahead is used up")
+        if not self.can_ask() or (suggestion := self._decide()) is None:
+            expected = "preceded by tell(): the lookahead is used up, or the strategy has to see more outcomes"
+            raise InvalidParameterError("ask()", len(self._trials), expected)
         number = len(self._trials)
-        visible = max(0, number - self.lookahead + 1)
-        entropy = np.random.SeedSequence(self.seed, spawn_key=(number,))
-        strategy_seed, learner_seed = entropy.spawn(2)
-        clock = Deadline(None)
-        if number < len(self.warm_start):
-            suggestion = Suggestion(configuration=self.warm_start[number], origin="warm start")
-        else:
-            history = self._history(visible, self._trials[visible:])
-            with one_blas_thread():
-                suggestion = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
-        self.suggest_seconds[number] = clock.elapsed
+        _, learner_seed = self._seeds(number)
         trial = Trial(
             number=number,
             configuration=suggestion.configuration,
@@ -181,7 +190,41 @@ class Study:
                 "the package or a library have changed since; continue with the versions in run.json or start anew.",
             )
         self._trials.append(trial)
+        self._forget_decision()
         return trial
+
+    def _seeds(self, number: int) -> list[np.random.SeedSequence]:
+        """Return the seeds of the strategy and of the learner for a trial."""
+        return np.random.SeedSequence(self.seed, spawn_key=(number,)).spawn(2)
+
+    def _decide(self) -> Suggestion | None:
+        """Return the next decision, or None if it takes more outcomes than are in.
+
+        The strategy first sees the outcomes that the lookahead leaves; while they do not suffice, one more at a time:
+        what it sees at last does not depend on which ones have arrived.
+        """
+        number = len(self._trials)
+        if self._decision is None and number < len(self.warm_start):
+            self._decision = Suggestion(configuration=self.warm_start[number], origin="warm start")
+        first = max(0, number - self.lookahead + 1, self._n_insufficient + 1)
+        for visible in range(first, len(self._committed) + 1):
+            if self._decision is not None:
+                break
+            clock = Deadline(None)
+            strategy_seed, _ = self._seeds(number)
+            history = self._history(visible, self._trials[visible:])
+            with one_blas_thread():
+                self._decision = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
+            self.suggest_seconds[number] = self.suggest_seconds.get(number, 0.0) + clock.elapsed
+            if self._decision is None:
+                self._n_insufficient = visible
+                if visible == number:
+                    expected = "a strategy that decides when all outcomes are in"
+                    raise InvalidParameterError("strategy", self.strategy, expected)
+        return self._decision
+
+    def _forget_decision(self) -> None:
+        self._decision, self._n_insufficient = None, -1
 
     def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
         """Store an outcome and commit what is complete up to now; return the newly committed observations.
@@ -217,7 +260,7 @@ class Study:
             Trial -> Outcome.
         budget : str, float or Budget
             The number of trials counts all trials of the study, those of earlier calls included; seconds count
-            from now.
+            from now. The first one becomes the plan of a study made without.
         executor : Executor, optional
             By default trials run in this process.
         stop : callable
@@ -233,10 +276,13 @@ class Study:
         if executor.n_workers > self.lookahead:
             expected = f"at most the lookahead ({self.lookahead}), so that the run does not depend on it"
             raise InvalidParameterError("n_workers", executor.n_workers, expected)
+        if self._plan is None:
+            seconds = None if budget.seconds is None else self._spent_by_trials() + budget.seconds * executor.n_workers
+            self._set_plan(Budget(trials=budget.trials, seconds=seconds))
         running: dict[Future[Outcome], Trial] = {}
         limit = budget.trials if budget.trials is not None else 10**9
         while len(self._committed) < limit and deadline.remaining > 0 and not stop():
-            while self.can_ask() and len(self._trials) < limit and len(running) <= executor.n_workers:
+            while len(self._trials) < limit and len(running) <= executor.n_workers and self.can_ask():
                 trial = self.ask()
                 if trial.number not in self._arrived:
                     running[executor.submit(objective, trial)] = trial
@@ -250,9 +296,13 @@ class Study:
                 on_tick()
         # What is still running was decided but never observed: forget the decisions, they can be made again.
         del self._trials[len(self._committed) :]
+        self._forget_decision()
         if self._store is not None:
             self._store.set_fact("elapsed_seconds", self.elapsed)
         return self.history
+
+    def _spent_by_trials(self) -> float:
+        return sum(observation.duration_seconds for observation in self._committed)
 
     def _announce(self, observations: list[Observation], callback: Callback | None) -> None:
         if callback is not None:

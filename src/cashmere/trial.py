@@ -15,6 +15,7 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.arrays import FloatArray
+from cashmere.budget import Budget
 from cashmere.loss import Loss
 
 
@@ -200,6 +201,9 @@ class History(Sequence[Observation]):
         Targets of the validation rows: class codes or values.
     row_weights : (n_validation,) array or None
         Weights of the validation rows.
+    budget : Budget or None
+        What the study was planned to spend in all: trials, and seconds of workers (the sum of `duration_seconds`);
+        None when unknown.
     """
 
     observations: tuple[Observation, ...] = ()
@@ -209,6 +213,7 @@ class History(Sequence[Observation]):
     metric: Loss | None = field(default=None, compare=False)
     targets: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     row_weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    budget: Budget | None = None
 
     @overload
     def __getitem__(self, index: int) -> Observation: ...
