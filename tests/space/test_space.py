@@ -215,3 +215,31 @@ def test_a_pickled_space_is_small_and_equal():
     again = cloudpickle.loads(cloudpickle.dumps(space))
     assert again.configuration_space == before
     assert len(cloudpickle.dumps(space)) < 20_000
+
+
+def test_forbidden_combinations_across_steps_are_never_drawn():
+    clauses = ({"step": ("wide", "gone"), "algorithm": ("plain",)}, {"missing": ("wide",), "algorithm": ("plain",)})
+    space = make(operators={"step": (NO_OPERATOR, SCALE, WIDE)}, forbidden=clauses)
+    assert len(space.configuration_space.forbidden_clauses) == 2  # one is NESTED's own
+    space.configuration_space.seed(0)
+    drawn = {(c["step"], c["algorithm"]) for c in space.configuration_space.sample_configuration(200)}
+    every = {(step, algorithm) for step in ("none", "scale", "wide") for algorithm in ("nested", "plain")}
+    assert drawn == every - {("wide", "plain")}
+    assert len(space.restricted_to(["nested"]).configuration_space.forbidden_clauses) == 1
+
+
+def test_operators_read_the_form_that_the_space_names():
+    space = make(operators={"step": (SCALE,)}, reads=Encoding.ORDINAL)
+    assert space.encodings == {Encoding.ORDINAL}
+    assert space.encoding_of(space.default_configurations()[0]) is Encoding.ORDINAL
+
+
+def test_an_operator_that_builds_a_function_changes_the_learner():
+    def named(learner):
+        return ("changed", learner)
+
+    change = Operator(name="change", build=lambda values, context: named)
+    space = make(operators={"change": (change,), "step": (SCALE,)})
+    pipeline = space.build(space.default_configurations()[0], CONTEXT)
+    assert [name for name, _ in pipeline.steps] == ["step", "learner"]
+    assert pipeline.steps[-1][1][0] == "changed"

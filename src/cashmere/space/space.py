@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from ConfigSpace import (
@@ -16,6 +17,8 @@ from ConfigSpace import (
     Configuration,
     ConfigurationSpace,
     EqualsCondition,
+    ForbiddenAndConjunction,
+    ForbiddenInClause,
 )
 from ConfigSpace.conditions import Condition, ConditionLike
 from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenRelation
@@ -24,7 +27,7 @@ from ConfigSpace.types import NotSet
 
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, UnknownNameError
-from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Subspace
+from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -65,9 +68,17 @@ class Space:
         What may be chosen by the hyper-parameter ``algorithm``; strong and cheap ones first.
     operators : mapping of str to tuple of Operator
         Ordered steps before the learner; the step's name is the hyper-parameter that chooses the operator.
-        The first operator of a step is its default.
+        The first operator of a step is its default. `Resampler` may be offered in the last step only.
     profile : TaskProfile
         The facts about the task.
+    operator_encoding : Encoding
+        Prepared form of the table that operators work on; by default one-hot, the form without gaps. Without
+        operators the algorithms decide.
+    reads : Encoding
+        Prepared form of the table that the operators work on; without operators the algorithms choose theirs.
+    forbidden : tuple of mappings
+        Combinations that do not exist: steps (``"algorithm"`` is one) to names, excluded where every one of the
+        steps takes one of its names. Clauses without an effect on the components that are available are dropped.
 
     Attributes
     ----------
@@ -79,13 +90,16 @@ class Space:
     MetricError
         If no algorithm is left only because the metric needs probabilities.
     InvalidParameterError
-        If no algorithm is left for other reasons, or names are not unique.
+        If no algorithm is left for other reasons, names are not unique, or rows are resampled before the last step.
     """
 
     name: str
     algorithms: tuple[Algorithm, ...]
     profile: TaskProfile
     operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict, hash=False)
+    operator_encoding: Encoding = Encoding.ONEHOT
+    reads: Encoding = Encoding.ONEHOT
+    forbidden: tuple[Mapping[str, tuple[str, ...]], ...] = field(default=(), hash=False)
     left_out: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +111,7 @@ class Space:
             return tuple(component for component, reason in reasons.values() if not reason)
 
         _check_names(self.algorithms, self.operators)
+        _check_resampling_is_last(self.operators)
         algorithms = available(self.algorithms)
         operators = {step: kept for step, choices in self.operators.items() if (kept := available(choices))}
         if not algorithms:
@@ -126,13 +141,26 @@ class Space:
                 conditions += [_active_when(choice, component.name, hp, subspace.conditions) for hp in own]
                 forbidden += subspace.forbidden
             space.add(hyperparameters, conditions, forbidden)
+        space.add(self._forbidden_combinations(space))
         return space
+
+    def _forbidden_combinations(self, space: ConfigurationSpace) -> list[ForbiddenLike]:
+        offered: Mapping[str, tuple[Component, ...]] = {**self.operators, ALGORITHM: self.algorithms}
+        clauses: list[ForbiddenLike] = []
+        for combination in self.forbidden:
+            parts = {
+                step: [component.name for component in offered.get(step, ()) if component.name in names]
+                for step, names in combination.items()
+            }
+            if all(parts.values()):
+                clauses.append(ForbiddenAndConjunction(*(ForbiddenInClause(space[s], n) for s, n in parts.items())))
+        return clauses
 
     @functools.cached_property
     def encodings(self) -> frozenset[Encoding]:
         """Prepared forms of the table that configurations of this space may ask for."""
         if self.operators:
-            return frozenset({Encoding.ONEHOT})
+            return frozenset({self.reads})
         every = self.profile.has_categories
         return frozenset(e for algorithm in self.algorithms for e in algorithm.encodings[: None if every else 1])
 
@@ -150,10 +178,11 @@ class Space:
     def encoding_of(self, configuration: Configuration) -> Encoding:
         """Return the prepared form of the table that a configuration learns from.
 
-        With operators it is always one-hot, the form without gaps on which every operator works.
+        With operators it is always the form that the space names; by default one-hot, the form without gaps on
+        which every operator works.
         """
         if self.operators:
-            return Encoding.ONEHOT
+            return self.reads
         algorithm = self.algorithm_of(configuration)
         return Encoding(configuration.get(f"{algorithm.name}:{ENCODING}", algorithm.encodings[0]))
 
@@ -172,21 +201,51 @@ class Space:
         sklearn.pipeline.Pipeline
             The operators under the names of their steps, then the learner as ``"learner"``. A learner that is
             a pipeline itself (scaler and model) is flattened, so that ``learner__sample_weight`` always fits.
+            An operator that builds a function is no step: the function maps the learner to the one that is used.
         """
         from sklearn.pipeline import Pipeline
 
         steps: list[tuple[str, Any]] = []
+        changes: list[Callable[[Any], Any]] = []
         for step, choices in self.operators.items():
             operator = _named(choices, configuration[step])
+            if isinstance(operator, Resampler):
+                continue
             built = operator.build(_own_values(configuration, operator.name), context)
-            if not isinstance(built, str):
+            if isinstance(built, FunctionType):
+                changes.append(built)
+            elif not isinstance(built, str):
                 steps.append((step, built))
         algorithm = self.algorithm_of(configuration)
         learner = algorithm.build(_own_values(configuration, algorithm.name), context)
         if isinstance(learner, Pipeline):
             *before, (_, learner) = learner.steps
             steps += before
+        for change in changes:
+            learner = change(learner)
         return Pipeline([*steps, (LEARNER, learner)])
+
+    def build_resampling(self, configuration: Configuration, context: BuildContext) -> Resample | None:
+        """Make the function that changes the training rows right before the learner is fitted.
+
+        Parameters
+        ----------
+        configuration : Configuration
+            A point of this space.
+        context : BuildContext
+            What is known about the fold.
+
+        Returns
+        -------
+        callable or None
+            None if the configuration leaves the rows as they are.
+        """
+        for step, choices in self.operators.items():
+            operator = _named(choices, configuration[step])
+            if isinstance(operator, Resampler):
+                built = operator.build(_own_values(configuration, operator.name), context)
+                return None if isinstance(built, str) else cast("Resample", built)
+        return None
 
     def default_configurations(self) -> tuple[Configuration, ...]:
         """Return one configuration per algorithm, in their order, everything else at its default."""
@@ -235,6 +294,8 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
         return f"does not support {profile.task_type} targets"
     if component.max_rows is not None and profile.n_rows > component.max_rows:
         return f"is offered up to {component.max_rows} rows, and the table has {profile.n_rows}"
+    if isinstance(component, Resampler) and profile.fractional_weights:
+        return "cannot carry the weights of rows"
     if isinstance(component, Algorithm):
         if profile.fractional_weights and not component.accepts_weights:
             return "cannot learn from weighted rows"
@@ -269,6 +330,12 @@ def _check_names(algorithms: tuple[Algorithm, ...], operators: Mapping[str, tupl
             raise InvalidParameterError("name", name, "a text without ':' and '__'")
         if names.count(name) > 1:
             raise InvalidParameterError("name", name, "unique among algorithms, operators and steps")
+
+
+def _check_resampling_is_last(operators: Mapping[str, tuple[Operator, ...]]) -> None:
+    for step in [*operators][:-1]:
+        if any(isinstance(operator, Resampler) for operator in operators[step]):
+            raise InvalidParameterError("operators", step, "the last step if it resamples: it acts on the final columns")
 
 
 def _named(components: Iterable[_C], name: str) -> _C:
