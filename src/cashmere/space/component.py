@@ -11,7 +11,7 @@ from ConfigSpace.conditions import Condition, ConditionLike
 from ConfigSpace.forbidden import ForbiddenLike
 from ConfigSpace.hyperparameters import Hyperparameter
 
-from cashmere.arrays import BoolArray
+from cashmere.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 
 ALL_TASKS = frozenset(TaskType)
@@ -107,6 +107,24 @@ class Component:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator(Component):
     """A step before the learner: scaler, feature selection, decomposition, ..."""
+
+
+Resample = Callable[[FloatArray, IntArray], tuple[FloatArray, IntArray]]
+"""Other rows and class codes ``(n_resampled, n_features)``, ``(n_resampled,)`` made of the training rows of a fold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resampler(Operator):
+    """An operator that changes the rows: over-sampling, under-sampling, both, or neither.
+
+    It acts on the training rows of a fold only, after all other operators and right before the learner is fitted,
+    and is no part of the fitted pipeline. Its builder returns a `Resample` function, or ``"passthrough"``.
+    New rows have no weight, so that resamplers are not offered for rows with weights that are not whole numbers.
+    """
+
+    def is_available(self, profile: TaskProfile) -> bool:
+        """Whether the resampler can serve this task and weighting on this machine."""
+        return Component.is_available(self, profile) and not profile.fractional_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,9 +71,6 @@ class Space:
         The first operator of a step is its default. `Resampler` may be offered in the last step only.
     profile : TaskProfile
         The facts about the task.
-    operator_encoding : Encoding
-        Prepared form of the table that operators work on; by default one-hot, the form without gaps. Without
-        operators the algorithms decide.
     reads : Encoding
         Prepared form of the table that the operators work on; without operators the algorithms choose theirs.
     forbidden : tuple of mappings
@@ -97,7 +94,6 @@ class Space:
     algorithms: tuple[Algorithm, ...]
     profile: TaskProfile
     operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict, hash=False)
-    operator_encoding: Encoding = Encoding.ONEHOT
     reads: Encoding = Encoding.ONEHOT
     forbidden: tuple[Mapping[str, tuple[str, ...]], ...] = field(default=(), hash=False)
     left_out: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
@@ -202,6 +198,7 @@ class Space:
             The operators under the names of their steps, then the learner as ``"learner"``. A learner that is
             a pipeline itself (scaler and model) is flattened, so that ``learner__sample_weight`` always fits.
             An operator that builds a function is no step: the function maps the learner to the one that is used.
+            Nor is a resampler, see `build_resampling`.
         """
         from sklearn.pipeline import Pipeline
 
