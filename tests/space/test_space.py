@@ -229,7 +229,7 @@ def test_forbidden_combinations_across_steps_are_never_drawn():
 
 
 def test_operators_read_the_form_that_the_space_names():
-    space = make(operators={"step": (SCALE,)}, reads=Encoding.ORDINAL)
+    space = make(operators={"step": (SCALE,)}, operator_encoding=Encoding.ORDINAL)
     assert space.encodings == {Encoding.ORDINAL}
     assert space.encoding_of(space.default_configurations()[0]) is Encoding.ORDINAL
 
@@ -239,7 +239,7 @@ def test_an_operator_that_builds_a_function_changes_the_learner():
         return ("changed", learner)
 
     change = Operator(name="change", build=lambda values, context: named)
-    space = make(operators={"change": (change,), "step": (SCALE,)})
+    space = make(operators={"learner_change": (change,), "step": (SCALE,)})
     pipeline = space.build(space.default_configurations()[0], CONTEXT)
     assert [name for name, _ in pipeline.steps] == ["step", "learner"]
     assert pipeline.steps[-1][1][0] == "changed"

@@ -71,8 +71,6 @@ class Space:
         The first operator of a step is its default. `Resampler` may be offered in the last step only.
     profile : TaskProfile
         The facts about the task.
-    reads : Encoding
-        Prepared form of the table that the operators work on; without operators the algorithms choose theirs.
     forbidden : tuple of mappings
         Combinations that do not exist: steps (``"algorithm"`` is one) to names, excluded where every one of the
         steps takes one of its names. Clauses without an effect on the components that are available are dropped.
@@ -94,7 +92,6 @@ class Space:
     algorithms: tuple[Algorithm, ...]
     profile: TaskProfile
     operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict, hash=False)
-    reads: Encoding = Encoding.ONEHOT
     forbidden: tuple[Mapping[str, tuple[str, ...]], ...] = field(default=(), hash=False)
     left_out: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
@@ -156,7 +153,7 @@ class Space:
     def encodings(self) -> frozenset[Encoding]:
         """Prepared forms of the table that configurations of this space may ask for."""
         if self.operators:
-            return frozenset({self.reads})
+            return frozenset({self.operator_encoding})
         every = self.profile.has_categories
         return frozenset(e for algorithm in self.algorithms for e in algorithm.encodings[: None if every else 1])
 
@@ -178,7 +175,7 @@ class Space:
         which every operator works.
         """
         if self.operators:
-            return self.reads
+            return self.operator_encoding
         algorithm = self.algorithm_of(configuration)
         return Encoding(configuration.get(f"{algorithm.name}:{ENCODING}", algorithm.encodings[0]))
 
@@ -332,7 +329,9 @@ def _check_names(algorithms: tuple[Algorithm, ...], operators: Mapping[str, tupl
 def _check_resampling_is_last(operators: Mapping[str, tuple[Operator, ...]]) -> None:
     for step in [*operators][:-1]:
         if any(isinstance(operator, Resampler) for operator in operators[step]):
-            raise InvalidParameterError("operators", step, "the last step if it resamples: it acts on the final columns")
+            raise InvalidParameterError(
+                "operators", step, "the last step if it resamples: it acts on the final columns"
+            )
 
 
 def _named(components: Iterable[_C], name: str) -> _C:
