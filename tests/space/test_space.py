@@ -229,7 +229,7 @@ def test_forbidden_combinations_across_steps_are_never_drawn():
 
 
 def test_operators_read_the_form_that_the_space_names():
-    space = make(operators={"step": (SCALE,)}, operator_encoding=Encoding.ORDINAL)
+    space = make(operators={"step": (SCALE,)}, reads=Encoding.ORDINAL)
     assert space.encodings == {Encoding.ORDINAL}
     assert space.encoding_of(space.default_configurations()[0]) is Encoding.ORDINAL
 

@@ -71,6 +71,8 @@ class Space:
         The first operator of a step is its default. `Resampler` may be offered in the last step only.
     profile : TaskProfile
         The facts about the task.
+    reads : Encoding
+        Prepared form of the table that the operators work on; without operators the algorithms choose theirs.
     forbidden : tuple of mappings
         Combinations that do not exist: steps (``"algorithm"`` is one) to names, excluded where every one of the
         steps takes one of its names. Clauses without an effect on the components that are available are dropped.
@@ -92,6 +94,7 @@ class Space:
     algorithms: tuple[Algorithm, ...]
     profile: TaskProfile
     operators: Mapping[str, tuple[Operator, ...]] = field(default_factory=dict, hash=False)
+    reads: Encoding = Encoding.ONEHOT
     forbidden: tuple[Mapping[str, tuple[str, ...]], ...] = field(default=(), hash=False)
     left_out: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
 
@@ -153,7 +156,7 @@ class Space:
     def encodings(self) -> frozenset[Encoding]:
         """Prepared forms of the table that configurations of this space may ask for."""
         if self.operators:
-            return frozenset({self.operator_encoding})
+            return frozenset({self.reads})
         every = self.profile.has_categories
         return frozenset(e for algorithm in self.algorithms for e in algorithm.encodings[: None if every else 1])
 
@@ -175,7 +178,7 @@ class Space:
         which every operator works.
         """
         if self.operators:
-            return self.operator_encoding
+            return self.reads
         algorithm = self.algorithm_of(configuration)
         return Encoding(configuration.get(f"{algorithm.name}:{ENCODING}", algorithm.encodings[0]))
 
