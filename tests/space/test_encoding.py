@@ -350,6 +350,56 @@ def test_drawn_neighbours_come_from_the_neighbourhood_without_repetition():
     assert len(np.unique(encoder.keys(drawn[10:]))) == 7
 
 
+@relaxed
+@given(spaces(), st.integers(0, 2**32))
+def test_rows_put_together_level_by_level_are_those_drawn_at_once(space, seed):
+    encoder = SpaceEncoder(space)
+    rows = encoder.sample(10, np.random.default_rng(seed))
+    assert np.all(encoder.allowed(rows))
+    assert np.concatenate([*encoder.levels, []]).size == encoder.n_dims
+    active = encoder.activity(rows)
+    assert np.array_equal(active, (rows >= 0) & (rows != encoder.inactive_row()))
+    for row in rows:
+        built = encoder.inactive_row()
+        for level in encoder.levels:
+            columns = level[encoder.activity(built[None])[0, level]]
+            built[columns] = row[columns]
+        assert np.array_equal(built, row)
+
+
+def test_forbidden_rows_are_not_allowed():
+    encoder = SpaceEncoder(cash_space())
+    row = encoder.encode(
+        [Configuration(encoder.space, {"algorithm": "tree", "trees": 4, "depth": "deep", "version": "v1"})]
+    )[0]
+    clash = row.copy()
+    clash[encoder.names.index("trees")] = 0.0
+    assert encoder.allowed(np.stack([row, clash])).tolist() == [True, False]
+
+
+def test_bins_of_an_integer_fill_the_unit_range():
+    encoder = SpaceEncoder(cash_space())
+    assert [name for name, is_one in zip(encoder.names, encoder.is_integer, strict=True) if is_one] == [
+        name for name in encoder.names if name in ("degree", "trees", "depth")
+    ]
+    for name, size in (("degree", 4), ("trees", 30), ("depth", 3)):
+        column = encoder.names.index(name)
+        positions = np.linspace(0, 1, 2001)
+        centres, lower, upper = encoder.bins(column, positions)
+        inside = (positions >= lower - 1e-12) & (positions <= upper + 1e-12)
+        assert np.all(inside)
+        assert np.all((lower < centres) & (centres < upper))
+        edges = np.unique(np.round(np.concatenate([lower, upper]), 12))
+        assert edges[[0, -1]].tolist() == [0, 1]
+        assert len(edges) == size + 1
+
+
+def test_prior_of_choices():
+    encoder = SpaceEncoder(cash_space())
+    assert encoder.probabilities(encoder.names.index("algorithm")) == pytest.approx([0.5, 0.3, 0.2])
+    assert encoder.probabilities(encoder.names.index("kernel")) == pytest.approx([0.5, 0.5])
+
+
 def test_keys_tell_rows_apart():
     grid = np.stack(np.meshgrid(*[np.arange(8.0)] * 4), axis=-1).reshape(-1, 4)
     encoder = SpaceEncoder(ConfigurationSpace({name: list(range(8)) for name in "abcd"}))

@@ -49,6 +49,10 @@ class SpaceEncoder:
         Hyper-parameter of each encoded column.
     is_categorical : (d,) bool array
         Columns that hold codes.
+    is_integer : (d,) bool array
+        Columns that hold the centres of integers' bins, see `bins`.
+    levels : tuple of int arrays
+        All columns: first those without parents, then those whose parents stand in earlier levels, and so on.
 
     Notes
     -----
@@ -84,6 +88,10 @@ class SpaceEncoder:
         kept = [self._columns[row] for row in self._kept]
         self.names: tuple[str, ...] = tuple(column.name for column in kept)
         self.is_categorical: BoolArray = np.array([column.kind is Kind.CATEGORICAL for column in kept], dtype=np.bool_)
+        self.is_integer: BoolArray = np.array([column.kind is Kind.INTEGER for column in kept], dtype=np.bool_)
+        depths = _depths(space)
+        depth_of = np.array([depths[name] for name in self.names], dtype=np.int64)
+        self.levels: tuple[IntArray, ...] = tuple(np.flatnonzero(depth_of == depth) for depth in np.unique(depth_of))
         self._marks = np.array([len(c.values) if c.kind is Kind.CATEGORICAL else -1.0 for c in kept])
         self._defaults = np.array([column.default for column in self._columns])
         self._lower = np.array([column.lower for column in self._columns])
@@ -164,6 +172,40 @@ class SpaceEncoder:
         mixed ^= mixed >> np.uint64(32)
         keys: NDArray[np.uint64] = mixed.sum(axis=1, dtype=np.uint64)
         return keys
+
+    # --- one parameter after the other -----------------------------------------------------------------------------
+
+    def activity(self, rows: FloatArray) -> BoolArray:
+        """Return which parameters of encoded rows ``(n, d)`` are active, shape ``(n, d)``.
+
+        A row may be unfinished, marked as inactive from one of the `levels` on: it is right up to this level.
+        """
+        raw = self._decode_raw(np.asarray(rows, dtype=np.float64))
+        active: BoolArray = ~np.isnan(raw[self._kept].T)
+        return active
+
+    def allowed(self, rows: FloatArray) -> BoolArray:
+        """Return which encoded rows ``(n, d)`` hit no forbidden clause, shape ``(n,)``."""
+        return ~self._is_forbidden(self._decode_raw(np.asarray(rows, dtype=np.float64)))
+
+    def inactive_row(self) -> NDArray[np.float64]:
+        """Return the encoded row ``(d,)`` that marks every parameter as inactive."""
+        return self._marks.copy()
+
+    def probabilities(self, column: int) -> NDArray[np.float64]:
+        """Return the prior of the choices of a categorical column, shape ``(k,)``."""
+        probabilities = np.array(self._columns[self._kept[column]].probabilities, dtype=np.float64)
+        normalised: NDArray[np.float64] = probabilities / probabilities.sum()
+        return normalised
+
+    def bins(self, column: int, positions: FloatArray) -> NDArray[np.float64]:
+        """Return centre and ends of the bins of an integer column that hold positions ``(n,)``, shape ``(3, n)``.
+
+        Value v has the bin [v - 0.5, v + 0.5] on the scale of the column; all bins together are [0, 1].
+        """
+        row = self._kept[[column]]
+        value = self._from_unit(np.asarray(positions, dtype=np.float64)[None, :], row)[0]
+        return self._to_unit(value + np.array([[0.0], [-0.5], [0.5]]), np.repeat(row, 3))
 
     # --- prior -----------------------------------------------------------------------------------------------------
 
@@ -484,6 +526,14 @@ class CatalogueEncoder(SpaceEncoder):
     def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
         """Return no rows."""
         return np.empty((0, self.n_dims))
+
+
+def _depths(space: ConfigurationSpace) -> dict[str, int]:
+    """Return how many generations of parents each hyper-parameter has."""
+    depths: dict[str, int] = {}
+    for name in space:  # parents come before their children
+        depths[name] = 1 + max((depths[parent.name] for parent in space.parents_of[name]), default=-1)
+    return depths
 
 
 @functools.lru_cache(maxsize=16)
