@@ -77,7 +77,7 @@ class Budget:
 
     def __str__(self) -> str:
         """Return the text that `parse` reads back."""
-        parts = [] if self.seconds is None else [f"{self.seconds:.6f}".rstrip("0").rstrip(".") + "s"]
+        parts = [] if self.seconds is None else [f"{max(self.seconds, 1e-6):.6f}".rstrip("0").rstrip(".") + "s"]
         return ",".join(parts + ([] if self.trials is None else [f"{self.trials}trials"]))
 
 

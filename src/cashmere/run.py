@@ -251,8 +251,8 @@ class Run:
         """
         progress = progress or Silence()
         progress.update(Status(metric=self.metric.name, phase="preparing"))
-        in_all = (self.spent_seconds + deadline.remaining) * self.settings.workers
-        self._prepare(Budget(trials=budget.trials, seconds=None if budget.seconds is None else in_all))
+        seconds = budget.seconds and (self.spent_seconds + budget.seconds) * self.settings.workers
+        self._prepare(Budget(trials=budget.trials, seconds=seconds))
         executor = self._executor(budget)
         objective = CrossValidationObjective(
             folder=(self.folder / "prepared").absolute(),
