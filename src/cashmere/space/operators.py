@@ -123,11 +123,11 @@ def _build_robust(values: Values, context: BuildContext) -> Any:
 
 
 RESCALERS: tuple[Operator, ...] = (
-    Operator(name="standard", build=_build_standard),
-    Operator(name="minmax", build=_build_minmax),
-    Operator(name="normalizer", build=_build_normalizer),
-    Operator(name="quantile", build=_build_quantile, subspace=_quantile_subspace),
-    Operator(name="robust", build=_build_robust, subspace=_robust_subspace),
+    Operator(name="standard", build=_build_standard, group=("affine",)),
+    Operator(name="minmax", build=_build_minmax, group=("affine",)),
+    Operator(name="normalizer", build=_build_normalizer, group=("rows",)),
+    Operator(name="quantile", build=_build_quantile, subspace=_quantile_subspace, group=("shape",)),
+    Operator(name="robust", build=_build_robust, subspace=_robust_subspace, group=("affine",)),
     NO_OPERATOR,
 )
 """Five rescalers and none; standard is the default because half of the learners need it."""

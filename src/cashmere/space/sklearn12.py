@@ -194,8 +194,8 @@ def _classifier(name: str, build: Any, subspace: Any, *group: str, accepts_weigh
 SKLEARN12_CLASSIFIERS: tuple[Algorithm, ...] = (
     _classifier("adaboost", _build_adaboost, _adaboost_subspace, "trees", "boosting"),
     _classifier("bagging", _build_bagging, _bagging_subspace, "trees", "forests"),
-    _classifier("decision_tree", _build_decision_tree, _tree_subspace, "trees", "single"),
-    _classifier("extra_tree", _build_extra_tree, _tree_subspace, "trees", "single"),
+    _classifier("decision_tree", _build_decision_tree, _tree_subspace, "trees", "single_trees"),
+    _classifier("extra_tree", _build_extra_tree, _tree_subspace, "trees", "single_trees"),
     _classifier("gaussian_nb", _build_gaussian_nb, _gaussian_nb_subspace, "discriminants"),
     _classifier("gradient_boosting", _build_gradient_boosting, _gradient_boosting_subspace, "trees", "boosting"),
     _classifier("knn", _build_knn, _knn_subspace, "neighbours", accepts_weights=False),

@@ -28,6 +28,7 @@ from ConfigSpace.types import NotSet
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, UnknownNameError
 from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
+from cashmere.space.group_trees import group_meta
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -121,12 +122,16 @@ class Space:
 
     @functools.cached_property
     def configuration_space(self) -> ConfigurationSpace:
-        """All choices as ConfigSpace knows them; a component's hyper-parameters are called ``component:name``."""
+        """All choices as ConfigSpace knows them; a component's hyper-parameters are called ``component:name``.
+
+        The ``meta`` of each step holds the group tree of its components (`cashmere.space.group_trees`).
+        """
         space = ConfigurationSpace(name=self.name)
         steps: list[tuple[str, tuple[Component, ...]]] = [*self.operators.items(), (ALGORITHM, self.algorithms)]
         for step, components in steps:
             names = [component.name for component in components]
-            choice = CategoricalHyperparameter(step, names, default_value=names[0])
+            groups = group_meta({component.name: component.group for component in components})
+            choice = CategoricalHyperparameter(step, names, default_value=names[0], meta=groups)
             hyperparameters: list[Hyperparameter[Any, Any]] = [choice]
             conditions: list[ConditionLike] = []
             forbidden: list[ForbiddenLike] = []
