@@ -163,6 +163,8 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert "Did you mean 'target'" in refused("fit", table, "--target", "traget", *new)
     assert "'balanced_accuracy'" in refused(*fit, "--metric", "ballanced_accuracy", *new)
     assert "'random'" in refused(*fit, "--strategy", "randm", *new)
+    assert "'black_box'" in refused(*fit, "--strategy", "optdivbo:measure=mse", *new)
+    assert not new[1].exists()  # else a resume would repeat the error
     assert "'volcano'" in refused(*fit, "--space", "vulcano", *new)
     assert "got '-5m'" in refused(*fit, "--budget=-5m", *new)
     assert "250trials" in refused(*fit, "--budget", "soon", *new)

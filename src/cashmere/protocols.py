@@ -13,6 +13,7 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.loss import Loss
 from cashmere.trial import History, Outcome, Suggestion, Trial
 
 
@@ -33,6 +34,21 @@ class Strategy(Protocol):
             All committed observations and the pending trials.
         rng : numpy.random.Generator
             The only source of randomness; made for this trial from the study's seed and the trial's number.
+        """
+        ...
+
+
+@runtime_checkable
+class MetricCheck(Protocol):
+    """What a strategy offers besides `Strategy` if its options do not suit every metric."""
+
+    def check_metric(self, metric: Loss) -> None:
+        """Refuse a metric, before the first trial.
+
+        Raises
+        ------
+        InvalidParameterError
+            Naming the option that does not suit the metric.
         """
         ...
 

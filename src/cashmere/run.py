@@ -36,7 +36,7 @@ from cashmere.leaderboard import failures_table
 from cashmere.persistence import dump_fold_models, load_fold_models
 from cashmere.predictor import Predictor, save_model, versions
 from cashmere.progress import Progress, Silence, Status
-from cashmere.protocols import Executor
+from cashmere.protocols import Executor, MetricCheck
 from cashmere.run_directory import RUN_VERSION, TrainingRows, check_new, read_json, read_run_json, write_json
 from cashmere.settings import RunSettings
 from cashmere.space.space import Space
@@ -89,6 +89,8 @@ class Run:
         )
         self.space: Space = make_space(settings.space, self.profile)
         self.strategy = make_strategy(settings.strategy, self.space.configuration_space)
+        if isinstance(self.strategy, MetricCheck):
+            self.strategy.check_metric(self.metric)
         self._splits = make_folds(
             data.y, target.task_type, settings.resampling, seed=settings.seed, n_columns=data.values.shape[1]
         )

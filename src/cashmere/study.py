@@ -17,7 +17,7 @@ from cashmere.budget import Budget, Deadline
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
 from cashmere.executors import InProcessExecutor
 from cashmere.loss import Loss
-from cashmere.protocols import Executor, Objective, Strategy
+from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
 from cashmere.threads import one_blas_thread
@@ -89,6 +89,8 @@ class Study:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
         self.space = space
         self.strategy = make_strategy(strategy, space)
+        if metric is not None and isinstance(self.strategy, MetricCheck):
+            self.strategy.check_metric(metric)
         self.seed = seed
         self.lookahead = lookahead
         self.warm_start = tuple(warm_start)

@@ -15,6 +15,7 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, DivBO, EnsembleGain, FixedDivBO, OptDivBO, divbo, optdivbo
 from cashmere.strategies.bayesian_optimisation import Candidates
 from cashmere.strategies.temporary_pool import select_pool
+from cashmere.study import Study
 from cashmere.surrogates.prediction import PredictionSurrogate
 from cashmere.trial import History, Observation, Trial, TrialStatus
 from contracts.strategy_contract import (
@@ -217,3 +218,23 @@ def test_impossible_options_are_refused(options, error):
 def test_impossible_options_of_optdivbo_are_refused(options, error):
     with pytest.raises(error, match=next(iter(options))):
         OptDivBO(cash_space(), **options)
+
+
+@pytest.mark.parametrize(
+    ("measure", "metric", "task"),
+    [("mse", "log_loss", "binary"), ("mae", "accuracy", "multiclass"), ("ce", "rmse", "regression")],
+)
+def test_measure_of_other_predictions_is_refused_before_the_first_trial(measure, metric, task):
+    with pytest.raises(
+        InvalidParameterError, match=f"measure of strategy 'optdivbo' must be one of .*; got '{measure}'"
+    ):
+        Study(cash_space(), f"optdivbo:measure={measure}", metric=get_metric(metric, TaskType(task)))
+
+
+def test_measure_that_suits_the_metric_is_accepted():
+    for measure, metric, task in (
+        ("bs", "log_loss", "binary"),
+        ("div", "rmse", "regression"),
+        ("mae", "mse", "regression"),
+    ):
+        Study(cash_space(), f"optdivbo:measure={measure}", metric=get_metric(metric, TaskType(task)))

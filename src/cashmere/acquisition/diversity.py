@@ -120,9 +120,7 @@ def cross_measure(
     array([[1., 0.],
            [0., 1.]])
     """
-    kind, allowed = ("values", _OF_VALUES) if A.ndim == 2 else ("class probabilities", _OF_PROBABILITIES)
-    if measure not in allowed:
-        raise InvalidParameterError("measure", measure, f"one of {', '.join(map(repr, allowed))} for {kind}")
+    check_measure(measure, is_classification=A.ndim == 3)
     if len(A) > len(B):  # the loop over pairs runs over the shorter side
         return cross_measure(measure, B, A, y, prob_clip=prob_clip, row_weights=row_weights).T
     v = np.ones(len(y)) if row_weights is None else np.asarray(row_weights, dtype=np.float64)
@@ -135,6 +133,28 @@ def cross_measure(
         else:
             result += _between_probabilities(measure, f, g, y[rows], v[rows], prob_clip)
     return result
+
+
+def check_measure(measure: str, *, is_classification: bool, parameter: str = "measure") -> None:
+    """Refuse a measure that does not exist for such predictions.
+
+    Parameters
+    ----------
+    measure : str
+        Name of a measure.
+    is_classification : bool
+        Whether predictions are class probabilities.
+    parameter : str
+        What the error calls it.
+
+    Raises
+    ------
+    InvalidParameterError
+        Naming the measures that there are.
+    """
+    kind, allowed = ("class probabilities", _OF_PROBABILITIES) if is_classification else ("values", _OF_VALUES)
+    if measure not in allowed:
+        raise InvalidParameterError(parameter, measure, f"one of {', '.join(map(repr, allowed))} for {kind}")
 
 
 def _row_blocks(shape: tuple[int, ...], size: int) -> Iterator[slice]:

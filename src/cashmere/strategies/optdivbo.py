@@ -8,8 +8,17 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.acquisition.diversity import Measure, combine_ranks, optdivbo_weight, optimal_measure, sum_over_pool
+from cashmere.acquisition.diversity import (
+    Measure,
+    check_measure,
+    combine_ranks,
+    optdivbo_weight,
+    optimal_measure,
+    sum_over_pool,
+)
+from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.loss import Loss
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
 from cashmere.strategies.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
 from cashmere.strategies.temporary_pool import select_pool
@@ -29,8 +38,10 @@ class OptDivBO(BayesianOptimisation):
     space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, catalogue
         See `BayesianOptimisation`.
     measure : Measure, optional
-        See `cashmere.acquisition.diversity`; by default what belongs to the metric, see `optimal_measure`. With
-        ``"div"``, the distance of `DivBO`, the sum is maximised.
+        ``"div"``, ``"ce"``, ``"bs"``, ``"black_box"`` or ``"gap_ce"`` of class probabilities; ``"div"``, ``"mse"``,
+        ``"mae"``, ``"gap_mse"`` or ``"gap_mae"`` of values: see `cashmere.acquisition.diversity.cross_measure`. By
+        default what belongs to the metric, see `optimal_measure`. With ``"div"``, the distance of `DivBO`, the sum is
+        maximised.
     tau : float
         Speed at which the weight grows from 0 to 1 with the number of trials, positive.
     max_weight : float
@@ -67,6 +78,12 @@ class OptDivBO(BayesianOptimisation):
             raise UnknownNameError("measure", self.measure, get_args(Measure))
         if self.max_weight < 0:
             raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
+
+    def check_metric(self, metric: Loss) -> None:
+        """Refuse a measure of other predictions than the metric judges, see `cashmere.protocols.MetricCheck`."""
+        if self.measure is not None and isinstance(metric, Metric):
+            of_classes = metric.needs != "values"
+            check_measure(self.measure, is_classification=of_classes, parameter="measure of strategy 'optdivbo'")
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return R_perf + w R_div over the candidates ([O] Alg. 1), shape ``(n_candidates,)``."""
