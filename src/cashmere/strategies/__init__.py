@@ -18,6 +18,7 @@ from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.random_search import RandomSearch
+from cashmere.strategies.tpe import TPE
 
 StrategyFactory = Callable[..., Strategy]
 """Makes a strategy from a `ConfigurationSpace` and keyword options; a strategy class is one."""
@@ -29,6 +30,7 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "ensemble_gain": EnsembleGain,
     "optdivbo": OptDivBO,
     "random": RandomSearch,
+    "tpe": TPE,
 }
 """Strategies that can be chosen by name; add yours to make it available everywhere."""
 
@@ -39,7 +41,7 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bo', 'divbo', 'divbo_fixed', 'ensemble_gain', 'optdivbo', 'random']
+    ['bo', 'divbo', 'divbo_fixed', 'ensemble_gain', 'optdivbo', 'random', 'tpe']
     """
     return sorted(STRATEGIES)
 
@@ -124,6 +126,8 @@ def _check_kind(strategy: str, name: str, value: Any, field: dataclasses.Field[A
         int: ("a whole number", (int, np.integer)),
         float: ("a number", (int, float, np.integer, np.floating)),
     }
+    if value is None and "None" in str(field.type):
+        return
     expected, kinds = wanted.get(type(default), ("", (object,)))
     if not isinstance(value, kinds) or (type(default) is not bool and expected and isinstance(value, bool)):
         raise InvalidParameterError(f"{name} of strategy {strategy!r}", value, expected)
@@ -154,6 +158,7 @@ def _find(name: str) -> StrategyFactory:
 
 __all__ = [
     "STRATEGIES",
+    "TPE",
     "BayesianOptimisation",
     "DivBO",
     "EnsembleGain",

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import (
+    CategoricalHyperparameter,
+    Configuration,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenAndConjunction,
+    ForbiddenEqualsClause,
+    Integer,
+)
+from scipy.stats import wilcoxon
+
+from cashmere.exceptions import InvalidParameterError
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.strategies import TPE, RandomSearch, make_strategy
+from cashmere.strategies.tpe import ParameterDensities, best_observations
+from cashmere.surrogates.tpe import fit_parzen
+from cashmere.trial import History, Observation, Trial, TrialStatus
+from contracts.strategy_contract import StrategyContract, cash_space, history_of, keys, run_trials, succeed
+
+
+class TestTPE(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return quick
+
+
+class TestQuantileSplitAndManyCandidates(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return other_options
+
+
+def quick(space):
+    return TPE(space, n_initial=5)
+
+
+def other_options(space):
+    return TPE(space, n_initial=3, n_candidates=None, split="quantile", linear_forgetting=4, prior_weight=0.5)
+
+
+def origins(observations):
+    return [o.trial.origin for o in observations]
+
+
+def test_start_is_that_of_random_search_whatever_fails_or_is_pending():
+    space = cash_space()
+    random = keys(run_trials(RandomSearch(space), 5))
+    assert keys(run_trials(quick(space), 5)) == random
+    for options in ({"fails": lambda number: True}, {"lookahead": 4}):
+        observations = run_trials(quick(space), 8, **options)
+        assert origins(observations) == ["random"] * 5 + ["model"] * 3
+        assert keys(observations)[:5] == random
+
+
+def with_losses(losses, space):
+    trials = run_trials(RandomSearch(space), len(losses))
+    return [
+        succeed(o.trial, loss) if loss is not None else Observation(trial=o.trial, status=TrialStatus.ERROR)
+        for o, loss in zip(trials, losses, strict=True)
+    ]
+
+
+def test_best_observations_are_in_order_of_loss_and_time_without_failures():
+    history = history_of(with_losses([0.5, 0.2, None, 0.2, 1.0, 0.1], cash_space()))
+    assert best_observations(history, 3).tolist() == [5, 1, 3]
+    assert best_observations(history, 9).tolist() == [5, 1, 3, 0, 4]
+    assert best_observations(History(), 0).tolist() == []
+
+
+def line_history(places, losses, *, pending=()):
+    """Return a space of one number, and a history of values and losses."""
+    space = ConfigurationSpace({"x": (0.0, 1.0)}, seed=0)
+    trials = [Trial(number=i, configuration=Configuration(space, {"x": x}), seed=0) for i, x in enumerate(places)]
+    observations = [succeed(trial, loss) for trial, loss in zip(trials, losses, strict=False)]
+    waiting = [
+        Trial(number=len(trials) + i, configuration=Configuration(space, {"x": x}), seed=0)
+        for i, x in enumerate(pending)
+    ]
+    return space, history_of(observations, pending=waiting)
+
+
+@pytest.mark.parametrize(("split", "share"), [("sqrt", 0.7), ("quantile", 0.95)])
+def test_values_near_the_best_ones_are_suggested(split, share):
+    places = np.linspace(0.02, 0.98, 30)
+    space, history = line_history(places, np.abs(places - 0.3))
+    strategy = TPE(space, split=split)
+    drawn = [strategy.suggest(history, np.random.default_rng(seed)).configuration["x"] for seed in range(100)]
+    assert np.mean(np.abs(np.array(drawn) - 0.3) < 0.1) > share  # 0.2 of a uniform draw
+
+
+def test_pending_trials_keep_parallel_decisions_away():
+    places = np.linspace(0.02, 0.98, 30)
+    space, history = line_history(places, np.abs(places - 0.3))
+    _, beside = line_history(places, np.abs(places - 0.3), pending=[0.3, 0.301, 0.302])
+    strategy = TPE(space)
+    distance = {
+        name: np.mean(
+            [abs(strategy.suggest(given, np.random.default_rng(s)).configuration["x"] - 0.3) for s in range(40)]
+        )
+        for name, given in (("alone", history), ("beside", beside))
+    }
+    assert distance["beside"] > 1.5 * distance["alone"]
+
+
+def test_decisions_depend_on_the_ranks_of_losses_only():
+    space = cash_space()
+    observations = run_trials(quick(space), 20)
+    moved = [succeed(o.trial, np.exp(5 * o.loss)) for o in observations]
+    one = quick(space).suggest(history_of(observations), np.random.default_rng(1))
+    two = quick(space).suggest(history_of(moved, worst_loss=None), np.random.default_rng(1))
+    assert dict(one.configuration) == dict(two.configuration)
+
+
+def densities_of(space, n=40, seed=0):
+    encoder = SpaceEncoder(space)
+    rows = encoder.sample(n, np.random.default_rng(seed))
+    is_good = np.arange(n) % 4 == 0
+    return encoder, rows, is_good, ParameterDensities(encoder, rows, is_good, prior_weight=1.0, linear_forgetting=25)
+
+
+def test_densities_are_estimated_where_the_parameter_was_active():
+    encoder, rows, is_good, densities = densities_of(cash_space())
+    column = encoder.names.index("svm:cost")
+    active = rows[:, column] >= 0
+    x = np.linspace(0, 1, 5)
+    good, rest = (
+        fit_parzen(rows[mask & active, column], np.ones((mask & active).sum())) for mask in (is_good, ~is_good)
+    )
+    assert 0 < active.sum() < 26  # no weight is below one
+    assert densities.log_ratio(column, x) == pytest.approx(good.log_density(x) - rest.log_density(x))
+
+
+def test_drawn_values_are_encoded_values_of_the_parameter():
+    encoder, _, _, densities = densities_of(cash_space())
+    rng = np.random.default_rng(0)
+    for column, name in enumerate(encoder.names):
+        values = densities.draw(column, 300, rng)
+        assert np.all(np.isfinite(densities.log_ratio(column, values)))
+        size = {"algorithm": 4, "svm:kernel": 2, "scaler": 3, "svm:degree": 5, "forest:depth": 12, "knn:k": 5}.get(name)
+        if size is not None:
+            assert len(np.unique(values)) == size
+        if encoder.is_categorical[column]:
+            assert set(values) == set(range(size))
+        else:
+            assert np.all((values >= 0) & (values <= 1))
+
+
+def test_a_choice_without_prior_is_drawn_only_if_it_was_good():
+    space = ConfigurationSpace(seed=0)
+    space.add(CategoricalHyperparameter("z", ["a", "b", "c"], weights=[0.5, 0.5, 0.0]))
+    encoder = SpaceEncoder(space)
+    rows = np.array([[0.0], [1.0], [2.0]])
+    for good, expected in ((0, {0.0, 1.0}), (2, {0.0, 1.0, 2.0})):
+        densities = ParameterDensities(encoder, rows, np.arange(3) == good, prior_weight=1.0, linear_forgetting=25)
+        assert set(densities.draw(0, 200, np.random.default_rng(0))) == expected
+        assert np.all(np.isfinite(densities.log_ratio(0, np.array([0.0, 1.0, 2.0]))))
+
+
+def test_catalogue_is_ranked_by_the_sum_of_log_ratios():
+    space = cash_space()
+    catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 60, seed=7))
+    strategy = TPE(space, n_initial=10, catalogue=catalogue)
+    observations = run_trials(strategy, 30)
+    history = history_of(observations)
+    chosen = strategy.suggest(history, np.random.default_rng(0)).configuration
+    assert any(chosen is listed for listed in catalogue)
+    encoder = strategy.encoder
+    decided = encoder.encode(trial.configuration for trial in history.trials)
+    is_good = np.zeros(30, dtype=bool)
+    is_good[best_observations(history, 2)] = True
+    densities = ParameterDensities(encoder, decided, is_good, prior_weight=1.0, linear_forgetting=25)
+
+    def score(configuration):
+        row = encoder.encode([configuration])
+        active = np.flatnonzero(encoder.activity(row)[0])
+        return sum(densities.log_ratio(column, row[:, column])[0] for column in active)
+
+    unseen = [c for c in catalogue if not any(c is o.trial.configuration for o in observations)]
+    assert score(chosen) == pytest.approx(max(map(score, unseen)))
+
+
+def test_catalogue_is_exhausted_before_anything_repeats():
+    space = cash_space()
+    catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 20, seed=7))
+    suggested = [o.trial.configuration for o in run_trials(TPE(space, n_initial=4, catalogue=catalogue), 22)]
+    assert {id(c) for c in suggested} == {id(c) for c in catalogue}
+    assert len({id(c) for c in suggested[:20]}) == 20
+
+
+def test_forbidden_combination_of_two_good_values_is_put_together_again():
+    space = ConfigurationSpace(seed=0)
+    left, right = (CategoricalHyperparameter(name, list("bacd")) for name in ("left", "right"))
+    space.add([left, right, Float("x", (0.0, 1.0))])
+    space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(left, "a"), ForbiddenEqualsClause(right, "a")))
+    rng = np.random.default_rng(0)
+    observations = []
+    for i in range(40):  # each is best with the other's worst: both densities favour "a"
+        pair = ("a", "b") if i % 8 == 0 else ("b", "a") if i % 8 == 4 else ("c", "d")
+        configuration = Configuration(space, {"left": pair[0], "right": pair[1], "x": rng.random()})
+        trial = Trial(number=i, configuration=configuration, seed=0)
+        observations.append(succeed(trial, 0.1 if "a" in pair else 0.9))
+    strategy = TPE(space, split="quantile")
+    suggestions = [strategy.suggest(history_of(observations), np.random.default_rng(s)) for s in range(20)]
+    assert {s.origin for s in suggestions} == {"model"}
+    assert all((s.configuration["left"], s.configuration["right"]) != ("a", "a") for s in suggestions)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_initial": 0},
+        {"n_candidates": 0},
+        {"gamma": 0.0},
+        {"gamma": 1.5},
+        {"split": "half"},
+        {"prior_weight": 0.0},
+        {"linear_forgetting": 0},
+    ],
+)
+def test_impossible_options_are_refused(options):
+    with pytest.raises(InvalidParameterError, match=next(iter(options))):
+        TPE(cash_space(), **options)
+
+
+def test_options_may_be_written_as_text():
+    strategy = make_strategy("tpe:n_candidates=none,split=quantile,gamma=0.1", cash_space())
+    assert (strategy.n_candidates, strategy.split, strategy.gamma) == (None, "quantile", 0.1)
+    with pytest.raises(InvalidParameterError, match="a whole number"):
+        make_strategy("tpe:n_candidates=2.5", cash_space())
+
+
+def two_algorithms():
+    """Return a conditional space of two algorithms, three own parameters each."""
+    space = ConfigurationSpace(seed=0)
+    algorithm = CategoricalHyperparameter("algorithm", ["good", "bad"])
+    space.add(algorithm)
+    for name in ("good", "bad"):
+        own = [Float(f"{name}:x", (0.0, 1.0)), Float(f"{name}:y", (1e-4, 1.0), log=True), Integer(f"{name}:n", (1, 50))]
+        space.add(own)
+        space.add([EqualsCondition(child, algorithm, name) for child in own])
+    return space
+
+
+def smooth_loss(configuration):
+    name = configuration["algorithm"]
+    x, y, n = (configuration[f"{name}:{child}"] for child in "xyn")
+    offset = 0.0 if name == "good" else 0.2
+    return offset + (x - 0.3) ** 2 + (np.log10(y) / 4 + 0.5) ** 2 + ((n - 14) / 50) ** 2
+
+
+def best_loss(strategy, n, seed):
+    observations = []
+    for number in range(n):
+        configuration = strategy.suggest(history_of(observations), np.random.default_rng([seed, number])).configuration
+        trial = Trial(number=number, configuration=configuration, seed=0)
+        observations.append(Observation(trial=trial, status=TrialStatus.SUCCESS, loss=smooth_loss(configuration)))
+    return min(o.loss for o in observations)
+
+
+def test_it_beats_random_search():
+    space = two_algorithms()
+    tpe, random = TPE(space), RandomSearch(space)
+    pairs = np.array([[best_loss(tpe, 60, seed), best_loss(random, 60, seed)] for seed in range(10)])
+    assert wilcoxon(pairs[:, 0], pairs[:, 1], alternative="less").pvalue < 0.05
