@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cashmere.arrays import FloatArray, IntArray
 from cashmere.data.task import Encoding
 from cashmere.exceptions import MetricError
+from cashmere.space.component import Resample
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,6 +78,7 @@ def fit_fold_model(
     *,
     n_classes: int,
     weight: FloatArray | None = None,
+    resample: Resample | None = None,
     needs_probabilities: bool = False,
     algorithm: str = "learner",
 ) -> FoldModel:
@@ -96,6 +98,9 @@ def fit_fold_model(
         Classes of the task; 1 for regression.
     weight : (n_rows,) array, optional
         Row weights; passed to the learner only.
+    resample : callable, optional
+        Changes the rows for the learner, see `rows_for_learner`; not together with weights. It leaves no trace in
+        the model. Not called when the rows have a single class.
     needs_probabilities : bool
         Refuse a classifier without ``predict_proba``.
     algorithm : str
@@ -111,11 +116,39 @@ def fit_fold_model(
         classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
     model = FoldModel(pipeline=pipeline, encoding=encoding, classes=classes, n_classes=n_classes)
     if classes is None or len(classes) > 1:
-        parameters = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
-        pipeline.fit(X, y, **parameters)
+        if resample is not None:
+            X, y = rows_for_learner(pipeline, X, np.asarray(y, dtype=np.int64), resample)
+            pipeline[-1].fit(X, y)
+        else:
+            parameters = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
+            pipeline.fit(X, y, **parameters)
         if needs_probabilities and classes is not None and not model.has_probabilities:
             raise MetricError(
                 f"The metric is computed from probabilities and {algorithm!r} has no predict_proba. Use a metric of "
                 "labels (accuracy, balanced_accuracy, f1_macro, g_mean), or wrap the learner in CalibratedClassifierCV."
             )
     return model
+
+
+def rows_for_learner(pipeline: Any, X: FloatArray, y: IntArray, resample: Resample) -> tuple[FloatArray, IntArray]:
+    """Fit the steps before the learner on the training rows as they are, then resample what they make of them.
+
+    Parameters
+    ----------
+    pipeline : scikit-learn Pipeline
+        All steps but the last are fitted in place.
+    X : (n_rows, n_features) array
+        Prepared training rows.
+    y : (n_rows,) int array
+        Classes 0 .. n_present - 1.
+    resample : callable
+        From `Space.build_resampling`.
+
+    Returns
+    -------
+    X, y : (n_resampled, n_columns) and (n_resampled,) arrays
+        What the learner is fitted on.
+    """
+    for _, step in pipeline.steps[:-1]:
+        X = step.fit_transform(X, y)
+    return resample(X, y)

@@ -89,6 +89,7 @@ class CrossValidationObjective:
                     y_train,
                     n_classes=n_classes,
                     weight=weight[fold.train] if weight is not None and algorithm.accepts_weights else None,
+                    resample=self.space.build_resampling(trial.configuration, context),
                     needs_probabilities=self.metric.needs == "probabilities",
                     algorithm=algorithm.name,
                 )
