@@ -16,7 +16,7 @@ LEVELS = [
     {"arrays", "exceptions", "loss", "trial", "budget", "text", "datasets", "interrupts", "threads"},
     {"protocols"},
     {"data"},
-    {"space", "acquisition", "surrogates", "ensembles"},
+    {"space", "acquisition", "surrogates", "ensembles", "contests"},
     {"strategies", "evaluation", "persistence"},
     {"store", "executors", "study", "ensemble_builder"},
     {"predictor", "run_directory", "settings", "progress", "charts"},

@@ -1,0 +1,51 @@
+"""Contests among sub-spaces: who is evaluated how often, and who leaves when."""
+
+from cashmere.contests.budgets import (
+    PlannedRound,
+    Schedule,
+    cut_chain,
+    first_round,
+    number_of_rounds,
+    plan_rounds,
+    round_share,
+)
+from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
+from cashmere.contests.ledger import Candidate, Ledger, OpenRound, Round, derive_ledger
+from cashmere.contests.rules import Elimination, Rules, Tie
+from cashmere.contests.significance import (
+    FriedmanTest,
+    PostHocTest,
+    compare_with_best,
+    friedman_test,
+    holm_adjusted,
+    paired_samples,
+    wilcoxon_test,
+)
+
+__all__ = [
+    "Candidate",
+    "Elimination",
+    "FriedmanTest",
+    "Ledger",
+    "OpenRound",
+    "PlannedRound",
+    "PostHocTest",
+    "Round",
+    "Rules",
+    "Schedule",
+    "Tie",
+    "Verdict",
+    "compare_with_best",
+    "cut_chain",
+    "derive_ledger",
+    "drop_defeated",
+    "drop_highest",
+    "first_round",
+    "friedman_test",
+    "holm_adjusted",
+    "number_of_rounds",
+    "paired_samples",
+    "plan_rounds",
+    "round_share",
+    "wilcoxon_test",
+]

@@ -1,0 +1,191 @@
+"""How a contest by the highest value divides its evaluations over rounds.
+
+======================  ==========================================================================================
+symbol                  meaning
+======================  ==========================================================================================
+``c``                   candidates (sub-spaces) at the start
+``eta``                 cut factor: a round keeps one in ``eta``, rounded up
+``m_r``                 candidates alive in round r: ``m_0 = c``, ``m_r = ceil(m_{r-1} / eta)``
+``R``                   number of cuts until one candidate is left
+``B_r``                 evaluations, or seconds, of round r
+======================  ==========================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, get_args
+
+from cashmere.exceptions import InvalidParameterError
+
+Schedule = Literal["inclusive", "strict", "authors"]
+"""How the paper's contradicting lines on the budget of a round are read (`spec/dacopt.md` 6.5).
+
+- ``"inclusive"``: rounds 0 .. R; the last one has one candidate and all that is left.
+- ``"strict"``: rounds 0 .. R - 1, as the listing divides; what rounding leaves goes to the leader.
+- ``"authors"``: as in the authors' code, which keeps more for the last candidate.
+"""
+
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
+
+_ROUNDS_BEYOND: dict[Schedule, int] = {"strict": 0, "inclusive": 1, "authors": 2}
+"""Round r gets what is left, divided by R - r + this number."""
+
+
+class PlannedRound(NamedTuple):
+    """A round as it is planned: how many candidates, and how many evaluations each of them gets."""
+
+    candidates: int
+    evaluations: int
+
+
+def cut_chain(n_candidates: int, eta: int) -> tuple[int, ...]:
+    """Return the numbers of candidates ``m_0 .. m_R``, by repeated division and never by logarithms.
+
+    Parameters
+    ----------
+    n_candidates : int
+        At least 1.
+    eta : int
+        At least 2.
+
+    Raises
+    ------
+    InvalidParameterError
+        If one of them is less.
+
+    Examples
+    --------
+    >>> cut_chain(10, 3)
+    (10, 4, 2, 1)
+    """
+    if n_candidates < 1:
+        raise InvalidParameterError("n_candidates", n_candidates, "at least 1")
+    if eta < 2:
+        raise InvalidParameterError("eta", eta, "at least 2")
+    chain = [n_candidates]
+    while chain[-1] > 1:
+        chain.append(-(-chain[-1] // eta))
+    return tuple(chain)
+
+
+def number_of_rounds(n_candidates: int, *, eta: int, schedule: Schedule) -> int:
+    """Return the number of rounds that are planned, round 0 included."""
+    n_cuts = len(cut_chain(n_candidates, eta)) - 1
+    last = {"strict": max(n_cuts - 1, 0), "inclusive": n_cuts, "authors": max(n_cuts, 1)}
+    return last[schedule] + 1
+
+
+def first_round(n_candidates: int, budget: int | None, evaluations: int) -> tuple[int, ...]:
+    """Return how many evaluations each candidate gets in round 0.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Number of candidates.
+    budget : int or None
+        Evaluations of the whole contest; None when unknown.
+    evaluations : int
+        What each candidate should get.
+
+    Returns
+    -------
+    tuple of int
+        One number per candidate. Where the budget does not suffice, the round takes half of it, so that something is
+        left for the better candidates, but at least one evaluation per candidate; where there are fewer than
+        candidates, the first ones get one each.
+
+    Notes
+    -----
+    The paper does not say what happens under such budgets.
+
+    Examples
+    --------
+    >>> first_round(4, 100, 5), first_round(4, 16, 5), first_round(4, 3, 5)
+    ((5, 5, 5, 5), (2, 2, 2, 2), (1, 1, 1, 0))
+    """
+    if budget is not None and n_candidates * evaluations > budget:
+        evaluations = max(1, budget // (2 * n_candidates))
+    affordable = n_candidates if budget is None else min(n_candidates, budget)
+    return (evaluations,) * affordable + (0,) * (n_candidates - affordable)
+
+
+def round_share(remaining: float, number: int, *, n_candidates: int, eta: int, schedule: Schedule) -> float:
+    """Return the share ``B_r`` of round `number` >= 1 in what remains.
+
+    Parameters
+    ----------
+    remaining : float
+        Evaluations or seconds that are left when the round begins.
+    number : int
+        Number r of the round, from 1.
+    n_candidates : int
+        Candidates at the start of the contest.
+    eta, schedule
+        See `cut_chain` and `Schedule`.
+
+    Examples
+    --------
+    >>> [round_share(450, 1, n_candidates=10, eta=3, schedule=schedule) for schedule in SCHEDULES]
+    [150.0, 225.0, 112.5]
+    """
+    n_cuts = len(cut_chain(n_candidates, eta)) - 1
+    return remaining / max(n_cuts - number + _ROUNDS_BEYOND[schedule], 1)
+
+
+def plan_rounds(
+    n_candidates: int, budget: int, *, first: int, eta: int = 3, schedule: Schedule = "inclusive"
+) -> tuple[PlannedRound, ...]:
+    """Return all rounds of a contest without ties.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Candidates at the start.
+    budget : int
+        Evaluations of the whole contest, at least 1.
+    first : int
+        Evaluations of each candidate in round 0.
+    eta : int
+        Cut factor.
+    schedule : {"inclusive", "strict", "authors"}
+        See `Schedule`.
+
+    Returns
+    -------
+    tuple of PlannedRound
+        What they do not use up is the leader's.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a number is too small.
+
+    References
+    ----------
+    Nguyen, Kononova, Menzel, Sendhoff, Bäck (2022), An efficient contesting procedure for AutoML optimization, IEEE
+    Access 10, algorithm 1.
+
+    Examples
+    --------
+    >>> [tuple(planned) for planned in plan_rounds(10, 500, first=5)]
+    [(10, 5), (4, 37), (2, 75), (1, 152)]
+    """
+    for name, value in (("budget", budget), ("first", first)):
+        if value < 1:
+            raise InvalidParameterError(name, value, "at least 1")
+    chain = cut_chain(n_candidates, eta)
+    rounds: list[PlannedRound] = []
+    left = budget
+    for number in range(number_of_rounds(n_candidates, eta=eta, schedule=schedule)):
+        candidates = chain[min(number, len(chain) - 1)]
+        if candidates == 1 and (number > 0 or schedule == "inclusive"):
+            planned = PlannedRound(1, left)
+        elif number == 0:
+            granted = first_round(candidates, budget, first)
+            planned = PlannedRound(sum(each > 0 for each in granted), granted[0])
+        else:
+            share = round_share(left, number, n_candidates=n_candidates, eta=eta, schedule=schedule)
+            planned = PlannedRound(candidates, int(share) // candidates)
+        rounds.append(planned)
+        left -= planned.candidates * planned.evaluations
+    return tuple(rounds)

@@ -1,0 +1,154 @@
+"""Who leaves a contest at the end of a round, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cashmere.arrays import FloatArray
+from cashmere.contests.significance import compare_with_best, friedman_test, rank_rows, wilcoxon_test
+
+_SAME = 1e-5
+"""Relative difference up to which best values count as equal (the authors round scores to five decimals)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The decision at the end of a round.
+
+    Attributes
+    ----------
+    dropped : tuple of int
+        Positions, among the candidates, of those who leave.
+    reasons : tuple of str
+        A sentence for each of them.
+    test : str or None
+        Name of the test that decided; None if there was none.
+    statistic, p_value : float or None
+        Of the test.
+    adjusted_p : tuple of float
+        Adjusted probability of each candidate's difference from the best one; empty without comparisons.
+    """
+
+    dropped: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+    test: str | None = None
+    statistic: float | None = None
+    p_value: float | None = None
+    adjusted_p: tuple[float, ...] = ()
+
+
+def drop_highest(scores: FloatArray, recent: FloatArray, n_keep: int, *, max_extra: int = 0) -> Verdict:
+    """Keep the candidates with the best values found so far.
+
+    Parameters
+    ----------
+    scores : (k,) array
+        Best loss of each candidate; infinite for those that were never evaluated.
+    recent : (k,) array
+        Mean loss of each in the round that ends, which orders equal scores; then the order of the candidates does.
+    n_keep : int
+        How many are to stay, at least 1.
+    max_extra : int
+        Of further candidates whose score equals that of the last one kept (to five digits), so many stay too, unless
+        then all would. 0 keeps exactly `n_keep`.
+
+    Returns
+    -------
+    Verdict
+        Without a test.
+
+    References
+    ----------
+    Nguyen et al. (2022), An efficient contesting procedure for AutoML optimization, IEEE Access 10, algorithm 1, with
+    the treatment of ties in the authors' code, bounded.
+    """
+    k = len(scores)
+    if k <= n_keep:
+        return Verdict()
+    order = np.lexsort([np.arange(k), recent, scores])
+    last = scores[order[n_keep - 1]]
+    ties = np.isclose(scores[order[n_keep:]], last, rtol=_SAME, atol=0.0)
+    n_extra = min(int(ties.sum()), max_extra)
+    kept = n_keep + n_extra if n_keep + n_extra < k else n_keep
+    dropped = tuple(sorted(order[kept:].tolist()))
+    reasons = tuple(
+        f"best loss {scores[i]:.4g}; the {kept} kept of {k} reach {last:.4g}"
+        if np.isfinite(scores[i])
+        else "never evaluated: the budget is too small"
+        for i in dropped
+    )
+    return Verdict(dropped=dropped, reasons=reasons)
+
+
+def drop_defeated(
+    samples: FloatArray,
+    names: Sequence[str],
+    *,
+    alpha: float = 0.05,
+    min_blocks: int = 3,
+    authors_z: bool = False,
+) -> Verdict:
+    """Keep the candidates that are not significantly worse than the best one.
+
+    Three and more are compared by Friedman's test and, if it rejects, each with the best by Holm's procedure; two by
+    Wilcoxon's signed ranks.
+
+    Parameters
+    ----------
+    samples : (n_blocks, k) array
+        Losses, see `cashmere.contests.significance.paired_samples`.
+    names : sequence of k str
+        What the reasons call the candidates.
+    alpha : float
+        Level of significance, in (0, 1).
+    min_blocks : int
+        Nobody is dropped on fewer blocks, and no test is made.
+    authors_z : bool
+        See `cashmere.contests.significance.compare_with_best`.
+
+    Returns
+    -------
+    Verdict
+        With the test, if there were enough blocks.
+
+    References
+    ----------
+    Nguyen et al. (2022), An efficient contesting procedure for AutoML optimization, IEEE Access 10, algorithm 2. Line
+    17 prints the test negated; meant is that the hypothesis of no difference is rejected.
+    """
+    n_blocks, k = samples.shape
+    if n_blocks < min_blocks or k < 2:
+        return Verdict()
+    if k == 2:
+        statistic, p_value = wilcoxon_test(samples[:, 0], samples[:, 1])
+        ranks = rank_rows(samples).mean(axis=0)
+        worse = int(np.argmax(ranks))
+        if p_value > alpha or ranks[0] == ranks[1]:
+            return Verdict(test="wilcoxon", statistic=statistic, p_value=p_value)
+        reason = (
+            f"mean rank {ranks[worse]:.3g} against {ranks[1 - worse]:.3g} of {names[1 - worse]} "
+            f"(Wilcoxon p = {p_value:.2g})"
+        )
+        return Verdict(dropped=(worse,), reasons=(reason,), test="wilcoxon", statistic=statistic, p_value=p_value)
+    friedman = friedman_test(samples)
+    if friedman.p_value > alpha:
+        return Verdict(test="friedman", statistic=friedman.chi2, p_value=friedman.p_value)
+    ranks = friedman.average_ranks
+    compared = compare_with_best(ranks, n_blocks, authors_z=authors_z)
+    dropped = tuple(np.flatnonzero(compared.adjusted < alpha).tolist())
+    reasons = tuple(
+        f"mean rank {ranks[i]:.3g} against {ranks[compared.best]:.3g} of {names[compared.best]} "
+        f"(adjusted p = {compared.adjusted[i]:.2g})"
+        for i in dropped
+    )
+    return Verdict(
+        dropped=dropped,
+        reasons=reasons,
+        test="friedman",
+        statistic=friedman.chi2,
+        p_value=friedman.p_value,
+        adjusted_p=tuple(compared.adjusted.tolist()),
+    )

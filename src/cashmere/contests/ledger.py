@@ -1,0 +1,355 @@
+"""What has happened in a contest, derived from the evaluations of its candidates.
+
+Nothing of a contest is stored: rounds, eliminations and the evaluations each candidate may still make follow from the
+losses and durations in order. A round looks at the evaluations it granted and at no later ones, so that more
+evaluations never change a round that is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray
+from cashmere.budget import Budget
+from cashmere.contests.budgets import cut_chain, first_round, number_of_rounds, round_share
+from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
+from cashmere.contests.rules import Rules
+from cashmere.contests.significance import paired_samples
+from cashmere.exceptions import InvalidParameterError
+
+_LEAST_SECONDS = 1e-3
+"""No evaluation counts as cheaper: clocks that stand still would make a round endless."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Candidate:
+    """A sub-space and what has been evaluated in it.
+
+    Attributes
+    ----------
+    name : str
+        What the ledger calls it.
+    losses : (n,) array
+        Losses in order of evaluation; NaN where it failed.
+    seconds : (n,) array
+        Duration of each evaluation.
+    capacity : int or None
+        How many different configurations the sub-space has; None if there is no end to them.
+    """
+
+    name: str
+    losses: FloatArray
+    seconds: FloatArray
+    capacity: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """A round that is over. Tuples are parallel to `alive` unless said otherwise.
+
+    Attributes
+    ----------
+    number : int
+        From 0.
+    alive : tuple of int
+        Positions of the candidates that took part.
+    granted, totals : tuple of int
+        Evaluations in this round, and in all up to its end.
+    scores : tuple of (float or None)
+        Best loss up to the end of the round; None without any evaluation.
+    test : str or None
+        ``"friedman"``, ``"wilcoxon"``, or None where none was made.
+    statistic, p_value : float or None
+        Of the test.
+    adjusted_p : tuple of (float or None)
+        Adjusted probability of the difference from the best one; empty without comparisons, None for candidates that
+        did not enter them.
+    dropped : tuple of int
+        Positions of the candidates that left, a part of `alive`.
+    reasons : tuple of str
+        Why, parallel to `dropped`.
+    """
+
+    number: int
+    alive: tuple[int, ...]
+    granted: tuple[int, ...]
+    totals: tuple[int, ...]
+    scores: tuple[float | None, ...]
+    test: str | None = None
+    statistic: float | None = None
+    p_value: float | None = None
+    adjusted_p: tuple[float | None, ...] = ()
+    dropped: tuple[int, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def survivors(self) -> tuple[int, ...]:
+        """Positions of the candidates that go on."""
+        return tuple(i for i in self.alive if i not in self.dropped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRound:
+    """The round that goes on.
+
+    Attributes
+    ----------
+    number : int
+        From 0.
+    alive : tuple of int
+        Positions of the candidates that take part.
+    quotas : tuple of (int or None)
+        How many evaluations each may have made at the end of the round, those of earlier rounds included; None if
+        there is no limit.
+    """
+
+    number: int
+    alive: tuple[int, ...]
+    quotas: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """All rounds of a contest so far.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the candidates.
+    rounds : tuple of Round
+        Those that are over, in order.
+    open : OpenRound or None
+        The one that goes on; None once every candidate left has been evaluated exhaustively.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> losses = {"svm": [0.3, 0.2], "forest": [0.1, 0.2], "knn": [0.5, 0.4]}
+    >>> candidates = [Candidate(name=n, losses=np.array(l), seconds=np.ones(2)) for n, l in losses.items()]
+    >>> ledger = derive_ledger(candidates, Rules(b_first=2), budget=Budget(trials=20))
+    >>> ledger.rounds[0].reasons[1]
+    'best loss 0.4; the 1 kept of 3 reach 0.1'
+    >>> ledger.open
+    OpenRound(number=1, alive=(1,), quotas=(None,))
+    """
+
+    names: tuple[str, ...]
+    rounds: tuple[Round, ...] = ()
+    open: OpenRound | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for `from_json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Make the ledger that `to_json` described; lists, which JSON makes of tuples, are welcome."""
+        return cls(
+            names=tuple(data["names"]),
+            rounds=tuple(Round(**_with_tuples(each)) for each in data["rounds"]),
+            open=None if data["open"] is None else OpenRound(**_with_tuples(data["open"])),
+        )
+
+
+def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+
+
+def derive_ledger(
+    candidates: Sequence[Candidate],
+    rules: Rules,
+    *,
+    budget: Budget | None = None,
+    failure_floor: float = -np.inf,
+    known: Ledger | None = None,
+) -> Ledger:
+    """Return the rounds that follow from the evaluations.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        In the order in which ties are broken.
+    rules : Rules
+        Of the contest.
+    budget : Budget, optional
+        Evaluations and seconds of the whole contest; with both, the scarcer one decides. Seconds are compared with the
+        candidates' durations. A contest by statistics needs none.
+    failure_floor : float
+        Least loss of a failed evaluation: the worst possible loss, or that of the constant predictor. It is raised to
+        the worst loss that a round looks at (cf. `cashmere.trial.History.failure_loss`).
+    known : Ledger, optional
+        Of shorter evaluations of the same candidates: its rounds are taken over, which saves time and changes nothing.
+
+    Raises
+    ------
+    InvalidParameterError
+        If a contest by the highest value has no budget.
+
+    Notes
+    -----
+    - A candidate left alone has no limit.
+    - What a schedule leaves over after its last round is the leader's.
+    - A candidate all of whose configurations have been evaluated leaves at the end of the round, whatever its loss:
+      there is nothing to spend on it.
+    - With a budget in seconds a round has its share of the time that is left, and every survivor as many evaluations,
+      at least 1, as fit into it by the mean durations so far.
+
+    References
+    ----------
+    Nguyen, Kononova, Menzel, Sendhoff, Bäck (2022), An efficient contesting procedure for AutoML optimization, IEEE
+    Access 10, algorithms 1 and 2.
+    """
+    if budget is None and rules.elimination == "highest":
+        raise InvalidParameterError("budget", None, "known in a contest by the highest value, which divides it")
+    contest = _Contest(candidates, rules, budget, failure_floor)
+    rounds = [] if known is None else list(known.rounds)
+    current = known.open if known is not None else contest.open(rounds)
+    while current is not None and contest.is_over(current):
+        rounds.append(contest.close(current, rounds))
+        current = contest.open(rounds)
+    return Ledger(names=tuple(c.name for c in candidates), rounds=tuple(rounds), open=current)
+
+
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    candidates: Sequence[Candidate]
+    rules: Rules
+    budget: Budget | None
+    failure_floor: float
+
+    def open(self, rounds: Sequence[Round]) -> OpenRound | None:
+        """Return the round after the given ones."""
+        number = len(rounds)
+        alive = rounds[-1].survivors if rounds else tuple(i for i, c in enumerate(self.candidates) if c.capacity != 0)
+        if not alive:
+            return None
+        totals = self._totals(rounds)
+        if len(alive) == 1:
+            grants: tuple[int | None, ...] = (None,)
+        elif number == 0:
+            grants = first_round(len(alive), self.budget.trials if self.budget else None, self.rules.first)
+        elif self.rules.elimination == "statistical":
+            grants = (1,) * len(alive)
+        else:
+            grants = (self._evaluations(rounds, totals),) * len(alive)
+        quotas = tuple(
+            _smaller(None if grant is None else totals[i] + grant, self.candidates[i].capacity)
+            for i, grant in zip(alive, grants, strict=True)
+        )
+        return OpenRound(number=number, alive=alive, quotas=quotas)
+
+    def is_over(self, current: OpenRound) -> bool:
+        """Whether all evaluations of the round are there."""
+        return all(
+            quota is not None and len(self.candidates[i].losses) >= quota
+            for i, quota in zip(current.alive, current.quotas, strict=True)
+        )
+
+    def close(self, current: OpenRound, rounds: Sequence[Round]) -> Round:
+        """Return the round with its verdict."""
+        before = self._totals(rounds)
+        totals = before.copy()
+        for i, quota in zip(current.alive, current.quotas, strict=True):
+            totals[i] = quota or 0
+        losses = self._losses(totals)
+        contested = [i for i in current.alive if totals[i] != self.candidates[i].capacity]
+        if self.rules.elimination == "statistical":
+            verdict = self._defeated(contested, losses)
+        else:
+            verdict = self._not_among_the_best(contested, losses, before, rounds, current)
+        reasons = {contested[k]: reason for k, reason in zip(verdict.dropped, verdict.reasons, strict=True)}
+        for i in set(current.alive) - set(contested):
+            reasons[i] = f"all of its {totals[i]} configurations have been evaluated"
+        adjusted = dict(zip(contested, verdict.adjusted_p, strict=False))
+        dropped = tuple(i for i in current.alive if i in reasons)
+        return Round(
+            number=current.number,
+            alive=current.alive,
+            granted=tuple(totals[i] - before[i] for i in current.alive),
+            totals=tuple(totals[i] for i in current.alive),
+            scores=tuple(float(losses[i].min()) if len(losses[i]) else None for i in current.alive),
+            test=verdict.test,
+            statistic=verdict.statistic,
+            p_value=verdict.p_value,
+            adjusted_p=tuple(adjusted.get(i) for i in current.alive) if adjusted else (),
+            dropped=dropped,
+            reasons=tuple(reasons[i] for i in dropped),
+        )
+
+    def _defeated(self, contested: Sequence[int], losses: Sequence[NDArray[np.float64]]) -> Verdict:
+        if len(contested) < 2:
+            return Verdict()
+        return drop_defeated(
+            paired_samples([losses[i] for i in contested], self.rules.n_initial),
+            [self.candidates[i].name for i in contested],
+            alpha=self.rules.alpha,
+            min_blocks=self.rules.min_blocks,
+            authors_z=self.rules.authors_z,
+        )
+
+    def _not_among_the_best(
+        self,
+        contested: Sequence[int],
+        losses: Sequence[NDArray[np.float64]],
+        before: Sequence[int],
+        rounds: Sequence[Round],
+        current: OpenRound,
+    ) -> Verdict:
+        eta, schedule = self.rules.eta, self.rules.schedule
+        n_candidates = len(rounds[0].alive if rounds else current.alive)
+        following = current.number + 1
+        is_last = following >= number_of_rounds(n_candidates, eta=eta, schedule=schedule)
+        chain = cut_chain(n_candidates, eta)
+        # Without a loss: worse than any, by the order of the candidates.
+        scores = np.array([losses[i].min() if len(losses[i]) else np.inf for i in contested])
+        latest = [losses[i][before[i] :] if len(losses[i]) > before[i] else losses[i][-1:] for i in contested]
+        return drop_highest(
+            scores,
+            np.array([each.mean() if len(each) else np.inf for each in latest]),
+            1 if is_last else chain[min(following, len(chain) - 1)],
+            max_extra=0 if is_last else self.rules.ties_kept,
+        )
+
+    def _evaluations(self, rounds: Sequence[Round], totals: Sequence[int]) -> int:
+        """Return what each survivor gets in a round by the highest value, after the first one."""
+        survivors, number, n_candidates = rounds[-1].survivors, len(rounds), len(rounds[0].alive)
+
+        def share(remaining: float) -> float:
+            return round_share(
+                remaining, number, n_candidates=n_candidates, eta=self.rules.eta, schedule=self.rules.schedule
+            )
+
+        limits = []
+        if self.budget is not None and self.budget.trials is not None:
+            limits.append(int(share(self.budget.trials - sum(totals))) // len(survivors))
+        if self.budget is not None and self.budget.seconds is not None:
+            spent = [np.sum(c.seconds[:n]) for c, n in zip(self.candidates, totals, strict=True)]
+            costs = [max(float(spent[i]) / max(totals[i], 1), _LEAST_SECONDS) for i in survivors]
+            limits.append(max(1, int(share(self.budget.seconds - float(np.sum(spent))) / sum(costs))))
+        return min(limits)
+
+    def _totals(self, rounds: Sequence[Round]) -> list[int]:
+        """Return the evaluations that all candidates were granted up to now."""
+        totals = [0] * len(self.candidates)
+        for each in rounds:
+            for i, total in zip(each.alive, each.totals, strict=True):
+                totals[i] = total
+        return totals
+
+    def _losses(self, totals: Sequence[int]) -> list[NDArray[np.float64]]:
+        """Return the granted losses of all candidates, with a number for failures."""
+        granted = [np.asarray(c.losses[:n], dtype=np.float64) for c, n in zip(self.candidates, totals, strict=True)]
+        every = np.concatenate(granted)
+        finite = every[np.isfinite(every)]
+        worst = max(float(finite.max(initial=-np.inf)), self.failure_floor)
+        return [np.where(np.isfinite(each), each, worst if np.isfinite(worst) else 1.0) for each in granted]
+
+
+def _smaller(quota: int | None, capacity: int | None) -> int | None:
+    limits = [limit for limit in (quota, capacity) if limit is not None]
+    return min(limits, default=None)

@@ -1,0 +1,83 @@
+"""The rules of a contest among sub-spaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from cashmere.contests.budgets import SCHEDULES, Schedule
+from cashmere.exceptions import InvalidParameterError
+
+Elimination = Literal["highest", "statistical"]
+"""Rounds that keep the best values found so far, or a test after every step."""
+
+Tie = Literal["keep", "cut"]
+"""What happens to candidates whose best value equals that of the last one kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How a contest is decided (`spec/dacopt.md` 6.1, 6.5, 6.6).
+
+    Attributes
+    ----------
+    elimination : {"highest", "statistical"}
+        See `Elimination`.
+    n_initial : int
+        Evaluations of a candidate's start-up, at least 1; in a test they count as one value.
+    b_first : int or None
+        Evaluations of every candidate in round 0, at least 1; by default `n_initial`.
+    eta : int
+        A round keeps one candidate in `eta`, at least 2. Highest value only, as the next three.
+    schedule : {"inclusive", "strict", "authors"}
+        See `cashmere.contests.budgets.Schedule`.
+    tie : {"keep", "cut"}
+        See `Tie`.
+    max_extra : int
+        So many ties are kept at most, at least 0.
+    alpha : float
+        Level of significance, in (0, 1). Statistical only, as the next two.
+    min_blocks : int
+        The least number of blocks of a test, at least 2.
+    authors_z : bool
+        See `cashmere.contests.significance.compare_with_best`.
+
+    Raises
+    ------
+    InvalidParameterError
+        If one of them is out of range.
+    """
+
+    elimination: Elimination = "highest"
+    n_initial: int = 5
+    b_first: int | None = None
+    eta: int = 3
+    schedule: Schedule = "inclusive"
+    tie: Tie = "keep"
+    max_extra: int = 1
+    alpha: float = 0.05
+    min_blocks: int = 3
+    authors_z: bool = False
+
+    def __post_init__(self) -> None:
+        known = {"elimination": get_args(Elimination), "schedule": SCHEDULES, "tie": get_args(Tie)}
+        for name, values in known.items():
+            if getattr(self, name) not in values:
+                raise InvalidParameterError(name, getattr(self, name), " or ".join(map(repr, values)))
+        for name, least in (("n_initial", 1), ("eta", 2), ("max_extra", 0), ("min_blocks", 2)):
+            if getattr(self, name) < least:
+                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
+        if self.b_first is not None and (not isinstance(self.b_first, int) or self.b_first < 1):
+            raise InvalidParameterError("b_first", self.b_first, "at least 1, or None")
+        if not 0 < self.alpha < 1:
+            raise InvalidParameterError("alpha", self.alpha, "in (0, 1)")
+
+    @property
+    def first(self) -> int:
+        """Evaluations of every candidate in round 0."""
+        return self.n_initial if self.b_first is None else self.b_first
+
+    @property
+    def ties_kept(self) -> int:
+        """How many ties are kept at most."""
+        return self.max_extra if self.tie == "keep" else 0
