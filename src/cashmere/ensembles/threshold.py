@@ -1,0 +1,333 @@
+"""Which class to predict from class probabilities: tuned thresholds instead of the most probable class.
+
+Under a metric that is computed from labels, such as the geometric mean of the recalls, the most probable class is
+rarely the best decision. The thresholds are chosen last, on the out-of-fold predictions of the finished ensemble.
+
+Notation (shapes)
+-----------------
+p ``(n, C)``: class probabilities; y ``(n,)``: class codes; w ``(n,)``: row weights;
+t ``(C,)``: thresholds, positive, sum to one. The class with the largest p_c / t_c is predicted: with equal thresholds
+the most probable class, and with two classes the second where p_1 >= t_1.
+Along one class c: the *rival* r is the best of the other classes, m = p_r / t_r; c wins where its *share*
+p_c / (p_c + m) reaches a *cut*, t_c / (1 + t_c). With two classes and t_0 = 1 the share is p_1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.ensembles.kernels import Float64
+from cashmere.exceptions import CashmereError
+from cashmere.loss import Loss
+
+_N_HALVINGS = 10
+"""Each gives two choices. Averages of 20 held-out losses over 27 KEEL tables: 5 are worse, 20 no better."""
+
+_LEAST_ROWS = 20
+_RESOLUTION = 1e-7
+"""Shares that differ less, relatively, are one: float32 predictions say no more."""
+
+_ROUNDING = 1e-12
+_LEAST_SHARE = 1e-6  # a class may be missing in a half
+_ROUNDS = 3
+_CUTS_PER_CLASS = 200
+_CALLS = 50
+"""Calls of a metric without a table in one round, about: one may take milliseconds, and each half needs as many."""
+
+_FromCounts = Callable[[Float64, Float64, Float64], Float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TunedThresholds:
+    """What tuning has found.
+
+    Attributes
+    ----------
+    thresholds : (n_classes,) array or None
+        None where the most probable class is as good on rows that did not choose.
+    gain : float or None
+        How much tuned thresholds lower the loss on rows that did not choose them, whether or not they are kept; None
+        if it cannot be judged: fewer than 20 rows, a single class, or a metric that fails on half of them.
+    """
+
+    thresholds: Float64 | None
+    gain: float | None
+
+
+def decide(probabilities: FloatArray, thresholds: FloatArray | None) -> IntArray:
+    """Return the codes of the predicted classes.
+
+    Parameters
+    ----------
+    probabilities : (n_rows, n_classes) array
+        Rows sum to one.
+    thresholds : (n_classes,) or (n_rows, n_classes) array, or None
+        Positive; None takes the most probable class, the lowest of equals.
+
+    Returns
+    -------
+    (n_rows,) int array
+
+    Examples
+    --------
+    >>> decide(np.array([[0.8, 0.2], [0.6, 0.4]]), np.array([0.7, 0.3]))
+    array([0, 1])
+    """
+    if thresholds is None:
+        return np.asarray(probabilities.argmax(axis=1), dtype=np.int64)
+    if probabilities.shape[1] == 2:  # the very comparison that users make with predict_proba(X)[:, 1]
+        return np.asarray(probabilities[:, 1] >= thresholds[..., 1], dtype=np.int64)
+    return np.asarray((probabilities / thresholds).argmax(axis=1), dtype=np.int64)
+
+
+def as_certain(codes: IntArray, n_classes: int) -> Float64:
+    """Return predicted classes as probabilities of zero and one, ``(n_rows, n_classes)``: what a `Loss` takes."""
+    certain: Float64 = np.eye(n_classes)[codes]
+    return certain
+
+
+def tune_thresholds(
+    probabilities: FloatArray,
+    y: AnyArray,
+    metric: Loss,
+    *,
+    weight: FloatArray | None = None,
+    rng: np.random.Generator,
+) -> TunedThresholds:
+    """Choose thresholds, and keep them only if they help on rows that did not choose them.
+
+    The rows are cut into halves ten times, evenly by class, and thresholds are chosen on each half. Their geometric
+    mean does not sit on single rows. To judge it each row is decided by the mean of the choices it took no part in.
+
+    Parameters
+    ----------
+    probabilities : (n_rows, n_classes) array
+        Out-of-fold predictions of the ensemble.
+    y : (n_rows,) array
+        Class codes.
+    metric : Loss
+        Computed from labels, that is, from the largest probability of a row.
+    weight : (n_rows,) array, optional
+        Positive row weights.
+    rng : numpy.random.Generator
+        Draws the halves.
+    """
+    p, y = _normalised(probabilities), np.asarray(y, dtype=np.int64)
+    if len(y) < _LEAST_ROWS or len(np.unique(y)) < 2:
+        return TunedThresholds(thresholds=None, gain=None)
+    total, unseen = np.zeros(p.shape[1]), np.zeros(p.shape)
+    try:
+        for _ in range(_N_HALVINGS):
+            half = _halves(y, rng)
+            for k in (0, 1):
+                rows = half == k
+                w = None if weight is None else weight[rows]
+                logs = np.log(choose_thresholds(p[rows], y[rows], metric, weight=w))
+                logs -= logs.mean()
+                total += logs
+                unseen[~rows] += logs
+        before = metric.loss(y, as_certain(decide(p, None), p.shape[1]), weight)
+        thresholds = _softmax(unseen / _N_HALVINGS)
+        after = metric.loss(y, as_certain(decide(p, thresholds), p.shape[1]), weight)
+    except (CashmereError, ValueError):  # a metric of one's own may want what a half does not have
+        return TunedThresholds(thresholds=None, gain=None)
+    gain = float(before - after)
+    if gain <= _ROUNDING:
+        return TunedThresholds(thresholds=None, gain=gain)
+    return TunedThresholds(thresholds=_softmax(total / (2 * _N_HALVINGS)), gain=gain)
+
+
+def choose_thresholds(
+    probabilities: FloatArray, y: AnyArray, metric: Loss, *, weight: FloatArray | None = None
+) -> Float64:
+    """Return the thresholds with the lowest loss on these rows.
+
+    For two classes and accuracy, balanced accuracy, g_mean and f1_macro every threshold between two rows is looked at,
+    in O(n log n). Other metrics are called at about 50 thresholds: quantiles over all rows and over those of the class.
+    With more classes one threshold after the other is moved to its best of at most 200 places, in up to three rounds.
+
+    Parameters
+    ----------
+    probabilities : (n_rows, n_classes) array
+        Rows of positive sum; the classes are columns.
+    y : (n_rows,) array
+        Class codes.
+    metric : Loss
+        Computed from labels.
+    weight : (n_rows,) array, optional
+        Row weights.
+
+    Returns
+    -------
+    (n_classes,) array
+        Positive, summing to one; in the middle of the widest range of equally good ones. Equal thresholds if none are
+        better.
+    """
+    p, y = _normalised(probabilities), np.asarray(y, dtype=np.int64)
+    n_classes = p.shape[1]
+    judge = _Judge(p, y, metric, weight)
+    best, least = np.zeros(n_classes), judge.loss(np.zeros(n_classes))
+    if n_classes == 2:
+        best, _ = judge.move(1, best, least)
+        return _softmax(best)
+    # Where several classes are never the most probable one, moving a single threshold from equal ones may gain nothing.
+    shares = np.log(np.maximum(judge.support / judge.support.sum(), _LEAST_SHARE))
+    if (loss := judge.loss(shares)) < least - _ROUNDING:
+        best, least = shares, loss
+    for _ in range(_ROUNDS):
+        before = least
+        for c in range(n_classes):
+            best, least = judge.move(c, best, least)
+        if least >= before - _ROUNDING:
+            break
+    return _softmax(best)
+
+
+class _Judge:
+    """Losses of decisions on fixed rows; log thresholds are relative, their level does not matter."""
+
+    def __init__(self, p: Float64, y: IntArray, metric: Loss, weight: FloatArray | None) -> None:
+        self._p, self._y, self._metric, self._weight = p, y, metric, weight
+        self._n_classes = p.shape[1]
+        self._w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.support = self._sums(y, self._w)
+        # A metric of one's own may bear a known name.
+        codes = decide(p, None)
+        self._table = _TABLES.get(metric.name)
+        if self._table is not None:
+            hits, predicted = self._counts(codes)
+            counted = self._table(hits[None], predicted[None], self.support)[0]
+            if abs(counted - self._called(codes)) > 1e-9:
+                self._table = None
+
+    def loss(self, logs: Float64) -> float:
+        """Return the loss of thresholds."""
+        return self._called(decide(self._p, _softmax(logs)))
+
+    def move(self, c: int, logs: Float64, least: float) -> tuple[Float64, float]:
+        """Move the threshold of class c to its best place; return the log thresholds and their loss."""
+        odds = self._p * np.exp(-logs)
+        own = self._p[:, c]
+        odds[:, c] = -1.0
+        rival = odds.argmax(axis=1)
+        share = own / (own + odds[np.arange(len(own)), rival])
+        lower, upper = self._cuts(share, c)
+        if not len(lower):
+            return logs, least
+        losses = self._losses((lower + upper) / 2, share, c, rival)
+        if losses.min() >= least - _ROUNDING:
+            return logs, least
+        cut = _middle_of_widest(lower, upper, losses <= losses.min() + _ROUNDING)
+        moved = logs.copy()
+        moved[c] = np.log(cut / (1 - cut))
+        return moved, float(losses.min())
+
+    def _cuts(self, share: Float64, c: int) -> tuple[Float64, Float64]:
+        """Return the neighbouring shares between which there is something to decide, ascending."""
+        ordered = np.sort(share)
+        gaps = np.flatnonzero(np.diff(ordered) > _RESOLUTION * ordered[1:])
+        most = len(gaps)
+        if self._table is None:
+            most = _CALLS if self._n_classes == 2 else max(6, _CALLS // self._n_classes)
+        elif self._n_classes > 2:
+            most = _CUTS_PER_CLASS
+        if len(gaps) > most:
+            # Rows of a rare class are few of all, but the threshold lies among them.
+            grid = np.linspace(0, 1, most // 2)
+            values = np.concatenate([np.quantile(share, grid), np.quantile(share[self._y == c], grid)])
+            places = np.searchsorted(ordered[gaps + 1], values)
+            gaps = gaps[np.unique(np.minimum(places, len(gaps) - 1))]
+        return ordered[gaps], ordered[gaps + 1]
+
+    def _losses(self, cuts: Float64, share: Float64, c: int, rival: IntArray) -> Float64:
+        """Return the loss for each cut: rows of at least this share are given to class c, the others to the rival."""
+        if self._table is None:
+            return np.array([self._called(np.where(share >= cut, c, rival)) for cut in cuts])
+        n_cuts, n_classes = len(cuts), self._n_classes
+        passed = np.searchsorted(cuts, share, side="right")
+
+        def given(codes: IntArray, weight: Float64) -> Float64:
+            """Sum weights by class over the rows that class c has at each cut, ``(n_cuts, n_classes)``."""
+            sums = np.bincount(passed * n_classes + codes, weights=weight, minlength=(n_cuts + 1) * n_classes)
+            return np.asarray(sums.reshape(-1, n_classes)[::-1].cumsum(axis=0)[::-1][1:])
+
+        hits, predicted = self._counts(rival)
+        all_c = np.full(len(share), c)
+        hits = hits - given(rival, self._w * (rival == self._y)) + given(all_c, self._w * (self._y == c))
+        predicted = predicted - given(rival, self._w) + given(all_c, self._w)
+        return self._table(hits, predicted, self.support)
+
+    def _counts(self, codes: IntArray) -> tuple[Float64, Float64]:
+        return self._sums(codes, self._w * (codes == self._y)), self._sums(codes, self._w)
+
+    def _sums(self, codes: IntArray, weight: Float64) -> Float64:
+        return np.asarray(np.bincount(codes, weights=weight, minlength=self._n_classes), dtype=np.float64)
+
+    def _called(self, codes: IntArray) -> float:
+        return self._metric.loss(self._y, as_certain(codes, self._n_classes), self._weight)
+
+
+def _middle_of_widest(lower: Float64, upper: Float64, is_best: NDArray[np.bool_]) -> float:
+    """Return the middle of the widest run of best places."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], is_best, [False]]).astype(np.int8)))
+    starts, ends = lower[edges[::2]], upper[edges[1::2] - 1]
+    widest = np.argmax(ends - starts)
+    return float((starts[widest] + ends[widest]) / 2)
+
+
+def _halves(y: IntArray, rng: np.random.Generator) -> IntArray:
+    """Assign the rows at random to two halves, each class evenly."""
+    order = rng.permutation(len(y))
+    order = order[np.argsort(y[order], kind="stable")]
+    half = np.empty(len(y), dtype=np.int64)
+    half[order] = np.arange(len(y)) % 2
+    return half
+
+
+def _normalised(probabilities: FloatArray) -> Float64:
+    p = np.asarray(probabilities, dtype=np.float64)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def _softmax(logs: Float64) -> Float64:
+    """Return the thresholds that sum to one."""
+    t = np.exp(logs - logs.max(axis=-1, keepdims=True))
+    return np.asarray(t / t.sum(axis=-1, keepdims=True))
+
+
+# ---------------------------------------------------------------- losses from counts
+# hits (m, C): weight of the rows rightly given to a class; predicted (m, C): of all given to it; support (C,): of y.
+
+
+def _error_rate(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    return np.asarray(1 - hits.sum(axis=1) / support.sum())
+
+
+def _balanced_error_rate(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    return np.asarray(1 - (hits[:, support > 0] / support[support > 0]).mean(axis=1))
+
+
+def _one_minus_geometric_mean(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    recalls = np.maximum(hits[:, support > 0], 0) / support[support > 0]  # differences of sums may be -1e-17
+    return np.asarray(1 - np.prod(recalls ** (1 / recalls.shape[1]), axis=1))
+
+
+def _one_minus_f1(hits: Float64, predicted: Float64, support: Float64) -> Float64:
+    total = predicted + support
+    occurs = total > _ROUNDING * support.sum()
+    f1 = np.divide(2 * hits, total, out=np.zeros_like(total), where=occurs)
+    return np.asarray(1 - f1.sum(axis=1) / occurs.sum(axis=1))
+
+
+_TABLES: dict[str, _FromCounts] = {
+    "accuracy": _error_rate,
+    "balanced_accuracy": _balanced_error_rate,
+    "g_mean": _one_minus_geometric_mean,
+    "f1_macro": _one_minus_f1,
+}
+"""Metrics that can be computed for all thresholds at once."""
