@@ -7,6 +7,7 @@ from collections.abc import Callable
 from cashmere.data.task import TaskProfile
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.space.algorithms import DEFAULT_ALGORITHMS
+from cashmere.space.autosklearn6 import autosklearn6_space
 from cashmere.space.imbalance import imbalance_space
 from cashmere.space.operators import PREPROCESSORS, RESCALERS
 from cashmere.space.sklearn12 import SKLEARN12_CLASSIFIERS
@@ -55,6 +56,7 @@ SPACES: dict[str, SpaceFactory] = {
     "volcano": volcano_space,
     "sklearn12": sklearn12_space,
     "imbalance": imbalance_space,
+    "autosklearn6": autosklearn6_space,
 }
 """Registered spaces by name."""
 

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 TRUSTED_TYPES: tuple[str, ...] = (
     # Ours: scikit-learn estimators with plain attributes, and two score functions.
+    "cashmere.space.autosklearn6_estimators.BalancedClassifier",
+    "cashmere.space.autosklearn6_estimators.LevelMerger",
+    "cashmere.space.autosklearn6_estimators.LimitedOneHotEncoder",
+    "cashmere.space.autosklearn6_estimators.NegativeClipper",
+    "cashmere.space.autosklearn6_estimators.OperatorAtFit",
+    "cashmere.space.autosklearn6_estimators.RelativeDepthTree",
     "cashmere.space.boosting.CategoryHistogramClassifier",
     "cashmere.space.boosting.CategoryHistogramRegressor",
     "cashmere.space.boosting.CategoryLGBMClassifier",
@@ -36,6 +42,7 @@ TRUSTED_TYPES: tuple[str, ...] = (
     "xgboost.sklearn.XGBRegressor",
     # Arrays inside scikit-learn's models.
     "collections.OrderedDict",
+    "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
