@@ -32,7 +32,9 @@ def check_new(folder: Path) -> None:
     """
     if (folder / "run.json").exists():
         raise RunDirectoryError(
-            folder, f"holds a run already. Continue it with `cashmere resume {folder}`, or choose another directory."
+            folder,
+            f"holds a run already. Continue it with `cashmere resume {folder}` or resume=True, or choose another "
+            "directory.",
         )
     ours = {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "predictions", "members", "logs", "lock", "table.npz"}
     ours |= {"sample.parquet", "schema.json"}
