@@ -1,6 +1,6 @@
 """Test error of the ensemble against LightGBM with default parameters, on the same split of real tables.
 
-    python benchmarks/first_light.py --data ../shared/data --budgets 50trials 60s --seeds 0
+    python -m benchmarks.first_light --data ../shared/data --budgets 50trials 60s --seeds 0
 
 One row per table, budget and seed goes to ``benchmarks/results/first_light.csv`` as soon as it is known; rows that are
 there are not run again. The test rows are shown to nobody before the end.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import os
 import platform
 import time
@@ -19,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
 
 RESULTS = Path(__file__).parent / "results" / "first_light.csv"
 TABLES = ["colic", "eucalyptus", "satimage", "bank-marketing", "wine_quality"]
@@ -51,14 +52,14 @@ def lightgbm_default(X_train, y_train, X_test, y_test):
     return *result, time.perf_counter() - start
 
 
-def run(table: str, entry: dict, data: Path, budget: str, seed: int) -> dict:
+def run(table: BenchmarkTable, budget: str, seed: int) -> dict:
     from sklearn.model_selection import train_test_split
 
     from cashmere import AutoClassifier, AutoRegressor
 
-    frame = pd.read_parquet(data / entry["file"])
-    X, y = frame.drop(columns="target"), frame["target"].to_numpy()
-    classification = entry["task"] != "regression"
+    X, target = table.read()
+    classification = table.is_classification
+    y = target.to_numpy()
     if classification:
         y = y.astype(str)
     X_train, X_test, y_train, y_test = train_test_split(
@@ -74,8 +75,8 @@ def run(table: str, entry: dict, data: Path, budget: str, seed: int) -> dict:
     reference, reference_error, reference_seconds = lightgbm_default(X_train, y_train, X_test, y_test)
     information = model._predictor.information
     return {
-        "table": table,
-        "task": entry["task"],
+        "table": table.name,
+        "task": table.task_type.value,
         "rows": len(X),
         "columns": X.shape[1],
         "budget": budget,
@@ -99,22 +100,22 @@ def run(table: str, entry: dict, data: Path, budget: str, seed: int) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=os.environ.get("CASHMERE_DATA", "../shared/data"))
+    add_data_argument(parser)
     parser.add_argument("--tables", nargs="+", default=TABLES)
     parser.add_argument("--budgets", nargs="+", default=["50trials", "60s"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    manifest = {entry["name"]: entry for entry in json.loads((arguments.data / "manifest.json").read_text())}
+    tables = find_tables(arguments.data, arguments.tables)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     done = pd.read_csv(arguments.out) if arguments.out.exists() else pd.DataFrame(columns=FIELDS)
     keys = {(r.table, r.budget, int(r.seed)) for r in done.itertuples()}
     for seed in arguments.seeds:
-        for table in arguments.tables:
+        for table in tables:
             for budget in arguments.budgets:
-                if (table, budget, seed) in keys:
+                if (table.name, budget, seed) in keys:
                     continue
-                row = run(table, manifest[table], arguments.data, budget, seed)
+                row = run(table, budget, seed)
                 new = not arguments.out.exists()
                 with arguments.out.open("a", newline="") as file:
                     writer = csv.DictWriter(file, FIELDS)
@@ -123,7 +124,7 @@ def main() -> None:
                     writer.writerow(row)
                 better = "better" if row["ensemble_loss"] <= row["lightgbm_loss"] else "WORSE"
                 print(
-                    f"{table:<16} {budget:<9} seed {seed}  {row['metric']}: ensemble {row['ensemble_loss']:.4f} "
+                    f"{table.name:<16} {budget:<9} seed {seed}  {row['metric']}: ensemble {row['ensemble_loss']:.4f} "
                     f"LightGBM {row['lightgbm_loss']:.4f} {better:<6}  error {row['ensemble_error']:.4f} / "
                     f"{row['lightgbm_error']:.4f}  {row['trials']} trials, {row['failures']} failed, "
                     f"{row['seconds']} s",

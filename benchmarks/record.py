@@ -11,22 +11,21 @@ lies in `--work`; call the command again to go on, also with more configurations
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from benchmarks.recorded_history import RecordedHistory, save_recorded
+from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import is_complete, prepare_folds
 from cashmere.data.resampling import Fold
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import infer_schema
 from cashmere.data.target import TargetCoding
-from cashmere.data.task import TaskProfile
+from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.limits import Limits
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
@@ -95,9 +94,8 @@ def split_rows(y: np.ndarray, n_rows: int, *, classes: bool) -> tuple[np.ndarray
 
 
 def record(
-    entry: dict,
+    table: BenchmarkTable,
     *,
-    data: Path,
     work: Path,
     out: Path,
     space_name: str,
@@ -110,10 +108,10 @@ def record(
 
     Parameters
     ----------
-    entry : dict
-        Of the data folder's manifest.
-    data, work, out : Path
-        Folder of the tables, of work in progress, and of recorded histories.
+    table : BenchmarkTable
+        What is recorded.
+    work, out : Path
+        Folder of work in progress, and of recorded histories.
     space_name : str
         A name of `cashmere.space.spaces`.
     n_configurations, n_rows : int
@@ -123,10 +121,10 @@ def record(
     n_workers : int
         Worker processes of one thread each.
     """
-    folder = work / f"{entry['name']}-{space_name}"
-    frame = pd.read_parquet(data / entry["file"])
-    target = TargetCoding.from_target(frame["target"], None if entry["task"] != "regression" else "regression")
-    rows = canonical_rows(to_frame(frame.drop(columns="target")), target.encode(frame["target"]), None)
+    folder = work / f"{table.name}-{space_name}"
+    X, labels = table.read()
+    target = TargetCoding.from_target(labels, None if table.is_classification else TaskType.REGRESSION)
+    rows = canonical_rows(to_frame(X), target.encode(labels), None)
     schema = infer_schema(rows.frame)
     y = rows.y
     train, validation, test = split_rows(y, n_rows, classes=target.task_type.is_classification)
@@ -174,7 +172,7 @@ def record(
         if o.predictions is not None:
             predictions[i] = o.predictions
     history = RecordedHistory(
-        dataset=entry["name"],
+        dataset=table.name,
         space_name=space_name,
         task_type=target.task_type,
         space=space.configuration_space,
@@ -192,7 +190,7 @@ def record(
             "limit_cpu_seconds": limit_seconds,
             "seed": SEED,
             "versions": versions(),
-            "command": f"python -m benchmarks record --space {space_name} --tables {entry['name']} "
+            "command": f"python -m benchmarks record --space {space_name} --tables {table.name} "
             f"--configurations {n_configurations} --rows {n_rows} --limit {limit_seconds:g}",
         },
     )
@@ -207,7 +205,7 @@ def record(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder with manifest.json")
+    add_data_argument(parser)
     parser.add_argument("--tables", nargs="+", required=True)
     parser.add_argument("--space", default="volcano")
     parser.add_argument("--configurations", type=int, default=600)
@@ -219,14 +217,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    manifest = {entry["name"]: entry for entry in json.loads((arguments.data / "manifest.json").read_text())}
-    for table in arguments.tables:
-        if table not in manifest:
-            raise SystemExit(f"no table {table!r} in {arguments.data}; there are {', '.join(sorted(manifest))}")
-    for table in arguments.tables:
+    for table in find_tables(arguments.data, arguments.tables):
         record(
-            manifest[table],
-            data=arguments.data,
+            table,
             work=arguments.work,
             out=arguments.out,
             space_name=arguments.space,
