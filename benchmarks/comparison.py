@@ -163,7 +163,8 @@ def relative_differences(
     DataFrame
         Rows (strategy, recording) with ``difference``, ``low``, ``high``; negative is better. Seeds are drawn again in
         pairs. The row of the recording ``""`` is the mean over recordings; for its interval recordings are drawn again
-        too, and seeds within them. With few recordings that interval is too narrow still.
+        too, and seeds within them. With few recordings that interval is too narrow still. `low` and `high` are NaN
+        where a single seed leaves nothing to draw.
     """
     losses = losses_at(runs, trials, part)
     rng = np.random.default_rng(0)
@@ -179,6 +180,9 @@ def relative_differences(
     again = rng.integers(n_bootstrap, size=(n_bootstrap, len(tables)))
     draws[""] = stacked[chosen, again].mean(axis=1)
     centres[""] = np.mean([centres[name] for name in tables], axis=0)
+    for name in [*tables, ""]:
+        if len(tables.get(name, losses)) == 1:  # every draw is the same
+            draws[name] = np.full_like(draws[name], np.nan)
     tail = 50 * (1 - level)
     rows = []
     for i, strategy in enumerate(losses.columns):

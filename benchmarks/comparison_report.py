@@ -321,7 +321,8 @@ def _suggest_seconds(runs: pd.DataFrame) -> pd.Series:
 
 
 def _interval(row: pd.Series) -> str:
-    return f"{row['difference']:+.2f} [{row['low']:+.2f}, {row['high']:+.2f}]"
+    interval = "-" if math.isnan(row["low"]) else f"{row['low']:+.2f}, {row['high']:+.2f}"
+    return f"{row['difference']:+.2f} [{interval}]"
 
 
 def _mean_speed_up(speed_up: pd.Series) -> str:

@@ -32,6 +32,7 @@ from benchmarks.replay_runs import Failure, Recording, Run, RunFiles, RunKey, co
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
 from cashmere.strategies import make_strategy
+from cashmere.study import Study
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -65,13 +66,15 @@ def find_recordings(wanted: Sequence[str], folder: Path = RECORDED) -> list[Reco
     paths = []
     for text in wanted:
         if Path(text).is_dir():
-            paths += sorted(Path(text).glob("*.zip"))
+            if not (found := sorted(Path(text).glob("*.zip"))):
+                raise SystemExit(f"--recordings {text}: the folder holds no recordings (*.zip).")
+            paths += found
         elif Path(text).is_file():
             paths.append(Path(text))
         else:
-            found = sorted({*folder.glob(f"{text}.zip"), *folder.glob(f"{text}-*.zip")})
-            if not found:
-                known = ", ".join(p.stem for p in sorted(folder.glob("*.zip"))) or "none"
+            there = sorted(folder.glob("*.zip"))
+            if not (found := [path for path in there if path.stem == text or path.stem.startswith(f"{text}-")]):
+                known = ", ".join(path.stem for path in there) or "none"
                 raise SystemExit(f"No recording {text!r}: neither a file nor one of {folder} ({known}).")
             paths += found
     paths = paths if wanted else sorted(folder.glob("*.zip"))
@@ -96,14 +99,16 @@ def choose_metric(recording: Recording, metrics: Sequence[str]) -> str | None:
     return None
 
 
-def check_contestants(contestants: Sequence[Contestant], recording: Recording) -> None:
-    """Make every strategy once, so that a misspelt option is found before the first hour."""
-    history = load_recorded(recording.path)
-    for contestant in contestants:
-        try:
-            make_strategy(contestant.strategy, history.space, catalogue=history.configurations)
-        except CashmereError as error:
-            raise SystemExit(f"--strategies {contestant.strategy}: {error}") from error
+def check_contestants(contestants: Sequence[Contestant], recordings: Sequence[tuple[Recording, str]]) -> None:
+    """Make every strategy for every metric once, so that a wrong option is found before the first hour."""
+    for recording, name in {(r.task_type, metric): (r, metric) for r, metric in recordings}.values():
+        history, metric = load_recorded(recording.path), get_metric(name, recording.task_type)
+        for contestant in contestants:
+            try:
+                strategy = make_strategy(contestant.strategy, history.space, catalogue=history.configurations)
+                Study(history.space, strategy, metric=metric)
+            except CashmereError as error:
+                raise SystemExit(f"--strategies {contestant.strategy}: {error}") from error
 
 
 class Progress:
@@ -113,6 +118,11 @@ class Progress:
         self._console, self._n_runs, self._done = console, n_runs, 0
         self._start = self._shown = time.monotonic()
         self._failed: dict[str, int] = {}  # by the last line of the error
+
+    @property
+    def n_failed(self) -> int:
+        """Results that were errors."""
+        return sum(self._failed.values())
 
     def __call__(self, result: Run | Failure) -> None:
         """Count a result."""
@@ -132,7 +142,7 @@ class Progress:
         left = (now - self._start) / self._done * (self._n_runs - self._done)
         text = f"{self._done} of {self._n_runs} runs"
         text += f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left" if left else ""
-        text += f", {sum(self._failed.values())} failed" if self._failed else ""
+        text += f", {self.n_failed} failed" if self._failed else ""
         last = self._done == self._n_runs
         self._console.print(
             f"{text:<70}", end="\r" if self._console.is_terminal and not last else "\n", highlight=False
@@ -162,7 +172,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--reference", default="bo", help="label of the strategy the others are compared with")
     parser.add_argument("--seeds", type=int, default=20, help="how many, from --first-seed on")
     parser.add_argument("--first-seed", type=int, default=0, help="other seeds than those something was tuned on")
-    parser.add_argument("--trials", type=int, default=250)
+    parser.add_argument("--trials", type=int, default=250, help=f"a multiple of {EVERY} (default: 250)")
     parser.add_argument("--checkpoints", type=int, nargs="+", help=f"multiples of {EVERY} (default: 50 100 250)")
     parser.add_argument(
         "--metric", nargs="+", default=["log_loss", "mse"],
@@ -177,11 +187,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
     """Return the numbers of trials at which losses are compared, the last one the whole run."""
-    if n_trials < EVERY:
-        raise SystemExit(f"--trials {n_trials}: at least {EVERY}.")
-    whole = n_trials - n_trials % EVERY
+    if n_trials < EVERY or n_trials % EVERY:
+        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, losses are taken every {EVERY} trials.")
     if wanted is None:
-        return [n for n in (50, 100) if n < whole] + [whole]
+        return [n for n in (50, 100) if n < n_trials] + [n_trials]
     for n in wanted:
         if n % EVERY or not 0 < n <= n_trials:
             raise SystemExit(f"--checkpoints {n}: expected multiples of {EVERY} up to --trials {n_trials}.")
@@ -225,13 +234,14 @@ def main(arguments: argparse.Namespace) -> None:
             )
         ]
     ]  # fmt: skip
+    check_contestants(contestants, recordings)
     files = RunFiles(arguments.work)
     if arguments.fresh:
         console.print(f"{files.forget(key for _, _, key in wanted)} runs forgotten")
     files.load((recording.name, metric) for recording, metric in recordings)
     missing = {key: recording for _, recording, key in wanted if files.find(key, arguments.trials) is None}
+    n_failed = 0
     if missing and arguments.workers:
-        check_contestants(contestants, recordings[0][0])
         console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there, {len(missing)} are missing")
         progress = Progress(console, len(missing))
 
@@ -247,6 +257,7 @@ def main(arguments: argparse.Namespace) -> None:
             )  # fmt: skip
         except KeyboardInterrupt:
             console.print("\nStopped. What is finished is kept; the same command goes on.")
+        n_failed = progress.n_failed
 
     found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]
     old = sum(run.code != code_digest() for _, run in found)
@@ -263,6 +274,8 @@ def main(arguments: argparse.Namespace) -> None:
     if arguments.out is not None:
         path = write_report(arguments.out, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
         console.print(f"Tables and charts: {path}")
+    if n_failed:
+        raise SystemExit(f"{n_failed} of {len(missing)} runs failed; the causes are above.")
 
 
 def _tell_incomplete(

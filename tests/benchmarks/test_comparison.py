@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from benchmarks import comparison, replay_study
+from benchmarks.comparison_report import reference_table
 
 
 def make_runs(losses: dict[tuple[str, str], dict[int, list[float]]]) -> pd.DataFrame:
@@ -153,6 +154,18 @@ def test_relative_differences():
     np.testing.assert_allclose(found.loc["r1"], [-10, -10, -10], atol=1e-9)
     np.testing.assert_allclose(found.loc["r2"], [10, 10, 10], atol=1e-9)
     np.testing.assert_allclose(found.loc[""], [0, -10, 10], atol=1e-9)
+
+
+def test_single_seed_has_no_interval():
+    one = {("r1", "bo"): {5: [2.0]}, ("r1", "a"): {5: [1.8]}}
+    found = comparison.relative_differences(make_runs(one), 5, "validation", "bo").loc["a"]
+    np.testing.assert_allclose(found, [[-10, np.nan, np.nan]] * 2)
+    # The recordings themselves can be drawn as soon as there are two.
+    two = one | {("r2", "bo"): {5: [1.0]}, ("r2", "a"): {5: [1.1]}}
+    found = comparison.relative_differences(make_runs(two), 5, "validation", "bo").loc["a"]
+    np.testing.assert_allclose(found.loc[["r1", "r2"]], [[-10, np.nan, np.nan], [10, np.nan, np.nan]])
+    np.testing.assert_allclose(found.loc[""], [0, -10, 10], atol=1e-9)
+    assert "| a | 0/1/0 | -10.00 [-] |" in reference_table(make_runs(one), 5, "bo").to_markdown()
 
 
 def test_bootstrap_interval_has_about_the_width_of_the_normal_one():

@@ -155,7 +155,7 @@ def here(monkeypatch):
 
 def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
     path = save_recorded(make_recording(), tmp_path)
-    words = ["--recordings", path, "--trials", 12, "--seeds", 2, "--work", tmp_path / "work"]
+    words = ["--recordings", path, "--trials", 10, "--seeds", 2, "--work", tmp_path / "work"]
     command("--strategies", f"bo={BO}", "random", "--workers", 1, *words)
     output = capsys.readouterr().out
     assert "0 of 4 runs are there, 4 are missing" in output
@@ -165,7 +165,7 @@ def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
     assert [(run["seed"], run["strategy"]) for run in runs] == [(0, BO), (0, "random"), (1, BO), (1, "random")]
     history = load_recorded(path)
     metric = get_metric("log_loss", TaskType.BINARY)
-    chosen, _ = replay(ReplayObjective.of(history, metric), metric, BO, seed=1, n_trials=12)
+    chosen, _ = replay(ReplayObjective.of(history, metric), metric, BO, seed=1, n_trials=10)
     assert runs[2]["chosen"] == chosen
     assert runs[2]["curve"] == ensemble_curve(history, metric, chosen)
 
@@ -174,7 +174,7 @@ def test_second_call_adds_what_is_missing(tmp_path, capsys, here):
     path = save_recorded(make_recording(), tmp_path)
     words = ["--recordings", path, "--work", tmp_path / "work", "--out", tmp_path / "out"]
     file = tmp_path / "work" / "made-small-log_loss.jsonl"
-    command("--strategies", f"bo={BO}", "random", "--seeds", 2, "--trials", 12, *words)
+    command("--strategies", f"bo={BO}", "random", "--seeds", 2, "--trials", 10, *words)
     lines = file.read_text().splitlines()
     capsys.readouterr()
 
@@ -187,7 +187,7 @@ def test_second_call_adds_what_is_missing(tmp_path, capsys, here):
         "--seeds",
         3,
         "--trials",
-        12,
+        10,
         *words,
     )
     assert "4 of 9 runs are there, 5 are missing" in capsys.readouterr().out
@@ -260,7 +260,8 @@ def test_failing_strategy_does_not_stop_the_others(tmp_path, capsys, here, monke
 
     monkeypatch.setattr(BayesianOptimisation, "suggest", fail)
     words = ["--recordings", path, "--trials", 5, "--seeds", 2, "--work", tmp_path / "work"]
-    command("--strategies", "random", "bo", "--reference", "random", *words)
+    with pytest.raises(SystemExit, match="2 of 4 runs failed"):  # not exit code 0
+        command("--strategies", "random", "bo", "--reference", "random", *words)
     output = capsys.readouterr().out
     assert output.count("RuntimeError: no idea") == 3  # of each of the two, and the end of one traceback
     assert output.count("Traceback") == 1
@@ -271,14 +272,17 @@ def test_failing_strategy_does_not_stop_the_others(tmp_path, capsys, here, monke
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--trials", 31], "30 configurations, too few"),
+        (["--trials", 35], "30 configurations, too few"),
+        (["--trials", 22], "--trials 22: expected a multiple of 5"),
         (["--checkpoints", 7], "multiples of 5"),
         (["--reference", "optdivbo"], "none of --strategies"),
         (["--metric", "acuracy"], "accuracy"),
         (["--metric", "mse"], "No recording is left"),
         (["--strategies", "bo", "bo:capp=1"], "cap_losses"),
         (["--strategies", "bo", "bo=random"], "same label"),
+        (["--strategies", "bo", "optdivbo:measure=mse"], "measure=mse: .*'black_box'"),
         (["--recordings", "absent"], "No recording 'absent'"),
+        (["--recordings", "/absent/made.zip"], "No recording '/absent/made.zip': neither a file"),
     ],
 )
 def test_mistakes_are_told_before_anything_runs(tmp_path, words, message):
@@ -287,3 +291,8 @@ def test_mistakes_are_told_before_anything_runs(tmp_path, words, message):
     with pytest.raises(SystemExit, match=message):
         command(*base, *words)
     assert not list(tmp_path.glob("work/*.jsonl"))
+
+
+def test_folder_without_recordings_is_named(tmp_path):
+    with pytest.raises(SystemExit, match=f"--recordings {tmp_path}: the folder holds no recordings"):
+        command("--recordings", tmp_path)
