@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from cashmere.arrays import AnyArray, BoolArray, FloatArray
 from cashmere.data.prepared import PreparedFolds
-from cashmere.data.task import TaskType
+from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
 from cashmere.evaluation.metrics import Metric
 from cashmere.space.component import BuildContext
@@ -72,12 +73,11 @@ class CrossValidationObjective:
             y_train, y_valid = folds.y[fold.train], folds.y[fold.validation]
             weight = None if folds.weight is None else folds.weight
             clock = time.perf_counter()
-            context = BuildContext(
-                task_type=_fold_task(profile.task_type, y_train),
-                n_classes=len(np.unique(y_train)) if n_classes > 1 else 1,
-                n_rows=X_train.shape[0],
-                n_features=X_train.shape[1],
-                categorical=categorical,
+            context = fold_context(
+                profile,
+                X_train,
+                y_train,
+                categorical,
                 n_threads=min(self.n_threads, max(1, X_train.size // CELLS_PER_THREAD)),
                 seed=(trial.seed + k) % 2**31,
             )
@@ -116,6 +116,35 @@ class CrossValidationObjective:
         if self.keep_model:
             outcome = replace(outcome, model=_serialised(models, algorithm.name, algorithm.trusted_types))
         return outcome
+
+
+def fold_context(
+    profile: TaskProfile, X: FloatArray, y: AnyArray, categorical: BoolArray, *, n_threads: int = 1, seed: int = 0
+) -> BuildContext:
+    """Return what builders may know about a fold: facts about its training rows, of no others.
+
+    Parameters
+    ----------
+    profile : TaskProfile
+        The facts about the task.
+    X : (n_rows, n_features) array
+        Prepared training rows.
+    y : (n_rows,) array
+        Their class codes or values.
+    categorical : (n_features,) bool array
+        Columns of category codes.
+    n_threads, seed : int
+        See `BuildContext`.
+    """
+    return BuildContext(
+        task_type=_fold_task(profile.task_type, y),
+        n_classes=len(np.unique(y)) if profile.task_type.is_classification else 1,
+        n_rows=X.shape[0],
+        n_features=X.shape[1],
+        categorical=categorical,
+        n_threads=n_threads,
+        seed=seed,
+    )
 
 
 @functools.lru_cache(maxsize=2)

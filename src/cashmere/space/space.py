@@ -251,8 +251,20 @@ class Space:
 
     def default_configurations(self) -> tuple[Configuration, ...]:
         """Return one configuration per algorithm, in their order, everything else at its default."""
-        space = self.configuration_space
-        return tuple(_default_configuration(space, {ALGORITHM: algorithm.name}) for algorithm in self.algorithms)
+        return tuple(self.completed({ALGORITHM: algorithm.name}) for algorithm in self.algorithms)
+
+    def completed(self, values: Mapping[str, Any]) -> Configuration:
+        """Return the configuration with the given values, everything else that is active at its default.
+
+        Raises
+        ------
+        UnknownNameError
+            If a name is none of a hyper-parameter of this space.
+        """
+        for name in values:
+            if name not in self.configuration_space:
+                raise UnknownNameError("hyper-parameter", name, self.configuration_space)
+        return _default_configuration(self.configuration_space, values)
 
     def with_algorithm(self, algorithm: Algorithm) -> Space:
         """Return a space that offers one more algorithm; one with the same name is replaced in its place."""
