@@ -56,7 +56,7 @@ class UnknownNameError(CashmereError, ValueError):
         self.kind, self.name, self.known = kind, name, sorted(known)
         nearest = difflib.get_close_matches(str(name).lower(), self.known, n=3, cutoff=0.4)
         hint = f"Did you mean {', '.join(map(repr, nearest))}? " if nearest else ""
-        super().__init__(f"Unknown {kind} {name!r}. {hint}Known: {', '.join(self.known)}.")
+        super().__init__(f"Unknown {kind} {name!r}. {hint}Known: {', '.join(self.known) or 'none'}.")
 
 
 class InvalidParameterError(CashmereError, ValueError):

@@ -63,6 +63,28 @@ def test_unknown_name_suggests_the_nearest():
         cite("nothing")
 
 
+def test_option_given_twice_is_refused():
+    with pytest.raises(InvalidParameterError, match="tau is there twice"):
+        make_strategy("divbo:tau=0.1, tau =0.2", SPACE)
+
+
+def test_catalogue_is_for_replays_and_neither_offered_nor_read_from_text():
+    catalogue = tuple(SPACE.sample_configuration(3))
+    assert make_strategy("random", SPACE, catalogue=catalogue).catalogue == catalogue
+    with pytest.raises(UnknownNameError, match=r"'tau'\. Known: none\.$"):
+        make_strategy("random:tau=1", SPACE)
+    for text in ("random:catalogue=None", "bo:catalogue=x"):
+        with pytest.raises(UnknownNameError) as caught:
+            make_strategy(text, SPACE)
+        assert "catalogue" not in caught.value.known
+
+
+@pytest.mark.parametrize("strategy", [3, None, ["bo"], lambda space: "bo"])
+def test_what_is_no_strategy_is_refused(strategy):
+    with pytest.raises(InvalidParameterError, match=r"strategy must be one of 'bo', .* or what makes one"):
+        make_strategy(strategy, SPACE)
+
+
 def test_instance_and_factory_pass_through():
     strategy = RandomSearch(SPACE)
     assert make_strategy(strategy, SPACE) is strategy

@@ -64,7 +64,7 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
     UnknownNameError
         If there is no strategy of that name, or it has no such option.
     InvalidParameterError
-        If an option has a value that cannot be used.
+        If an option has a value that cannot be used, or `strategy` is none of the three.
 
     Examples
     --------
@@ -78,8 +78,8 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
         if dataclasses.is_dataclass(factory):
             known = {field.name: field for field in dataclasses.fields(factory) if field.name != "space"}
             for option, value in options.items():
-                if option not in known:
-                    raise UnknownNameError(f"option of strategy {name!r}", option, known)
+                if option not in known or option in _NOT_WRITTEN & written.keys():
+                    raise UnknownNameError(f"option of strategy {name!r}", option, known.keys() - _NOT_WRITTEN)
                 _check_kind(name, option, value, known[option])
         try:
             return factory(space, **options)
@@ -90,7 +90,11 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
         if options:
             raise TypeError(f"{strategy!r} is finished and takes no options; got {', '.join(sorted(options))}")
         return strategy
-    return strategy(space, **options)
+    made = strategy(space, **options) if callable(strategy) else None
+    if not isinstance(made, Strategy):
+        expected = f"one of {', '.join(map(repr, strategy_names()))}, a strategy, or what makes one from a space"
+        raise InvalidParameterError("strategy", strategy, expected)
+    return made
 
 
 def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
@@ -107,13 +111,18 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
         option, equals, value = part.partition("=")
         if not equals:
             raise InvalidParameterError("strategy", text, "of the form name:option=value,option=value")
-        value = value.strip()
+        option, value = option.strip(), value.strip()
+        if option in options:
+            raise InvalidParameterError("strategy", text, f"a name with every option once ({option} is there twice)")
         try:
-            options[option.strip()] = ast.literal_eval(_SPELLINGS.get(value.lower(), value))
+            options[option] = ast.literal_eval(_SPELLINGS.get(value.lower(), value))
         except (ValueError, SyntaxError):
-            options[option.strip()] = value
+            options[option] = value
     return name.strip(), options
 
+
+_NOT_WRITTEN = {"catalogue"}
+"""Options for replays: they hold configurations and have no meaning as text."""
 
 _SPELLINGS = {"true": "True", "false": "False", "none": "None"}
 
