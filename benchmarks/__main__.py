@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from types import ModuleType
 
 # One thread per process, before numpy is loaded: replays and recordings run one process per core.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -12,17 +13,26 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 def main() -> None:
     from benchmarks import real_runs, record, replay_study, surrogate_tau
+    from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in {"record": record, "replay": replay_study, "tau": surrogate_tau, "run": real_runs}.items():
         command = commands.add_parser(
-            name, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+            name, help=_first_line(module), description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         module.add_arguments(command)
         command.set_defaults(main=module.main)
     arguments = parser.parse_args()
-    arguments.main(arguments)
+    try:
+        arguments.main(arguments)
+    except CashmereError as error:
+        raise SystemExit(f"{type(error).__name__}: {error}") from error
+
+
+def _first_line(module: ModuleType) -> str:
+    return (module.__doc__ or "").partition("
+")[0].replace("%", "%%")
 
 
 if __name__ == "__main__":

@@ -185,6 +185,16 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert "run.json" in refused("report", table.parent)
 
 
+def test_version_and_strategies_are_told():
+    from cashmere import __version__
+    from cashmere.strategies import strategy_names
+
+    assert cashmere("--version") == f"cashmere {__version__}\n"
+    output = cashmere("strategies")
+    assert all(name in output for name in strategy_names())
+    assert "Bergstra" in output
+
+
 def test_wrong_table_at_predict_is_refused_by_name(run, table, tmp_path):
     frame = pd.read_csv(table)
     frame.drop(columns=["duration", "purpose"]).to_csv(tmp_path / "less.csv", index=False)

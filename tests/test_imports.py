@@ -53,6 +53,11 @@ def test_imports_point_downwards(path):
     assert not upwards
 
 
+def test_public_names_are_listed_before_they_are_imported():
+    code = "import cashmere; print(set(cashmere.__all__) <= set(dir(cashmere)), '__version__' in dir(cashmere))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"True True\n"
+
+
 def test_importing_cashmere_is_light():
     code = (
         "import time, numpy, pandas, sys; start = time.perf_counter(); import cashmere; "

@@ -29,3 +29,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'cashmere' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names too, whether or not they have been imported."""
+    return sorted({*globals(), *__all__})

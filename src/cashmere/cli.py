@@ -1,4 +1,4 @@
-"""The command line: ``cashmere fit | resume | predict | leaderboard | report | demo``."""
+"""The command line: ``cashmere fit | resume | predict | leaderboard | report | strategies | demo``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="cashmere",
-    help="Find, for a table and a budget, the set of models that predicts best together.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -44,6 +43,23 @@ class TaskChoice(StrEnum):
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from cashmere import __version__
+
+        print(f"cashmere {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Find, for a table and a budget, the set of models that predicts best together."""
 
 
 @app.command()
@@ -197,6 +213,22 @@ def report(folder: RunFolder) -> None:
         from cashmere.report import write_report
 
         print(write_report(folder))
+
+
+@app.command()
+def strategies() -> None:
+    """List the strategies: how each chooses configurations, and where it comes from."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from cashmere.strategies import cite, describe, strategy_names
+
+    grid = Table("name", "what it does", "reference", show_lines=True)
+    grid.columns[0].no_wrap = True
+    for name in strategy_names():
+        grid.add_row(name, describe(name).replace("`", ""), " ".join(cite(name).split()))
+    Console().print(grid)
+    print("Options follow the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
 
 
 @app.command()

@@ -150,12 +150,26 @@ def cite(strategy: str | Strategy | StrategyFactory) -> str:
     >>> print(cite("random"))
     Bergstra and Bengio (2012), Random search for hyper-parameter optimization, JMLR 13.
     """
+    _, found, references = _documentation(strategy).partition("References\n----------\n")
+    return references.partition("\n\n")[0].strip() if found else ""
+
+
+def describe(strategy: str | Strategy | StrategyFactory) -> str:
+    """Return the first line of a strategy's documentation: what it decides by.
+
+    Examples
+    --------
+    >>> describe("bo")
+    'Decides for the candidate with the largest expected improvement, from the losses of all trials so far.'
+    """
+    return _documentation(strategy).partition("\n")[0]
+
+
+def _documentation(strategy: str | Strategy | StrategyFactory) -> str:
     described: Any = _find(parse_strategy(strategy)[0]) if isinstance(strategy, str) else strategy
     if not (inspect.isclass(described) or inspect.isfunction(described)):
         described = type(described)
-    text = inspect.getdoc(described) or ""
-    _, found, references = text.partition("References\n----------\n")
-    return references.partition("\n\n")[0].strip() if found else ""
+    return inspect.getdoc(described) or ""
 
 
 def _find(name: str) -> StrategyFactory:
@@ -176,6 +190,7 @@ __all__ = [
     "RandomSearch",
     "StrategyFactory",
     "cite",
+    "describe",
     "make_strategy",
     "parse_strategy",
     "strategy_names",

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def benchmarks(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "benchmarks", *words]
+    return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+
+
+def test_help_says_what_every_subcommand_does():
+    text = " ".join(benchmarks("--help").stdout.split())
+    assert "record Record histories: evaluate random configurations" in text
+    assert "replay Compare strategies on recorded histories" in text
+    assert "run Run strategies for real" in text
+
+
+def test_our_errors_are_one_line(tmp_path):
+    (tmp_path / "broken.zip").write_text("no zip")
+    result = benchmarks("replay", "--recordings", str(tmp_path))
+    assert result.returncode == 1
+    assert result.stderr.startswith("CorruptStoreError: ") and len(result.stderr.splitlines()) == 1
