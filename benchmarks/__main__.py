@@ -19,7 +19,10 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, module in {"record": record, "replay": replay_study, "tau": surrogate_tau, "run": real_runs}.items():
         command = commands.add_parser(
-            name, help=_first_line(module), description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+            name,
+            help=_first_line(module),
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(command)
         command.set_defaults(main=module.main)
@@ -31,8 +34,7 @@ def main() -> None:
 
 
 def _first_line(module: ModuleType) -> str:
-    return (module.__doc__ or "").partition("
-")[0].replace("%", "%%")
+    return (module.__doc__ or "").partition("\n")[0].replace("%", "%%")
 
 
 if __name__ == "__main__":
