@@ -27,12 +27,11 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationSpace
-from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenRelation
 
 from cashmere.arrays import BoolArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.space.group_trees import GROUPS, PATHS, Tree, branches, describe_group, leaves, tree_of
-from cashmere.space.restriction import restrict
+from cashmere.space.restriction import names_in, restrict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,8 +73,8 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
     Returns
     -------
     tuple of SubspacePart
-        Every combination of operators that no clause on operators alone forbids lies in exactly one part. A space
-        without operator choices is one part.
+        Every combination of operators that exists lies in exactly one part. A space without operator choices is one
+        part.
 
     Raises
     ------
@@ -84,12 +83,13 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
 
     Notes
     -----
-    Values leave a part if every combination of the part with them is forbidden. The paper removes such values of the
-    right-hand operator only; the combinations that exist are the same.
+    Values leave a part, and empty parts are dropped, if clauses on unconditional categoricals forbid every combination
+    with them. The paper removes such values of the right-hand operator only; what exists in a part is the same.
 
     References
     ----------
-    DACOpt, Appendix A (spec/dacopt.md 6.2).
+    Nguyen et al. (2022), An Efficient Contesting Procedure for AutoML Optimization, IEEE Access, Appendix A;
+    spec/dacopt.md 6.2.
 
     Examples
     --------
@@ -105,11 +105,12 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
         [len(leaves(tree)) for tree in trees], list(map(_n_branches, trees)), max_subspaces, rng
     )
     groups = [regroup(tree, count, rng) for tree, count in zip(trees, counts, strict=True)]
-    exclusions = _exclusions(space, operators)
+    choices = _unconditional_choices(space)
+    exclusions = _exclusions(space, choices)
     parts = []
     for combination in itertools.product(*groups):
         chosen = dict(zip(operators, combination, strict=True))
-        allowed = _without_excluded(chosen, operators, exclusions)
+        allowed = _without_excluded(chosen, choices, exclusions)
         if allowed is not None:
             parts.append(SubspacePart(label=_label(chosen, operators), allowed=allowed, full=space))
     return tuple(parts[i] for i in rng.permutation(len(parts)))
@@ -287,60 +288,60 @@ def _factorisations(product: int, limits: Sequence[int]) -> Iterator[tuple[int, 
 
 # Clauses between operators -------------------------------------------------------------------------------------------
 
+_Choices = dict[str, tuple[Any, ...]]
+"""Values of unconditional categoricals."""
+
 _Exclusions = dict[tuple[str, ...], BoolArray]
-"""For operators that forbidden clauses link: which combinations of their values, one axis each, are forbidden."""
+"""For categoricals that forbidden clauses link: which combinations of their values, one axis each, are forbidden."""
 
 
-def _exclusions(space: ConfigurationSpace, operators: Mapping[str, CategoricalHyperparameter]) -> _Exclusions:
-    """Tabulate the clauses that are about operator choices alone."""
+def _unconditional_choices(space: ConfigurationSpace) -> _Choices:
+    return {
+        name: tuple(choice.choices)
+        for name in space.unconditional_hyperparameters
+        if isinstance(choice := space[name], CategoricalHyperparameter)
+    }
+
+
+def _exclusions(space: ConfigurationSpace, choices: _Choices) -> _Exclusions:
+    """Tabulate the clauses that are about unconditional categoricals alone."""
     exclusions: _Exclusions = {}
     for clause in space.forbidden_clauses:
-        linked = _names_in(clause)
-        if not linked <= operators.keys():
+        linked = names_in(clause)
+        if not linked <= choices.keys():
             continue
-        names = tuple(name for name in operators if name in linked)
-        choices = [operators[name].choices for name in names]
+        names = tuple(name for name in choices if name in linked)
         forbidden = [
             clause.is_forbidden_value(dict(zip(names, combination, strict=True)))
-            for combination in itertools.product(*choices)
+            for combination in itertools.product(*(choices[name] for name in names))
         ]
-        table = np.array(forbidden, dtype=np.bool_).reshape([len(values) for values in choices])
+        table = np.array(forbidden, dtype=np.bool_).reshape([len(choices[name]) for name in names])
         exclusions[names] = exclusions.get(names, np.zeros_like(table)) | table
     return exclusions
 
 
-def _names_in(clause: ForbiddenLike) -> set[str]:
-    if isinstance(clause, ForbiddenConjunction):
-        return set().union(*map(_names_in, clause.dlcs))
-    if isinstance(clause, ForbiddenRelation):
-        return {clause.left.name, clause.right.name}
-    return {clause.hyperparameter.name}
-
-
-def _without_excluded(
-    chosen: Mapping[str, tuple[Any, ...]],
-    operators: Mapping[str, CategoricalHyperparameter],
-    exclusions: _Exclusions,
-) -> dict[str, tuple[Any, ...]] | None:
+def _without_excluded(chosen: _Choices, choices: _Choices, exclusions: _Exclusions) -> _Choices | None:
     """Drop the values that are in no permitted combination of the part; None if nothing is left of it."""
+    offered = {**choices, **chosen}
     allowed = dict(chosen)
     for linked in _linked(exclusions):
-        names = [name for name in operators if name in linked]
-        permitted = np.ones([len(chosen[name]) for name in names], dtype=np.bool_)
+        names = [name for name in choices if name in linked]
+        permitted = np.ones([len(offered[name]) for name in names], dtype=np.bool_)
         for tabulated, table in exclusions.items():
             if linked.issuperset(tabulated):
-                positions = [list(map(operators[name].choices.index, chosen[name])) for name in tabulated]
-                shape = [len(chosen[name]) if name in tabulated else 1 for name in names]
+                positions = [list(map(choices[name].index, offered[name])) for name in tabulated]
+                shape = [len(offered[name]) if name in tabulated else 1 for name in names]
                 permitted &= ~table[np.ix_(*positions)].reshape(shape)
         if not permitted.any():
             return None
         for name, used in zip(names, np.nonzero(permitted), strict=True):
-            allowed[name] = tuple(chosen[name][i] for i in np.unique(used))
+            if name in chosen:
+                allowed[name] = tuple(chosen[name][i] for i in np.unique(used))
     return allowed
 
 
 def _linked(exclusions: _Exclusions) -> list[set[str]]:
-    """Return the operators that clauses connect, directly or through others, as sets."""
+    """Return the categoricals that clauses connect, directly or through others, as sets."""
     sets: list[set[str]] = []
     for names in exclusions:
         touched = [known for known in sets if not known.isdisjoint(names)]
@@ -348,7 +349,7 @@ def _linked(exclusions: _Exclusions) -> list[set[str]]:
     return sets
 
 
-def _label(chosen: Mapping[str, tuple[Any, ...]], operators: Mapping[str, CategoricalHyperparameter]) -> str:
+def _label(chosen: _Choices, operators: Mapping[str, CategoricalHyperparameter]) -> str:
     """Name the groups of the operators that were cut."""
     words = [
         describe_group(values, (operators[name].meta or {}).get(PATHS, {}))

@@ -16,9 +16,10 @@ from ConfigSpace import (
     OrConjunction,
 )
 from ConfigSpace.conditions import ConditionLike, Conjunction
-from ConfigSpace.exceptions import ActiveHyperparameterNotSetError, ForbiddenValueError
+from ConfigSpace.exceptions import ForbiddenValueError
 from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenOrConjunction, ForbiddenRelation
 from ConfigSpace.hyperparameters import Hyperparameter
+from ConfigSpace.types import NotSet
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.space.group_trees import limit_meta
@@ -45,14 +46,13 @@ def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) 
     UnknownNameError
         If a name is not in the space.
     InvalidParameterError
-        If a name is no categorical, none of its choices would be left, or every combination of the allowed values
-        has a default configuration that is forbidden.
+        If a name is no categorical, none of its choices would be left, or no choice of defaults is legal.
 
     Notes
     -----
-    A categorical keeps its default if it is allowed and legal together with the other defaults; otherwise it takes
-    the first choices that make a legal default configuration, without which ConfigSpace accepts no space. If all
-    choices that are left have weight zero, they become equally probable.
+    Defaults that are left stay. Where they hit a forbidden clause together, which ConfigSpace does not accept, the
+    categoricals of that clause get the first other defaults that are legal. If all choices that are left have
+    weight zero, they become equally probable.
 
     Whether a condition can hold is decided for each of its literals alone.
 
@@ -65,14 +65,10 @@ def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) 
     ['depth', 'learner']
     """
     choices = {name: _choices_left(space, name, values) for name, values in allowed.items()}
-    names = list(choices)
-    # The defaults as they are come first; a later combination is needed only where they hit a forbidden clause.
-    for defaults in itertools.product(*choices.values()):
-        try:
-            return _restricted(space, choices, dict(zip(names, defaults, strict=True)))
-        except (ForbiddenValueError, ActiveHyperparameterNotSetError):
-            continue
-    raise InvalidParameterError("allowed", dict(allowed), "values with a default configuration that is not forbidden")
+    try:
+        return _restricted(space, choices)
+    except ForbiddenValueError:
+        return _restricted(space, _with_legal_defaults(space, choices))
 
 
 def lift(configuration: Mapping[str, Any], space: ConfigurationSpace) -> Configuration:
@@ -93,28 +89,77 @@ def lift(configuration: Mapping[str, Any], space: ConfigurationSpace) -> Configu
     return Configuration(space, values=dict(configuration))
 
 
+def names_in(clause: ForbiddenLike) -> set[str]:
+    """Return the names of the hyper-parameters that a forbidden clause is about."""
+    if isinstance(clause, ForbiddenConjunction):
+        return set().union(*map(names_in, clause.dlcs))
+    if isinstance(clause, ForbiddenRelation):
+        return {clause.left.name, clause.right.name}
+    return {clause.hyperparameter.name}
+
+
 def _choices_left(space: ConfigurationSpace, name: str, values: Collection[Any]) -> list[Any]:
     """Return the choices of a categorical that stay, its default in front."""
     if name not in space:
         raise UnknownNameError("hyper-parameter", name, space)
-    hyperparameter = space[name]
-    if not isinstance(hyperparameter, CategoricalHyperparameter):
+    choice = space[name]
+    if not isinstance(choice, CategoricalHyperparameter):
         raise InvalidParameterError("allowed", name, "given for categorical hyper-parameters only")
-    left = [choice for choice in hyperparameter.choices if choice in values]
+    left = [value for value in choice.choices if value in values]
     if not left:
-        raise InvalidParameterError(f"allowed[{name!r}]", values, f"at least one of {hyperparameter.choices}")
-    return sorted(left, key=lambda choice: choice != hyperparameter.default_value)
+        raise InvalidParameterError(f"allowed[{name!r}]", values, f"at least one of {choice.choices}")
+    return sorted(left, key=lambda value: value != choice.default_value)
 
 
-def _restricted(
-    space: ConfigurationSpace, choices: Mapping[str, Collection[Any]], defaults: Mapping[str, Any]
-) -> ConfigurationSpace:
+def _with_legal_defaults(space: ConfigurationSpace, choices: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Put other choices in front until the default configuration hits no forbidden clause.
+
+    Only the categoricals in clauses that are hit are varied, a few at first and more if that does not help.
+    """
+    varied: dict[str, list[Any]] = {}
+    while True:
+        conflicts: set[str] = set()
+        for defaults in itertools.product(*varied.values()):
+            chosen = dict(zip(varied, defaults, strict=True))
+            values = _default_values(space, {name: left[0] for name, left in choices.items()} | chosen)
+            hit = [clause for clause in space.forbidden_clauses if clause.is_forbidden_value(values)]
+            if not hit:
+                moved = {
+                    name: [default, *(v for v in varied[name] if v != default)] for name, default in chosen.items()
+                }
+                return {**choices, **moved}
+            conflicts.update(*map(names_in, hit))
+        more = [
+            choice
+            for name in sorted(conflicts - varied.keys())
+            if isinstance(choice := space[name], CategoricalHyperparameter)
+        ]
+        if not more:
+            raise InvalidParameterError(
+                "allowed", {**choices}, "values with a default configuration that no clause forbids"
+            )
+        for choice in more:
+            varied[choice.name] = choices.get(choice.name) or _choices_left(space, choice.name, choice.choices)
+
+
+def _default_values(space: ConfigurationSpace, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the chosen values where they are active, and the defaults of all others that are."""
+    values: dict[str, Any] = {}
+    for name, hyperparameter in space.items():  # parents come before their children
+        parents = {parent.name: values.get(parent.name, NotSet) for parent in space.parents_of[name]}
+        if all(condition.satisfied_by_value(parents) for condition in space.parent_conditions_of[name]):
+            values[name] = chosen.get(name, hyperparameter.default_value)
+    return values
+
+
+def _restricted(space: ConfigurationSpace, choices: Mapping[str, list[Any]]) -> ConfigurationSpace:
+    """Copy the space with these choices, the first of which are the defaults."""
     kept: dict[str, Hyperparameter[Any, Any]] = {}
     conditions: dict[str, ConditionLike] = {}
     for name, hyperparameter in space.items():  # parents come before their children
         child = hyperparameter
         if isinstance(hyperparameter, CategoricalHyperparameter) and name in choices:
-            child = _limit_choices(hyperparameter, choices[name], defaults[name])
+            child = _limit_choices(hyperparameter, choices[name])
         condition = next((_limit_condition(c, child, kept, conditions) for c in space.parent_conditions_of[name]), True)
         if condition is False:
             continue
@@ -127,19 +172,15 @@ def _restricted(
     return part
 
 
-def _limit_choices(
-    choice: CategoricalHyperparameter, values: Collection[Any], default: Any
-) -> CategoricalHyperparameter:
-    left = [
-        (value, weight) for value, weight in zip(choice.choices, choice.probabilities, strict=True) if value in values
-    ]
-    weights = [float(weight) for _, weight in left]
+def _limit_choices(choice: CategoricalHyperparameter, left: list[Any]) -> CategoricalHyperparameter:
+    weighted = zip(choice.choices, choice.probabilities, strict=True)
+    values, weights = zip(*((value, float(weight)) for value, weight in weighted if value in left), strict=True)
     return CategoricalHyperparameter(
         choice.name,
-        [value for value, _ in left],
-        default_value=default,
+        values,
+        default_value=left[0],
         weights=weights if choice.weights is not None and any(weights) else None,
-        meta=limit_meta(choice.meta, values),
+        meta=limit_meta(choice.meta, left),
     )
 
 
