@@ -1,4 +1,4 @@
-"""The benchmarks behind one command: ``python -m benchmarks record | replay | tau | run``."""
+"""The benchmarks behind one command: ``python -m benchmarks record | replay | tau | run | dacopt1 | ...``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks import real_runs, record, replay_study, surrogate_tau
+    from benchmarks import dacopt, real_runs, record, replay_study, surrogate_tau
     from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -26,6 +26,19 @@ def main() -> None:
         )
         module.add_arguments(command)
         command.set_defaults(main=module.main)
+    experiments = {
+        "dacopt1": (dacopt.add_arguments_1, dacopt.main_1),
+        "dacopt2": (dacopt.add_arguments_2, dacopt.main_2),
+    }
+    for name, (add_arguments, start) in experiments.items():
+        command = commands.add_parser(
+            name,
+            help=_first_line(dacopt),
+            description=dacopt.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        add_arguments(command)
+        command.set_defaults(main=start)
     arguments = parser.parse_args()
     try:
         arguments.main(arguments)

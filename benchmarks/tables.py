@@ -28,11 +28,14 @@ class BenchmarkTable:
         The Parquet file; its column ``target`` is to be predicted.
     task_type : TaskType
         Kind of target.
+    openml_id : int or None
+        Number of the data set on OpenML.
     """
 
     name: str
     path: Path
     task_type: TaskType
+    openml_id: int | None = None
 
     @property
     def is_classification(self) -> bool:
@@ -69,7 +72,10 @@ def find_tables(folder: Path, names: list[str]) -> list[BenchmarkTable]:
     try:
         entries = {
             entry["name"]: BenchmarkTable(
-                name=entry["name"], path=folder / entry["file"], task_type=TaskType(entry["task"])
+                name=entry["name"],
+                path=folder / entry["file"],
+                task_type=TaskType(entry["task"]),
+                openml_id=entry.get("openml_id"),
             )
             for entry in json.loads(path.read_text())
         }
