@@ -19,7 +19,8 @@ folds of InstanceHardnessThreshold                                     m
 ====================================================================== ===============================
 
 What cannot be cut fails, and the trial with it: interpolation in a class of a single row, and a result that lost a
-class. Errors of the library are not caught either.
+class. Errors of the library are not caught either: SMOTENC without nominal columns, k-means SMOTE without a cluster of
+enough rows, or repeated editing that leaves fewer rows than neighbours.
 """
 
 from __future__ import annotations
