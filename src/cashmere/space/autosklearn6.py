@@ -308,22 +308,29 @@ def _counts_subspace(profile: TaskProfile) -> Subspace:
 def _build_gaussian_nb(values: Values, context: BuildContext) -> Any:
     from sklearn.naive_bayes import GaussianNB
 
-    return GaussianNB()
+    return _in_double_precision(GaussianNB())
 
 
 def _build_bernoulli_nb(values: Values, context: BuildContext) -> Any:
     from sklearn.naive_bayes import BernoulliNB
 
-    return BernoulliNB(**values)
+    return _in_double_precision(BernoulliNB(**values))
 
 
 def _build_multinomial_nb(values: Values, context: BuildContext) -> Any:
     from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import Pipeline
 
     from cashmere.space.autosklearn6_estimators import NegativeClipper
 
-    return Pipeline([("clipper", NegativeClipper()), ("model", MultinomialNB(**values))])
+    return _in_double_precision(MultinomialNB(**values), ("clipper", NegativeClipper()))
+
+
+def _in_double_precision(model: Any, *steps: tuple[str, Any]) -> Any:
+    from sklearn.pipeline import Pipeline
+
+    from cashmere.space.autosklearn6_estimators import DoublePrecision
+
+    return Pipeline([*steps, ("precision", DoublePrecision()), ("model", model)])
 
 
 # The space -----------------------------------------------------------------------------------------------------------

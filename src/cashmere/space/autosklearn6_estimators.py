@@ -135,11 +135,11 @@ class OperatorAtFit(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
         self.operator_ = build_preprocessor(self.name, self.values, context)
-        with warnings.catch_warnings(), np.errstate(over="ignore", invalid="ignore"):
-            # The iteration limits are those of the space. Divergence shows in the result, which learners refuse, and
-            # a selection of nothing is an error below.
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            # The iteration limits are those of the space, constant columns of a fold get the lowest scores, a
+            # selection of nothing is an error below, and divergence shows in the result, which learners refuse.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            warnings.filterwarnings("ignore", "No features were selected", UserWarning)
+            warnings.filterwarnings("ignore", "No features were selected|Features .* are constant", UserWarning)
             result = self.operator_.fit_transform(X, y)
         if result.shape[1] == 0:
             raise ValueError(f"The preprocessor {self.name!r} leaves no column.")
@@ -193,6 +193,21 @@ class NegativeClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the non-negative matrix, sparse if ``X`` is."""
         matrix: Any = X
         return matrix.maximum(0) if sparse.issparse(X) else np.maximum(matrix, 0)
+
+
+class DoublePrecision(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns the prepared float32 into float64, for learners that add up many large terms.
+
+    Naive Bayes subtracts log-likelihoods of 1e8 and more: in float32 both of two classes may get probability 1.
+    """
+
+    def fit(self, X: Any, y: AnyArray | None = None) -> Self:
+        """Learn nothing."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the same matrix in double precision, sparse if ``X`` is."""
+        return X.astype(np.float64)
 
 
 class RelativeDepthTree(DecisionTreeClassifier):  # type: ignore[misc]

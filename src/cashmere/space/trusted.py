@@ -10,6 +10,7 @@ from __future__ import annotations
 TRUSTED_TYPES: tuple[str, ...] = (
     # Ours: scikit-learn estimators with plain attributes, and two score functions.
     "cashmere.space.autosklearn6_estimators.BalancedClassifier",
+    "cashmere.space.autosklearn6_estimators.DoublePrecision",
     "cashmere.space.autosklearn6_estimators.LevelMerger",
     "cashmere.space.autosklearn6_estimators.LimitedOneHotEncoder",
     "cashmere.space.autosklearn6_estimators.NegativeClipper",
