@@ -81,10 +81,13 @@ def audit_resampling(
 
     Examples
     --------
-    >>> from cashmere.datasets import demo_table
-    >>> X, y = demo_table()
-    >>> chosen = [{"resampler": "smotenc"}]
-    >>> table = audit_resampling(X, y, configurations=chosen, resampling="2fold")  # doctest: +SKIP
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> table = audit_resampling(X, ["no"] * 30 + ["yes"] * 10, configurations=[{"resampler": "smote"}])
+    >>> table[["training_rows", "kept", "between", "unexplained", "same_without_validation"]].head(2)
+       training_rows  kept  between  unexplained  same_without_validation
+    0             32    32       16            0                     True
+    1             32    32       16            0                     True
     """
     frame = to_frame(X)
     target = TargetCoding.from_target(y, "classification")

@@ -64,7 +64,7 @@ def explain_rows(X_new: FloatArray, y_new: IntArray, X: FloatArray, y: IntArray,
     """
     X_new, X = np.asarray(X_new, dtype=np.float64), np.asarray(X, dtype=np.float64)
     tolerance = TOLERANCE * max(1.0, float(np.abs(X).max()))
-    origins = np.full(len(X_new), Origin.UNEXPLAINED, dtype=object)
+    origins = [Origin.UNEXPLAINED] * len(X_new)
     for label in np.unique(y_new):
         own, others = X[y == label], X[y != label]
         open_rows = np.flatnonzero(y_new == label)
@@ -84,11 +84,12 @@ def explain_rows(X_new: FloatArray, y_new: IntArray, X: FloatArray, y: IntArray,
                 fits = _are_on_lines(S, own, others, 0.0, 0.5, tolerance)
             else:
                 fits = np.array([_is_weighted_mean(s, own, tolerance) for s in S], dtype=bool)
-            origins[open_rows[fits]] = origin
+            for row in open_rows[fits]:
+                origins[row] = origin
             open_rows = open_rows[~fits]
             if len(open_rows) == 0:
                 break
-    return list(origins)
+    return origins
 
 
 def _are_rows_of(S: _Float64, X: _Float64) -> BoolArray:
