@@ -240,6 +240,7 @@ def test_equal_losses_keep_everybody():
         {"b_first": 0},
         {"b_first": "many"},
         {"n_initial": 0},
+        {"n_initial": 2.5},
         {"alpha": 1.0},
         {"max_extra": -1},
         {"min_blocks": 1},

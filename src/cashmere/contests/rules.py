@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import numpy as np
+
 from cashmere.contests.budgets import SCHEDULES, Schedule
 from cashmere.exceptions import InvalidParameterError
 
@@ -64,11 +66,11 @@ class Rules:
         for name, values in known.items():
             if getattr(self, name) not in values:
                 raise InvalidParameterError(name, getattr(self, name), " or ".join(map(repr, values)))
-        for name, least in (("n_initial", 1), ("eta", 2), ("max_extra", 0), ("min_blocks", 2)):
-            if getattr(self, name) < least:
-                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
-        if self.b_first is not None and (not isinstance(self.b_first, int) or self.b_first < 1):
-            raise InvalidParameterError("b_first", self.b_first, "at least 1, or None")
+        for name, least in (("n_initial", 1), ("b_first", 1), ("eta", 2), ("max_extra", 0), ("min_blocks", 2)):
+            value = getattr(self, name)
+            is_default = name == "b_first" and value is None
+            if not is_default and not (isinstance(value, int | np.integer) and value >= least):
+                raise InvalidParameterError(name, value, f"a whole number, at least {least}")
         if not 0 < self.alpha < 1:
             raise InvalidParameterError("alpha", self.alpha, "in (0, 1)")
 
