@@ -30,7 +30,7 @@ def history(n: int, n_rows: int = 200, noise: float = 0.3) -> tuple[History, np.
     return History(observations=tuple(observations)), y
 
 
-def builder(y, method="selection", metric="log_loss", has_model=lambda number: True):
+def builder(y, method="selection", metric="log_loss", has_model=lambda number: True, decision_threshold="auto"):
     return EnsembleBuilder(
         method=method,
         size=10,
@@ -38,7 +38,27 @@ def builder(y, method="selection", metric="log_loss", has_model=lambda number: T
         pool=ValidationPool(y=y),
         seed=0,
         has_model=has_model,
+        decision_threshold=decision_threshold,
     )
+
+
+def imbalanced(n: int, n_rows: int = 600) -> tuple[History, np.ndarray]:
+    """Calibrated models of a rare second class."""
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=n_rows)
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(3 - 1.5 * score))).astype(np.int64)
+    observations = []
+    for number in range(n):
+        p = (1 / (1 + np.exp(3 - 1.5 * score + rng.normal(0, 0.3, n_rows)))).astype(np.float32)
+        observations.append(
+            Observation(
+                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
+                status=TrialStatus.SUCCESS,
+                loss=float(rng.random()),
+                predictions=np.column_stack([1 - p, p]),
+            )
+        )
+    return History(observations=tuple(observations)), y
 
 
 def test_constant_predictor_is_the_ensemble_until_the_first_success():
@@ -48,7 +68,7 @@ def test_constant_predictor_is_the_ensemble_until_the_first_success():
     assert empty.loss is None
 
 
-@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "f1_macro"])
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "f1_macro", "g_mean"])
 def test_growing_the_ensemble_equals_choosing_once(metric):
     whole, y = history(25)
     grown = builder(y, metric=metric)
@@ -92,3 +112,48 @@ def test_pool_keeps_all_rows_up_to_its_limit_and_a_fixed_draw_beyond():
     assert len(pool.y) == MAX_ROWS
     np.testing.assert_array_equal(pool.take(rows), pool.y)
     np.testing.assert_array_equal(ValidationPool.draw(rows, y, None, seed=0).y, pool.y)
+
+
+@pytest.mark.parametrize("method", ["selection", "bagging", "stacking", "best"])
+def test_thresholds_lower_the_loss_and_the_honest_loss_with_it(method):
+    whole, y = imbalanced(8)
+    tuned, plain = (builder(y, method, "g_mean", decision_threshold=t) for t in ("auto", "none"))
+    for each in (tuned, plain):
+        each.update(whole)
+    assert plain.thresholds is None
+    assert tuned.thresholds[1] < 0.3
+    assert tuned.decision_gain > 0.1
+    assert tuned.loss < plain.loss - 0.1
+    assert tuned.honest_loss(whole) < plain.honest_loss(whole) - 0.1
+    assert tuned.loss <= tuned.honest_loss(whole) + 0.02
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss", "roc_auc"])
+def test_auto_leaves_accuracy_and_probability_metrics_alone(metric):
+    whole, y = imbalanced(3)
+    chosen = builder(y, metric=metric)
+    chosen.update(whole)
+    assert chosen.thresholds is None
+    assert not chosen.decides_by_threshold
+
+
+def test_probability_metric_is_tuned_for_balanced_accuracy_when_asked_and_keeps_its_loss():
+    whole, y = imbalanced(3)
+    tuned, plain = (builder(y, decision_threshold=t) for t in ("tune", "none"))
+    for each in (tuned, plain):
+        each.update(whole)
+    assert tuned.decision_metric.name == "balanced_accuracy"
+    assert tuned.thresholds[1] < 0.3
+    assert tuned.loss == plain.loss
+    assert tuned.honest_loss(whole) == plain.honest_loss(whole)
+
+
+def test_given_threshold_is_used_and_judged():
+    whole, y = imbalanced(3)
+    fixed, plain = (builder(y, metric="balanced_accuracy", decision_threshold=t) for t in (0.1, "none"))
+    np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
+    for each in (fixed, plain):
+        each.update(whole)
+    np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
+    assert fixed.decision_gain == pytest.approx(plain.loss - fixed.loss)
+    assert fixed.decision_gain > 0.1

@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.datasets import DEMO_TARGET, demo_table
-from cashmere.exceptions import NoSuccessfulTrialError, RunDirectoryError
+from cashmere.exceptions import InvalidParameterError, NoSuccessfulTrialError, RunDirectoryError
 from cashmere.space import Algorithm, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
 
@@ -177,6 +177,80 @@ def test_class_with_a_single_row_keeps_its_column():
     y[0] = 3
     model = quick().fit(X, y)
     assert model.predict_proba(X).shape == (150, 4)
+
+
+@pytest.fixture(scope="module")
+def rare():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 4))
+    return X, np.where(rng.random(1200) < 1 / (1 + np.exp(3 - 1.5 * X[:, 0])), "rare", "common")
+
+
+def test_g_mean_is_decided_by_a_tuned_threshold_which_helps_on_new_rows(rare):
+    X, y = rare
+    model = quick(metric="g_mean").fit(X[:600], y[:600])
+    probabilities = model.predict_proba(X[600:])
+    threshold = model.decision_threshold_
+    assert 0 < threshold < 0.3
+    predicted = model.predict(X[600:])
+    np.testing.assert_array_equal(predicted == "rare", probabilities[:, 1] >= threshold)
+
+    def g_mean(labels):
+        return np.sqrt(np.prod([np.mean(labels[y[600:] == name] == name) for name in ("rare", "common")]))
+
+    assert g_mean(predicted) > g_mean(model.classes_[probabilities.argmax(axis=1)]) + 0.1
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(("metric", "threshold", "expected"), [(None, "auto", 0.5), ("g_mean", "none", 0.5)])
+def test_without_tuning_the_most_probable_class_is_predicted(rare, metric, threshold, expected):
+    X, y = rare
+    model = quick(metric=metric, decision_threshold=threshold).fit(X, y)
+    assert model.decision_threshold_ == expected
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+
+
+def test_thresholds_do_not_change_search_and_probabilities(rare):
+    X, y = rare
+    tuned, plain, fixed = (
+        quick(metric="balanced_accuracy", decision_threshold=t).fit(X, y) for t in ("tune", "none", 0.07)
+    )
+    assert tuned.decision_threshold_ < 0.5
+    assert fixed.decision_threshold_ == pytest.approx(0.07)
+    for other in (tuned, fixed):
+        np.testing.assert_array_equal(other.predict_proba(X), plain.predict_proba(X))
+    np.testing.assert_array_equal(fixed.predict(X) == "rare", fixed.predict_proba(X)[:, 1] >= 0.07)
+
+
+def test_thresholds_of_several_classes_sum_to_one(rare):
+    X, y = rare
+    y = np.where((y == "common") & (X[:, 1] > 1.2), "other", y)
+    model = quick(metric="g_mean").fit(X, y)
+    assert model.decision_threshold_.shape == (3,)
+    assert model.decision_threshold_.sum() == pytest.approx(1)
+    assert model.decision_threshold_[0] == max(model.decision_threshold_)  # the common class
+    ratio = model.predict_proba(X) / model.decision_threshold_
+    np.testing.assert_array_equal(model.predict(X), model.classes_[ratio.argmax(axis=1)])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "threshold", "n_classes"),
+    [
+        (AutoRegressor, "tune", 100),
+        (AutoRegressor, 0.3, 100),
+        (AutoClassifier, 0.3, 3),
+        (AutoClassifier, 0.0, 2),
+        (AutoClassifier, 1, 2),
+        (AutoClassifier, True, 2),
+        (AutoClassifier, "tuned", 2),
+        (AutoClassifier, None, 2),
+    ],
+)
+def test_decision_threshold_that_does_not_fit_is_refused(estimator, threshold, n_classes):
+    y = np.arange(200) % n_classes
+    with pytest.raises(InvalidParameterError, match=r"decision_threshold must be .*'auto'"):
+        quick(estimator, decision_threshold=threshold).fit(y.reshape(-1, 1), y)
 
 
 def test_own_metric_sees_labels():

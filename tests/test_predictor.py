@@ -49,6 +49,31 @@ def test_model_folder_needs_nothing_else(touched, model_folder):
     )
 
 
+def test_thresholds_are_kept_and_decide(touched):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    plain = Predictor.load(touched)
+    np.testing.assert_allclose(plain.decision_threshold_, [1 / 3] * 3)
+    rewrite(touched, lambda manifest: manifest.update(thresholds=[0.9998, 0.0001, 0.0001]))
+    model = Predictor.load(touched)
+    np.testing.assert_array_equal(model.decision_threshold_, [0.9998, 0.0001, 0.0001])
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    probabilities = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict(X), model.decide(probabilities))
+    assert np.sum(model.predict(X) == 0) < np.sum(plain.predict(X) == 0)
+
+
+def test_model_of_the_first_version_predicts_the_most_probable_class(touched):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+
+    def make_old(manifest):
+        manifest["version"] = 1
+        del manifest["thresholds"], manifest["information"]["decision"]
+
+    rewrite(touched, make_old)
+    old = Predictor.load(touched)
+    np.testing.assert_array_equal(old.predict(X), old.classes_[old.predict_proba(X).argmax(axis=1)])
+
+
 def test_information_holds_metric_losses_and_latency(model_folder):
     information = Predictor.load(model_folder.parent).information
     assert information["metric"] == "log_loss"

@@ -39,6 +39,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         resampling: Any = "auto",
         ensemble: str = "selection",
         ensemble_size: int = 25,
+        decision_threshold: str | float = "auto",
         n_workers: int | None = None,
         lookahead: int | None = None,
         trial_timeout: str | float | None = None,
@@ -56,6 +57,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.resampling = resampling
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
+        self.decision_threshold = decision_threshold
         self.n_workers = n_workers
         self.lookahead = lookahead
         self.trial_timeout = trial_timeout
@@ -152,6 +154,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             isolation=self.isolation,
             ensemble=self.ensemble,
             ensemble_size=self.ensemble_size,
+            decision_threshold=self.decision_threshold,
             target_name=str(getattr(y, "name", None) or "target"),
         )
 
@@ -241,6 +244,12 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection.
+    decision_threshold : {"auto", "tune", "none"} or float
+        How `predict` gets from probabilities to classes. ``"tune"`` chooses thresholds by out-of-fold predictions for
+        the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help
+        on rows that did not choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
+        except accuracy; ``"none"`` takes the most probable class. A number t, for two classes: predict
+        ``classes_[1]`` where its probability is at least t. `predict_proba` does not depend on it.
     n_workers : int, optional
         Trials at a time, each in its own process; by default the available cores, at most 4.
     lookahead : int, optional
@@ -262,6 +271,10 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     ----------
     classes_ : (n_classes,) array
         Labels, in the order of the columns of `predict_proba`.
+    decision_threshold_ : float or (n_classes,) array
+        Of two classes, the probability from which on the second is predicted. Of more, thresholds that sum to one: the
+        class whose probability exceeds its own by the largest factor is predicted. 0.5, or equal ones, stand for the
+        most probable class.
     ensemble_ : DataFrame
         Members (trial, algorithm) with their weights.
     leaderboard_ : DataFrame
@@ -288,6 +301,7 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: D102
         super().fit(X, y, sample_weight)
         self.classes_ = self._predictor.classes_
+        self.decision_threshold_ = self._predictor.decision_threshold_
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -300,7 +314,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
 class AutoRegressor(RegressorMixin, _AutoEstimator):  # type: ignore[misc]
     """Decides, from a table, a target and a budget, which set of regressors predicts best together.
 
-    Parameters and attributes are those of `AutoClassifier`, without `classes_`; the metric is ``"rmse"`` by default.
+    Parameters and attributes are those of `AutoClassifier`, without what is about classes; the metric is ``"rmse"`` by
+    default.
 
     Examples
     --------

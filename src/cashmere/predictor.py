@@ -27,13 +27,16 @@ from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, ensemble_from_json
+from cashmere.ensembles.threshold import decide
 from cashmere.evaluation.fold_model import FoldModel
 from cashmere.exceptions import ModelFileError
 from cashmere.executors import available_cores
 from cashmere.persistence import dump, load, load_fold_models
 from cashmere.store import write_atomically
 
-MODEL_VERSION = 1
+MODEL_VERSION = 2
+"""Since 2 there may be thresholds, which earlier programs would pass over in silence."""
+
 _CHUNK_ROWS = 20_000
 _PARALLEL_ROWS = 2_000
 
@@ -59,6 +62,8 @@ class Predictor:
         Fold models of each member, in fold order.
     information : dict
         Facts about the run the model comes from: metric, losses, latency, versions.
+    thresholds : (n_classes,) array or None
+        How classes are decided, see `cashmere.ensembles.threshold.decide`; None: the most probable one.
     """
 
     schema: TableSchema
@@ -67,6 +72,7 @@ class Predictor:
     ensemble: Ensemble
     models: dict[int, list[FoldModel]]
     information: dict[str, Any] = field(default_factory=dict)
+    thresholds: NDArray[np.float64] | None = None
     unseen_: dict[str, int] = field(default_factory=dict)
     _threads: int = field(default=0, repr=False)
 
@@ -76,15 +82,36 @@ class Predictor:
         return self.target.labels()
 
     def predict(self, table: Any) -> AnyArray:
-        """Predict labels (the most probable class; the first of equals) or values, shape ``(n_rows,)``.
+        """Predict labels, as `decide` does, or values, shape ``(n_rows,)``.
 
         Raises
         ------
         SchemaError
             If a column is missing or has another type than in `fit`.
         """
-        output = self.predict_raw(self._frame(table))
-        return self.target.decode(output.argmax(axis=1)) if output.ndim == 2 else output.astype(np.float64)
+        if self.target.task_type.is_classification:
+            return self.decide(self.predict_proba(table))
+        return self.predict_raw(self._frame(table)).astype(np.float64)
+
+    def decide(self, probabilities: NDArray[np.float64]) -> AnyArray:
+        """Return the labels for probabilities from `predict_proba`.
+
+        With thresholds the class whose probability exceeds its own by the largest factor; without, the most probable
+        class, the first of equals.
+        """
+        return self.target.decode(decide(probabilities, self.thresholds))
+
+    @property
+    def decision_threshold_(self) -> float | NDArray[np.float64]:
+        """Probability from which on the second class is predicted; of more classes, their thresholds ``(n_classes,)``.
+
+        Thresholds sum to one. 0.5, or equal ones, stand for the most probable class.
+        """
+        if not self.target.task_type.is_classification:
+            raise AttributeError("decision_threshold_ is for classification; this model predicts values.")
+        n_classes = len(self.classes_)
+        thresholds = np.full(n_classes, 1 / n_classes) if self.thresholds is None else self.thresholds
+        return float(thresholds[1]) if n_classes == 2 else thresholds
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Predict class probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
@@ -201,6 +228,7 @@ class Predictor:
                 ensemble=ensemble_from_json(manifest["ensemble"]),
                 models=models,
                 information=manifest["information"],
+                thresholds=None if manifest.get("thresholds") is None else np.array(manifest["thresholds"]),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."
@@ -216,6 +244,7 @@ def save_model(
     ensemble: Ensemble,
     member_files: Mapping[int, Path],
     information: Mapping[str, Any],
+    thresholds: NDArray[np.float64] | None = None,
 ) -> None:
     """Write a model folder; at every instant it holds a complete model, the old one or the new one.
 
@@ -242,6 +271,7 @@ def save_model(
         "encoders": encoder_entry,
         "members": entries,
         "information": dict(information),
+        "thresholds": None if thresholds is None else thresholds.tolist(),
         "versions": versions(),
     }
     content["checksum"] = _checksum(content)

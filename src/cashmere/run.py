@@ -70,6 +70,7 @@ class Run:
         store: RunStore,
     ) -> None:
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
+        settings.check_task(target.task_type)
         self._data, self._store = data, store
         metric = settings.metric or default_metric(target.task_type).name
         if callable(metric) and not isinstance(metric, Metric):
@@ -324,6 +325,7 @@ class Run:
             "ensemble": self.ensemble.to_json(),
             "ensemble_loss": self._builder.loss,
             "honest_loss": self.honest_loss,
+            "decision": self._decision(),
             "latency": latency,
             "digest": self.digest,
             "elapsed_seconds": self.study.elapsed,
@@ -419,7 +421,8 @@ class Run:
                 self.folder,
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
             )
-        for name in ("metric", "strategy", "space", "resampling", "seed", "ensemble", "ensemble_size", "lookahead"):
+        names = ("metric", "strategy", "space", "resampling", "seed", "ensemble", "ensemble_size", "lookahead")
+        for name in (*names, "decision_threshold"):
             before, now = getattr(self.settings, name), getattr(settings, name)
             if before != now and not (name == "resampling" and now == "auto"):
                 text = f"was started with {name}={before!r}, and is now asked to go on with {now!r}. Give the same one."
@@ -446,8 +449,20 @@ class Run:
             f"{self.metric.name}: ensemble {shown(self._builder.loss)}{honest}, "
             f"best single {shown(None if best is None else best.loss)}, constant {shown(history.baseline_loss)}\n"
             f"Members: {listed}{more}\n"
+            f"{self._decision_line()}"
             f"Digest: {self.digest}"
         )
+
+    def _decision_line(self) -> str:
+        builder = self._builder
+        if builder.thresholds is None:
+            return ""
+        pairs = list(zip(self.target.labels(), builder.thresholds, strict=True))
+        shown = [f"{label} {t:.3g}" for label, t in (pairs[1:] if len(pairs) == 2 else pairs)]
+        more = ", ..." if len(shown) > 6 else ""
+        gain = builder.decision_gain
+        gained = "" if gain is None else f" ({builder.decision_metric.name} better by {gain:.4f})"
+        return f"Decision threshold: {', '.join(shown[:6])}{more}{gained}\n"
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the committed trials as plain dictionaries."""
@@ -493,6 +508,7 @@ class Run:
             pool=ValidationPool.draw(folds.validation_rows, data.y, data.weight, seed=settings.seed),
             seed=settings.seed,
             has_model=lambda number: self._member_file(number).exists(),
+            decision_threshold=settings.decision_threshold,
         )
 
     def _executor(self, budget: Budget) -> Executor:
@@ -548,11 +564,25 @@ class Run:
             "metric": self.metric.name,
             "ensemble_loss": self._builder.loss,
             "honest_loss": self.honest_loss,
+            "decision": self._decision(),
             "algorithms": {
                 str(o.trial.number): _algorithm(o)
                 for o in self.study.history.successes
                 if o.trial.number in self.ensemble.members
             },
+        }
+
+    def _decision(self) -> dict[str, Any] | None:
+        """Return how classes are decided and what that gains; None where thresholds were not asked for."""
+        builder = self._builder
+        if not builder.decides_by_threshold:
+            return None
+        return {
+            "metric": builder.decision_metric.name,
+            "greater_is_better": builder.decision_metric.greater_is_better,
+            "thresholds": None if builder.thresholds is None else builder.thresholds.tolist(),
+            "gain": builder.decision_gain,
+            "tuned": isinstance(self.settings.decision_threshold, str),
         }
 
     def _save_model(self, information: Mapping[str, Any]) -> None:
@@ -564,6 +594,7 @@ class Run:
             ensemble=self.ensemble,
             member_files={number: self._member_file(number) for number in self.ensemble.members},
             information=information,
+            thresholds=self._builder.thresholds,
         )
 
     def _predictor(self) -> Predictor:
@@ -574,6 +605,7 @@ class Run:
             ensemble=self.ensemble,
             models={number: self._load_member(number) for number in self.ensemble.members},
             information=self._information(),
+            thresholds=self._builder.thresholds,
         )
 
     def _load_member(self, number: int) -> list[FoldModel]:
