@@ -94,7 +94,11 @@ def hostile_run(folder: Path) -> Path:
         classes=tuple(texts[:40]),
         task="multiclass",
         settings={"target_name": texts[1], "metric": texts[0], "space": texts[3], "own_objects": ["metric", "space"]},
-        facts={"stop_reason": texts[2], "digest": texts[4]},
+        facts={
+            "stop_reason": texts[2],
+            "digest": texts[4],
+            "decision": {"metric": texts[0], "thresholds": [1 / 40] * 40, "gain": 0.1, "tuned": True},
+        },
     )
     content = json.loads((run / "run.json").read_text())
     write(run / "run.json", {**content, "id": texts[5], "created": texts[6], "versions": {texts[7]: texts[8]}})
@@ -196,6 +200,40 @@ def test_constant_member_and_stacking_are_named(tmp_path):
     page = check_inert(render_report(summarise_run(make_run(tmp_path / "run", facts={"ensemble": ensemble}))))
     assert "constant prediction" in page.text
     assert "stacked" in page.text
+
+
+def with_decision(thresholds, gain, *, tuned=True, classes=("bad", "good"), folder):
+    decision = {"metric": "g_mean", "greater_is_better": True, "thresholds": thresholds, "gain": gain, "tuned": tuned}
+    task = "binary" if len(classes) == 2 else "multiclass"
+    run = make_run(folder, task=task, classes=classes, facts={"decision": decision})
+    return " ".join(check_inert(render_report(summarise_run(run))).text.split())
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "gain", "tuned", "expected"),
+    [
+        (
+            [0.88, 0.12],
+            0.054,
+            True,
+            "good is predicted where its probability is at least 0.1200, else bad. Against the most probable class "
+            "this raised g_mean by 0.0540 on rows that did not choose the threshold.",
+        ),
+        ([0.7, 0.3], -0.01, False, "Against the most probable class this lowered g_mean by 0.0100."),
+        (None, -0.01, True, "tuned thresholds did not improve g_mean on rows that did not choose them."),
+        (None, None, True, "there were too few rows to tune thresholds."),
+    ],
+)
+def test_decision_is_told_with_its_gain(tmp_path, thresholds, gain, tuned, expected):
+    assert expected in with_decision(thresholds, gain, tuned=tuned, folder=tmp_path / "run")
+
+
+def test_thresholds_of_many_classes_are_listed_up_to_a_limit(tmp_path):
+    classes = tuple(f"c{i}" for i in range(40))
+    text = with_decision([0.5] + [0.5 / 39] * 39, 0.1, classes=classes, folder=tmp_path / "run")
+    assert "exceeds its threshold by the largest factor" in text
+    assert "on rows that did not choose the thresholds." in text
+    assert "and 10 more" in text
 
 
 def test_configuration_summary_is_short():

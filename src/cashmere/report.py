@@ -36,7 +36,7 @@ LEADERBOARD_LENGTH = 20
 
 _FACTS = (
     *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
-    *("latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
+    *("decision", "latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
 )
 
 _COLUMNS_SHOWN = 60
@@ -108,6 +108,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "curves": _curves(rows, facts, metric),
         "leaderboard": board,
         "ensemble": _members(rows, weights, facts, metric),
+        "decision": _decision(facts, target),
         "diversity": _diversity(folder, rows, weights, settings, metric),
         "algorithms": _algorithms(rows, metric),
         "failures": _failures(rows),
@@ -303,6 +304,27 @@ def _members(
     return {"kind": _line(_dictionary(facts["ensemble"]).get("kind"), None), "members": members}
 
 
+def _decision(facts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return by which thresholds classes are decided; None where none were asked for."""
+    decision = _dictionary(facts["decision"])
+    if not decision:
+        return None
+    classes = list(target.get("classes") or [])
+    thresholds = [_number(value) for value in decision.get("thresholds") or ()]
+    gain = _number(decision.get("gain"))
+    return {
+        "metric": _line(decision.get("metric")),
+        "direction": "raised" if (decision.get("greater_is_better") is True) == ((gain or 0) >= 0) else "lowered",
+        "gain": gain,
+        "size": None if gain is None else abs(gain),
+        "tuned": decision.get("tuned") is True,
+        "thresholds": [
+            {"label": _name(label), "threshold": threshold}
+            for label, threshold in zip(classes, thresholds, strict=False)
+        ],
+    }
+
+
 def _diversity(
     folder: Path,
     rows: Sequence[Mapping[str, Any]],
@@ -493,6 +515,7 @@ def render_report(summary: Mapping[str, Any]) -> str:
         ],
         leaderboard_length=LEADERBOARD_LENGTH,
         causes_shown=_CAUSES_SHOWN,
+        classes_shown=_CLASSES_SHOWN,
         trials_named=_TRIALS_NAMED,
     )
 
