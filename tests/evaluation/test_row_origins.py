@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.evaluation.row_origins import Origin, explain_rows
@@ -20,6 +20,7 @@ def explain(row, label, X, y, nominal=None):
     return explain_rows(np.atleast_2d(row), np.array([label]), X, y, nominal=nominal)
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_training_rows_are_kept_only_under_their_own_class(seed):
     X, y, _ = make_rows(seed)
@@ -27,12 +28,14 @@ def test_training_rows_are_kept_only_under_their_own_class(seed):
     assert Origin.KEPT not in explain_rows(X, 1 - y, X, y, nominal=np.zeros(3, dtype=bool))
 
 
+@settings(deadline=None)
 @given(seed=SEEDS, t=st.floats(0.01, 0.99))
 def test_rows_between_two_of_a_class_are_explained(seed, t):
     X, y, _ = make_rows(seed)
     assert explain(X[0] + t * (X[2] - X[0]), 0, X, y) == [Origin.BETWEEN]
 
 
+@settings(deadline=None)
 @given(seed=SEEDS, t=st.floats(0.01, 1.0))
 def test_rows_beyond_are_told_from_rows_between(seed, t):
     X, y, _ = make_rows(seed)
@@ -40,6 +43,7 @@ def test_rows_beyond_are_told_from_rows_between(seed, t):
     assert explain(X[1] - 50 * (X[3] - X[1]), 1, X, y)[0] is not Origin.BEYOND
 
 
+@settings(deadline=None)
 @given(seed=SEEDS, t=st.floats(0.01, 0.49))
 def test_rows_towards_another_class_stay_nearer_to_their_own(seed, t):
     X, y, _ = make_rows(seed, n_rows=10)
@@ -48,6 +52,7 @@ def test_rows_towards_another_class_stay_nearer_to_their_own(seed, t):
     assert explain(X[0] + (1 - t) * (X[1] - X[0]), 0, X, y) == [Origin.UNEXPLAINED]
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_means_of_rows_are_centroids_and_points_outside_the_hull_are_not(seed):
     X, y, rng = make_rows(seed)
@@ -56,6 +61,7 @@ def test_means_of_rows_are_centroids_and_points_outside_the_hull_are_not(seed):
     assert explain(X.max(axis=0) + 1, 0, X, y) == [Origin.UNEXPLAINED]
 
 
+@settings(deadline=None)
 @given(seed=SEEDS)
 def test_nominal_values_must_occur_in_the_class(seed):
     X, y, rng = make_rows(seed, n_columns=4)

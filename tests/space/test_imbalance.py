@@ -277,3 +277,16 @@ def test_naming_the_space_does_not_import_the_library():
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
+
+
+@pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.MULTICLASS])
+@pytest.mark.parametrize("algorithm", [algorithm.name for algorithm in make().algorithms])
+def test_every_learner_survives_the_model_file(task, algorithm):
+    values = {"algorithm": algorithm}
+    if algorithm == "logistic_regression":
+        values["logistic_regression:penalty_solver"] = "l1+liblinear"  # one against the rest for more classes
+    pipeline, X, _ = fit(make(task), values)
+    data = sio.dumps(pipeline)
+    assert set(sio.get_untrusted_types(data=data)) <= set(TRUSTED_TYPES)
+    loaded = sio.loads(data, trusted=list(TRUSTED_TYPES))
+    assert np.array_equal(loaded.predict_proba(X), pipeline.predict_proba(X))

@@ -57,8 +57,9 @@ def imbalance_space(profile: TaskProfile) -> Space:
     what the training rows of a fold show; then these rows are resampled, and the learner is fitted on the result.
     Differences: the paper leaves codes unscaled; `probability` of the support vector machine changes nothing here,
     since probabilities always come from its margins (in the paper it costs time and leaves the labels as they are);
-    ``categorical_features`` of SMOTENC means the nominal columns of the table. Settings that the libraries refuse,
-    such as SMOTENC without nominal columns, are failed trials.
+    ``categorical_features`` of SMOTENC means the nominal columns of the table; numbers of neighbours are cut to the
+    rows there are. Settings that the libraries refuse, such as SMOTENC without nominal columns, are failed trials.
+    Iterations of the logistic regression are the library's 100.
 
     References
     ----------
