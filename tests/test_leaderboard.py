@@ -49,8 +49,18 @@ def test_weights_are_those_of_the_ensemble():
     assert dict(zip(table["trial"], table["weight"], strict=True)) == {1: 0.0, 0: 0.4}
 
 
+def test_origin_and_configuration_of_each_trial_are_told():
+    other = row(1, 0.1, origin="warm start", configuration={"algorithm": "svm", "svm:C": 2.0})
+    table = leaderboard([row(0, 0.2, origin="mod\x1b[31mel"), other])
+    assert table["origin"].tolist() == ["warm start", "model"]
+    assert table["configuration"].tolist() == [
+        {"algorithm": "svm", "svm:C": 2.0},
+        {"algorithm": "knn", "knn:p": 1},
+    ]
+
+
 def test_tables_of_nothing_have_their_columns():
-    assert tuple(leaderboard([]).columns) == LEADERBOARD_COLUMNS
+    assert tuple(leaderboard([]).columns) == (*LEADERBOARD_COLUMNS, "configuration")
     assert tuple(failures_table([]).columns) == FAILURE_COLUMNS
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BASELINE_NAME = "constant prediction"
 """What the member with the number -1 is called."""
 
-LEADERBOARD_COLUMNS = ("rank", "trial", "algorithm", "score", "loss", "weight", "fit_seconds", "status")
+LEADERBOARD_COLUMNS = ("rank", "trial", "algorithm", "origin", "score", "loss", "weight", "fit_seconds", "status")
 FAILURE_COLUMNS = ("trial", "algorithm", "status", "cause", "what_to_try")
 
 _NAME_LIMIT = 80
@@ -146,6 +146,7 @@ def leaderboard_rows(
             "rank": rank,
             "trial": int(row["number"]),
             "algorithm": algorithm_name(row["configuration"]),
+            "origin": clean_text(row.get("origin") or "", _NAME_LIMIT),
             "score": float(row["loss"]) if metric is None else float(metric.score(row["loss"])),
             "loss": float(row["loss"]),
             "weight": float(weights.get(row["number"], 0.0)),
@@ -166,10 +167,17 @@ def leaderboard(
     metric: Metric | None = None,
     weights: Mapping[int, float] | None = None,
 ) -> pd.DataFrame:
-    """Return `leaderboard_rows` as a table, also when there are none."""
+    """Return `leaderboard_rows` as a table, also when there are none.
+
+    A last column ``configuration`` holds the hyper-parameters of each trial as a dictionary.
+    """
     import pandas as pd
 
-    return pd.DataFrame(leaderboard_rows(rows, metric=metric, weights=weights), columns=list(LEADERBOARD_COLUMNS))
+    rows = list(rows)
+    table = pd.DataFrame(leaderboard_rows(rows, metric=metric, weights=weights), columns=list(LEADERBOARD_COLUMNS))
+    configurations = {row["number"]: dict(row["configuration"]) for row in rows}
+    table["configuration"] = pd.Series([configurations[number] for number in table["trial"]], dtype=object)
+    return table
 
 
 def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
