@@ -14,6 +14,7 @@ from ConfigSpace import ConfigurationSpace
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.optdivbo import OptDivBO
@@ -25,6 +26,7 @@ StrategyFactory = Callable[..., Strategy]
 
 STRATEGIES: dict[str, StrategyFactory] = {
     "bo": BayesianOptimisation,
+    "bo4ml": BO4ML,
     "divbo": DivBO,
     "divbo_fixed": FixedDivBO,
     "ensemble_gain": EnsembleGain,
@@ -41,7 +43,7 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bo', 'divbo', 'divbo_fixed', 'ensemble_gain', 'optdivbo', 'random', 'tpe']
+    ['bo', 'bo4ml', 'divbo', 'divbo_fixed', 'ensemble_gain', 'optdivbo', 'random', 'tpe']
     """
     return sorted(STRATEGIES)
 
@@ -180,6 +182,7 @@ def _find(name: str) -> StrategyFactory:
 
 
 __all__ = [
+    "BO4ML",
     "STRATEGIES",
     "TPE",
     "BayesianOptimisation",

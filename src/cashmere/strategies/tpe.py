@@ -81,8 +81,8 @@ class TPE:
     def __post_init__(self) -> None:
         for name in ("n_initial", "n_candidates", "linear_forgetting"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InvalidParameterError(name, value, "at least 1")
+            if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
+                raise InvalidParameterError(name, value, "a whole number, at least 1")
         if not 0 < self.gamma <= 1:
             raise InvalidParameterError("gamma", self.gamma, "in (0, 1]")
         if not self.prior_weight > 0:
@@ -98,7 +98,7 @@ class TPE:
         """Return the configuration put together, see `cashmere.protocols.Strategy.suggest`."""
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         if len(decided) < self.n_initial:
-            return draw_suggestion(self.encoder, decided, rng)
+            return self.draw_initial(decided, rng)
         densities = self._estimate(history, decided)
         seen = self.encoder.keys(decided)
         if self.catalogue is not None:
@@ -111,6 +111,18 @@ class TPE:
                 suggestion = first_unseen(self.encoder, row, seen, origin="model")
                 if suggestion is not None:
                     return suggestion
+        return draw_suggestion(self.encoder, decided, rng)
+
+    def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
+        """Return one of the first configurations, which no density decides.
+
+        Parameters
+        ----------
+        decided : (n, d) array
+            Encoded configurations of all trials so far, fewer than `n_initial`.
+        rng : numpy.random.Generator
+            Source of randomness.
+        """
         return draw_suggestion(self.encoder, decided, rng)
 
     def _estimate(self, history: History, decided: NDArray[np.float64]) -> ParameterDensities:
