@@ -109,6 +109,8 @@ def test_leaderboard_and_report_read_the_run(run, tmp_path):
     cashmere("leaderboard", run, "-o", tmp_path / "board.csv")
     board = pd.read_csv(tmp_path / "board.csv")
     assert board["loss"].is_monotonic_increasing
+    assert set(board["origin"]) == {"warm start"} and "warm start" in output
+    assert [json.loads(text)["algorithm"] for text in board["configuration"]] == board["algorithm"].tolist()
     assert cashmere("report", run).strip().endswith("report.html")
 
 
@@ -177,6 +179,7 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert "'random'" in refused(*fit, "--strategy", "randm", *new)
     assert "'black_box'" in refused(*fit, "--strategy", "optdivbo:measure=mse", *new)
     assert not new[1].exists()  # else a resume would repeat the error
+    assert "at most the lookahead (1)" in refused(*fit, "--lookahead", "1", "--workers", "2", *new)
     assert "'volcano'" in refused(*fit, "--space", "vulcano", *new)
     assert "got '-5m'" in refused(*fit, "--budget=-5m", *new)
     assert "250trials" in refused(*fit, "--budget", "soon", *new)

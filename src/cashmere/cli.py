@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -80,6 +81,10 @@ def fit(
         str, typer.Option(help="auto, tune, none; for two classes also a number: the second class from there on.")
     ] = "auto",
     workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
+    lookahead: Annotated[
+        int | None,
+        typer.Option(min=1, help="Decided trials whose results are not looked at yet. [8, or twice the workers]"),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same run.")] = 0,
     memory: Annotated[str | None, typer.Option(help="Limit per trial, for example 4GiB.")] = None,
     trial_timeout: Annotated[str | None, typer.Option(help="Limit per trial, for example 60s.")] = None,
@@ -106,6 +111,7 @@ def fit(
             ensemble=ensemble,
             decision_threshold=_number_or_name(decision_threshold),
             n_workers=workers,
+            lookahead=lookahead,
             seed=seed,
             memory_mib=None if memory is None else parse_memory_mib(memory, "--memory"),
             trial_seconds=None if trial_timeout is None else parse_seconds(trial_timeout, "--trial-timeout"),
@@ -125,7 +131,8 @@ def fit(
 def resume(
     folder: RunFolder,
     budget: Annotated[
-        str | None, typer.Option(help="On top of what is spent, for example 5m or 100trials. [rest of the budget]")
+        str | None,
+        typer.Option(help="On top of what is spent: 5m or 100trials mean so much more. [rest of the budget]"),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -182,7 +189,10 @@ def predict(
 def leaderboard(
     folder: RunFolder,
     top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all rows there.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write all rows there, with the hyper-parameters as JSON."),
+    ] = None,
 ) -> None:
     """Show the trials of a run, best first, with their ensemble weights."""
     with _typed_errors():
@@ -194,17 +204,16 @@ def leaderboard(
 
         rows, facts = run_leaderboard(folder)
         if output is not None:
-            _table_writer(output)(rows)
+            writer = _table_writer(output)
+            writer(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]))
             return
-        rows = rows.drop(columns=["status", *(["loss"] if rows["loss"].equals(rows["score"]) else [])])
-        grid = Table(title=facts.title, caption=facts.caption)
+        rows = rows.drop(columns=["status", "configuration", *(["loss"] if rows["loss"].equals(rows["score"]) else [])])
+        grid = Table(title=facts.title, caption=facts.caption, box=None, pad_edge=False)
         for name in rows.columns:
-            grid.add_column(
-                name.replace("_", " "),
-                justify="left" if name == "algorithm" else "right",
-                overflow="fold",
-                no_wrap=True,
-            )
+            if name in ("algorithm", "origin"):
+                grid.add_column(name, overflow="fold", min_width=len("warm start"))
+            else:
+                grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)
         for row in rows.head(top).itertuples(index=False):
             grid.add_row(*(Text(f"{v:.5g}" if isinstance(v, float) else str(v)) for v in row))
         Console().print(grid)

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from cashmere.budget import Budget
+from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.executors import available_cores
+
+_DECISIONS = ("auto", "tune", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +45,11 @@ class RunSettings:
         ``"selection"``, ``"bagging"``, ``"stacking"`` or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection (with replacement).
+    decision_threshold : {"auto", "tune", "none"} or float
+        How `predict` gets from probabilities to classes. ``"tune"`` chooses thresholds for the metric, or for balanced
+        accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
+        except accuracy, for which it gains nothing; ``"none"`` takes the most probable class. A number t in (0, 1), for
+        two classes only, predicts the second class where its probability is at least t.
     target_name : str
         Name of the target column, for reports.
     """
@@ -60,6 +68,7 @@ class RunSettings:
     isolation: str = "process"
     ensemble: str = "selection"
     ensemble_size: int = 25
+    decision_threshold: str | float = "auto"
     target_name: str = "target"
 
     def __post_init__(self) -> None:
@@ -76,7 +85,27 @@ class RunSettings:
             raise InvalidParameterError("n_workers", self.n_workers, expected)
         if self.ensemble not in METHODS:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)
+        threshold = self.decision_threshold
+        is_number = isinstance(threshold, int | float)
+        if not (0 < threshold < 1 if is_number else threshold in _DECISIONS):  # type: ignore[operator]
+            expected = "'auto', 'tune', 'none' or a number between 0 and 1"
+            raise InvalidParameterError("decision_threshold", threshold, expected)
         Budget.parse(self.budget)
+
+    def check_task(self, task_type: TaskType) -> None:
+        """Refuse a decision threshold that does not fit the task.
+
+        Raises
+        ------
+        InvalidParameterError
+            Naming what fits.
+        """
+        threshold = self.decision_threshold
+        if task_type is TaskType.REGRESSION and threshold not in ("auto", "none"):
+            raise InvalidParameterError("decision_threshold", threshold, "'auto' or 'none' for regression")
+        if task_type is TaskType.MULTICLASS and not isinstance(threshold, str):
+            expected = "'auto', 'tune' or 'none' for more than two classes"
+            raise InvalidParameterError("decision_threshold", threshold, expected)
 
     @property
     def workers(self) -> int:
