@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -25,6 +25,7 @@ from cashmere.trial import History, Observation, Outcome, Suggestion, Trial, Tri
 
 logger = logging.getLogger(__name__)
 
+FoldRacing = Literal["none", "incumbent"]
 Callback = Callable[["Study", Observation], None]
 
 
@@ -49,6 +50,9 @@ class Study:
         Evaluated first, in this order, before the strategy is asked.
     store : RunStore, optional
         Where finished trials are kept; what it already holds is continued.
+    fold_racing : {"none", "incumbent"}
+        With ``"incumbent"`` a trial is given up after a fold if the mean loss of its folds is above the worst fold of
+        the best trial that the lookahead lets it know. It gets no score then. A good configuration can be lost so.
     plan : Budget, optional
         What the study may spend in all, for strategies that divide it: trials, and seconds of workers (the sum of the
         durations of trials). By default that of the first `optimize`. A store keeps the first one it is given: a study
@@ -78,6 +82,7 @@ class Study:
         lookahead: int = 1,
         warm_start: Sequence[Configuration] = (),
         store: RunStore | None = None,
+        fold_racing: FoldRacing = "none",
         plan: Budget | None = None,
         worst_loss: float | None = None,
         baseline_loss: float = float("nan"),
@@ -87,6 +92,8 @@ class Study:
     ) -> None:
         if lookahead < 1:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
+        if fold_racing not in get_args(FoldRacing):
+            raise InvalidParameterError("fold_racing", fold_racing, "'none' or 'incumbent'")
         self.space = space
         self.strategy = make_strategy(strategy, space)
         if metric is not None and isinstance(self.strategy, MetricCheck):
@@ -94,6 +101,7 @@ class Study:
         self.seed = seed
         self.lookahead = lookahead
         self.warm_start = tuple(warm_start)
+        self.fold_racing = fold_racing
         self.worst_loss, self.baseline_loss = worst_loss, baseline_loss
         self.metric, self.targets, self.row_weights = metric, targets, row_weights
         self.suggest_seconds: dict[int, float] = {}
@@ -183,6 +191,7 @@ class Study:
             configuration=suggestion.configuration,
             seed=int(learner_seed.generate_state(1)[0] % 2**31),
             origin=suggestion.origin,
+            stop_above=self._stop_above(number),
         )
         stored = self._arrived.get(number)
         if stored is not None and stored.trial.key != trial.key:
@@ -194,6 +203,11 @@ class Study:
         self._trials.append(trial)
         self._forget_decision()
         return trial
+
+    def _stop_above(self, number: int) -> float:
+        """Return the worst fold of the best trial among those whose outcome the lookahead leaves to see."""
+        best = self._history(max(0, number - self.lookahead + 1), ()).incumbent if self.fold_racing != "none" else None
+        return max(best.fold_losses, default=np.inf) if best is not None else np.inf
 
     def _seeds(self, number: int) -> list[np.random.SeedSequence]:
         """Return the seeds of the strategy and of the learner for a trial."""

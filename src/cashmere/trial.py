@@ -26,6 +26,8 @@ class TrialStatus(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     ERROR = "error"
+    STOPPED = "stopped"
+    """Given up after some folds (`Trial.stop_above`): neither a score nor a failure."""
     ABORTED = "aborted"
     """Stopped by the user or by the deadline; never stored, decided and run again on resume."""
 
@@ -74,6 +76,8 @@ class Trial:
         Copied from the `Suggestion`.
     fidelity : float
         Share of the full resource, in (0, 1].
+    stop_above : float
+        The objective may stop once the mean loss of the folds so far exceeds this; infinity: never. It is not stored.
     """
 
     number: int
@@ -81,6 +85,7 @@ class Trial:
     seed: int
     origin: str = ""
     fidelity: float = 1.0
+    stop_above: float = float("inf")
 
     def __post_init__(self) -> None:
         if self.number < 0 or not 0 < self.fidelity <= 1:
@@ -235,8 +240,8 @@ class History(Sequence[Observation]):
 
     @functools.cached_property
     def failures(self) -> tuple[Observation, ...]:
-        """Observations without a loss."""
-        return tuple(o for o in self.observations if not o.succeeded)
+        """Observations that ended without a loss for a reason of their own: error, timeout, memory."""
+        return tuple(o for o in self.observations if not o.succeeded and o.status is not TrialStatus.STOPPED)
 
     @functools.cached_property
     def incumbent(self) -> Observation | None:
@@ -268,7 +273,17 @@ class History(Sequence[Observation]):
         return max(finite, default=1.0)
 
     @functools.cached_property
+    def stopped_loss(self) -> float:
+        """Loss that stands for a trial that was stopped after some folds: the worst finite one of a success."""
+        return max(
+            (o.loss for o in self.successes if o.loss is not None and np.isfinite(o.loss)), default=self.failure_loss
+        )
+
+    @functools.cached_property
     def losses(self) -> FloatArray:
-        """Loss of every observation, shape ``(n_observations,)``; failures get `failure_loss`."""
-        losses = [o.loss if o.loss is not None else self.failure_loss for o in self.observations]
+        """Loss of every observation, shape ``(n_observations,)``; see `failure_loss` and `stopped_loss`."""
+        losses = [o.loss if o.loss is not None else self._substitute(o) for o in self.observations]
         return np.array(losses, dtype=np.float64)
+
+    def _substitute(self, observation: Observation) -> float:
+        return self.stopped_loss if observation.status is TrialStatus.STOPPED else self.failure_loss

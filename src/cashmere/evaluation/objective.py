@@ -32,8 +32,8 @@ Threads that wait passively are slow to wake: on 2 cores, boosters with 2 thread
 class CrossValidationObjective:
     """Evaluates configurations on prepared folds (holdout is the case of one fold).
 
-    The loss is the mean of the fold losses (`spec/problem.md` 1.6); all folds must finish. Predictions of all
-    validation rows are returned, in row order, for the ensemble.
+    The loss is the mean of the fold losses (`spec/problem.md` 1.6); all folds must finish, or `Trial.stop_above` ends
+    the trial without one. Predictions of all validation rows are returned, in row order, for the ensemble.
 
     Attributes
     ----------
@@ -103,6 +103,15 @@ class CrossValidationObjective:
             total[fold.validation] += predictions
             counts[fold.validation] += 1
             models.append(model)
+            if k + 1 < len(folds.folds) and np.mean(losses) > trial.stop_above:
+                return Outcome(
+                    status=TrialStatus.STOPPED,
+                    fold_losses=tuple(float(loss) for loss in losses),
+                    fit_seconds=fit_seconds,
+                    predict_seconds=predict_seconds,
+                    error=f"stopped after {k + 1} of {len(folds.folds)} folds: mean loss {np.mean(losses):.6g}, "
+                    f"the worst fold of the best trial has {trial.stop_above:.6g}",
+                )
         rows = np.flatnonzero(counts)
         repeats = counts[rows].astype(np.float32)
         outcome = Outcome(
