@@ -203,6 +203,21 @@ def test_g_mean_is_decided_by_a_tuned_threshold_which_helps_on_new_rows(rare):
     np.testing.assert_array_equal(copy.predict(X), model.predict(X))
 
 
+def test_tuned_threshold_helps_on_unseen_rows_of_a_real_table():
+    frame = demo_table()
+    X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET].to_numpy()
+    unseen = np.random.default_rng(0).random(len(y)) < 0.3
+    model = quick(metric="g_mean").fit(X[~unseen], y[~unseen])
+    tuned = model.predict(X[unseen])
+    plain = model.classes_[model.predict_proba(X[unseen]).argmax(axis=1)]
+
+    def g_mean(labels):
+        return np.sqrt(np.prod([np.mean(labels[y[unseen] == name] == name) for name in ("bad", "good")]))
+
+    assert model.decision_threshold_ > 0.55  # "good" is the larger class
+    assert g_mean(tuned) > g_mean(plain) + 0.03
+
+
 @pytest.mark.parametrize(("metric", "threshold", "expected"), [(None, "auto", 0.5), ("g_mean", "none", 0.5)])
 def test_without_tuning_the_most_probable_class_is_predicted(rare, metric, threshold, expected):
     X, y = rare
