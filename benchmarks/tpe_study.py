@@ -10,9 +10,9 @@ Problems:
   whole space they come from.
 
 Every seed is another instance of the first two problems, with its own optimum of loss 0. Optuna runs with its
-defaults (10 random trials, multivariate) and with the 20 random trials of `tpe`; ``tpe:split=quantile,gamma=0.1`` takes
-a tenth of the trials for good, as Optuna does up to 250 trials. Seconds are CPU time, the median of the ten suggestions before
-a checkpoint. Needs ``pip install -e .[bench]``.
+defaults (10 random trials, multivariate) and with the 20 random trials of `tpe`. The strategy
+``tpe:split=quantile,gamma=0.1`` takes a tenth of the trials for good, as Optuna does up to 250 trials. Seconds are CPU
+time, the median of the ten suggestions before a checkpoint. Needs ``pip install -e .[bench]``.
 """
 
 from __future__ import annotations
