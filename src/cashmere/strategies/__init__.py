@@ -15,6 +15,7 @@ from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.bo4ml import BO4ML
+from cashmere.strategies.contest import Contest, HighestBO4ML, HighestTPE, StatisticalBO4ML, StatisticalTPE
 from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.optdivbo import OptDivBO
@@ -27,6 +28,11 @@ StrategyFactory = Callable[..., Strategy]
 STRATEGIES: dict[str, StrategyFactory] = {
     "bo": BayesianOptimisation,
     "bo4ml": BO4ML,
+    "contest": Contest,
+    "dac_hb": HighestBO4ML,
+    "dac_hh": HighestTPE,
+    "dac_sb": StatisticalBO4ML,
+    "dac_sh": StatisticalTPE,
     "divbo": DivBO,
     "divbo_fixed": FixedDivBO,
     "ensemble_gain": EnsembleGain,
@@ -43,7 +49,8 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bo', 'bo4ml', 'divbo', 'divbo_fixed', 'ensemble_gain', 'optdivbo', 'random', 'tpe']
+    ['bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo', 'divbo_fixed', 'ensemble_gain',
+     'optdivbo', 'random', 'tpe']
     """
     return sorted(STRATEGIES)
 
@@ -186,6 +193,7 @@ __all__ = [
     "STRATEGIES",
     "TPE",
     "BayesianOptimisation",
+    "Contest",
     "DivBO",
     "EnsembleGain",
     "FixedDivBO",
