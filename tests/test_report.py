@@ -6,6 +6,7 @@ import math
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
@@ -119,7 +120,10 @@ def test_summary_of_a_finished_run(tmp_path):
     assert [c["rows"] for c in summary["data"]["classes"]] == [300, 700]
     assert [m["weight"] for m in summary["ensemble"]["members"]] == [0.36, 0.28, 0.16, 0.12, 0.08]
     assert sum(a["trials"] for a in summary["algorithms"]) == 60
-    assert summary["curves"]["ensemble"][-1]["trials"] == 60
+    assert [t["trial"] for t in summary["curves"]["trials"]] == list(range(60))  # as the leaderboard numbers them
+    assert summary["curves"]["ensemble"][-1]["trial"] == 59
+    assert summary["origins"] == {"random": 60}
+    assert (summary["leaderboard"][0]["origin"], summary["budget"]) == ("random", "5m")
     json.dumps(summary, allow_nan=False)
 
 
@@ -244,6 +248,29 @@ def test_configuration_summary_is_short():
 
 
 # ---------------------------------------------------------------- diversity
+
+
+@pytest.mark.parametrize(
+    ("goal", "shown"),
+    [
+        ({"trials": None, "seconds": 300.0}, "5m"),
+        ({"trials": None, "seconds": 619.4}, "5m at first, 10 min 19 s in all"),
+        ({"trials": 1250, "seconds": 600.0}, "5m at first, 10 min and 1,250 trials in all"),
+        ({"trials": "<b>", "seconds": float("inf")}, "5m"),
+        (None, "5m"),
+    ],
+)
+def test_budget_is_what_all_calls_were_allowed(tmp_path, goal, shown):
+    run = make_run(tmp_path / "run", n_trials=1, facts={"goal": goal})
+    assert summarise_run(run)["budget"] == shown
+
+
+def test_rare_origins_are_counted_together(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=40)
+    with sqlite3.connect(run / "run.sqlite") as database:
+        database.execute("UPDATE trials SET origin = 'round ' || number WHERE number < 9")
+    origins = summarise_run(run)["origins"]
+    assert (len(origins), origins["random"], origins["of other origin"]) == (9, 31, 2)
 
 
 def members(*numbers):

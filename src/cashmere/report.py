@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.analysis.summary import MEDIAN_WINDOW, summarise_diversity
+from cashmere.budget import Budget
 from cashmere.charts import Series, Strip, bar, heat_map, line_chart, strip_chart
 from cashmere.evaluation.metrics import Metric
+from cashmere.exceptions import InvalidParameterError
 from cashmere.leaderboard import (
     BASELINE_NAME,
     algorithm_name,
@@ -36,10 +38,12 @@ LEADERBOARD_LENGTH = 20
 
 _FACTS = (
     *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
+    "goal",
     *("decision", "latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
 )
 
 _COLUMNS_SHOWN = 60
+_ORIGINS_SHOWN = 8
 _CLASSES_SHOWN = 30
 _CAUSES_SHOWN = 30
 _TRIALS_NAMED = 12
@@ -106,6 +110,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "headline": _headline(rows, facts, board, metric),
         "data": _data(run, schema, folder),
         "curves": _curves(rows, facts, metric),
+        "origins": _origins(rows),
         "leaderboard": board,
         "ensemble": _members(rows, weights, facts, metric),
         "decision": _decision(facts, target),
@@ -113,7 +118,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "algorithms": _algorithms(rows, metric),
         "failures": _failures(rows),
         "settings": {_line(k): _setting(v) for k, v in settings.items() if k != "own_objects"},
-        "budgets": [_line(settings["budget"])] if settings.get("budget") else [],
+        "budget": _budget(settings, facts),
         "versions": {_line(k): _line(v) for k, v in _dictionary(run.get("versions")).items()},
         "seed": _number(settings.get("seed")),
         "digest": _line(facts["digest"], None),
@@ -259,7 +264,7 @@ def _curves(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], metric:
             best = loss
         trials.append(
             {
-                "trials": int(row["number"]) + 1,
+                "trial": int(row["number"]),
                 "seconds": row["finished_at"],
                 "status": _line(row["status"]),
                 "score": _score(metric, loss),
@@ -268,16 +273,26 @@ def _curves(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], metric:
         )
     ensemble = [
         {
-            "trials": _number(p.get("trials")) or 0,
+            "trial": p["trials"] - 1,
             "seconds": _number(p.get("seconds")),
             "score": _score(metric, p["ensemble_loss"]),
         }
         for p in _curve(facts)
+        if (_number(p.get("trials")) or 0) >= 1
     ]
     final = _score(metric, facts["ensemble_loss"])
     if final is not None and trials:
-        ensemble.append({"trials": trials[-1]["trials"], "seconds": trials[-1]["seconds"], "score": final})
+        ensemble.append({"trial": trials[-1]["trial"], "seconds": trials[-1]["seconds"], "score": final})
     return {"trials": trials, "ensemble": ensemble, "baseline_score": _score(metric, facts["baseline_loss"])}
+
+
+def _origins(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Count where the configurations of the trials came from; the rarest together."""
+    counts = Counter(_line(row.get("origin")) or "not known" for row in rows)
+    kept = {origin for origin, _ in counts.most_common(_ORIGINS_SHOWN)}
+    shown = {origin: n for origin, n in counts.items() if origin in kept}
+    others = counts.total() - sum(shown.values())
+    return shown | {"of other origin": others} if others else shown
 
 
 def _members(
@@ -383,6 +398,23 @@ def _algorithms(rows: Sequence[Mapping[str, Any]], metric: Metric | None) -> lis
             }
         )
     return sorted(results, key=lambda r: (r["best_loss"] is None, r["best_loss"] or 0.0, r["algorithm"]))
+
+
+def _budget(settings: Mapping[str, Any], facts: Mapping[str, Any]) -> str | None:
+    """Return the budget of the first call, and what all calls together were allowed if that is more."""
+    if not settings.get("budget"):
+        return None
+    first: str = _line(settings["budget"])
+    goal = _dictionary(facts["goal"])
+    trials, seconds = _number(goal.get("trials")), _number(goal.get("seconds"))
+    parts = [] if seconds is None else [format_seconds(seconds)]
+    parts += [] if trials is None else [f"{format_count(trials)} trials"]
+    try:
+        asked = Budget.parse(settings["budget"])
+    except InvalidParameterError:
+        return first
+    same = (asked.trials, asked.seconds) == (trials, seconds)
+    return first if same or not parts else f"{first} at first, {' and '.join(parts)} in all"
 
 
 def _failures(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -551,15 +583,15 @@ def _progress_charts(summary: Mapping[str, Any]) -> list[str]:
     curves, metric = summary["curves"], summary["metric"]
     good = [t for t in curves["trials"] if t["score"] is not None]
     so_far = [t for t in curves["trials"] if t["best_score"] is not None]
-    failed = [t["trials"] for t in curves["trials"] if t["score"] is None]
+    failed = [t["trial"] for t in curves["trials"] if t["score"] is None]
     series = [
-        Series(label="a trial", x=[t["trials"] for t in good], y=[t["score"] for t in good], kind="dots", css="s0"),
+        Series(label="a trial", x=[t["trial"] for t in good], y=[t["score"] for t in good], kind="dots", css="s0"),
         Series(
-            label="best single model", x=[t["trials"] for t in so_far], y=[t["best_score"] for t in so_far], css="s2"
+            label="best single model", x=[t["trial"] for t in so_far], y=[t["best_score"] for t in so_far], css="s2"
         ),
         Series(
             label="ensemble",
-            x=[p["trials"] for p in curves["ensemble"]],
+            x=[p["trial"] for p in curves["ensemble"]],
             y=[p["score"] for p in curves["ensemble"]],
             css="s1",
         ),
@@ -570,13 +602,13 @@ def _progress_charts(summary: Mapping[str, Any]) -> list[str]:
         series.append(Series(label=BASELINE_NAME, y=[curves["baseline_score"]], kind="constant", css="s3"))
     direction = "higher" if metric["greater_is_better"] else "lower"
     name = "loss" if metric["own"] else metric["name"]
-    title = f"{name} of every trial, of the best single model and of the ensemble over the number of trials"
+    title = f"{name} of every trial, of the best single model and of the ensemble by trial number"
     y_range = _shown_range(summary, constant=True)
     return [
         line_chart(
             series,
             title=title,
-            x_label="trials",
+            x_label="trial",
             y_label=f"{name} ({direction} is better)",
             y_range=y_range,
             width=width,
@@ -599,10 +631,10 @@ def _course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
     name = "loss" if metric["own"] else metric["name"]
     direction = "higher" if metric["greater_is_better"] else "lower"
     minimum, median, members = (
-        ([point[0] + 1 for point in points], [point[1] for point in points])
+        ([point[0] for point in points], [point[1] for point in points])
         for points in (course["minimum"], course["median"], course["member_scores"])
     )
-    ensemble = [p for p in summary["curves"]["ensemble"] if not members[0] or p["trials"] >= members[0][0]]
+    ensemble = [p for p in summary["curves"]["ensemble"] if not members[0] or p["trial"] >= members[0][0]]
     largest = max(minimum[1], default=1.0)
     if found["in_target_units"] and minimum[1]:
         largest = min(largest, max([_whisker(sorted(minimum[1])), *median[1]]))
@@ -619,7 +651,7 @@ def _course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
         (
             [
                 Series(label="members, on average", x=members[0], y=members[1], css="s4"),
-                Series(label="ensemble", x=[p["trials"] for p in ensemble], y=[p["score"] for p in ensemble], css="s1"),
+                Series(label="ensemble", x=[p["trial"] for p in ensemble], y=[p["score"] for p in ensemble], css="s1"),
             ],
             f"average {name} of the ensemble's members, each alone, and {name} of the ensemble",
             f"{name} ({direction} is better)",
@@ -629,7 +661,7 @@ def _course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
     return [
         [
             line_chart(
-                series, title=title, x_label="trials", y_label=label, y_range=shown, width=width, height=height, css=css
+                series, title=title, x_label="trial", y_label=label, y_range=shown, width=width, height=height, css=css
             )
             for width, height, css in _SIZES
         ]

@@ -102,7 +102,8 @@ class Run:
         self._curve: list[dict[str, float]] = store.fact("curve", [])
         self._ensemble_age = -1
         self._next_ensemble = 0.0
-        self._ensemble_seconds = 0.0
+        self._ensemble_seconds = float(store.fact("ensemble_seconds", 0.0))
+        self._suggested_before = float(store.fact("suggest_seconds", 0.0))
 
     # ------------------------------------------------------------ begin
 
@@ -331,7 +332,7 @@ class Run:
             "elapsed_seconds": self.study.elapsed,
             "busy_seconds": busy,
             "utilisation": busy / max(1e-9, self.settings.workers * self.study.elapsed),
-            "suggest_seconds": float(np.sum(list(self.study.suggest_seconds.values()))),
+            "suggest_seconds": self._suggested_before + sum(self.study.suggest_seconds.values()),
             "ensemble_seconds": self._ensemble_seconds,
             "model_bytes": sum(path.stat().st_size for path in (self.folder / "model").iterdir()),
         }
