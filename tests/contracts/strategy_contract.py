@@ -109,20 +109,29 @@ def run_trials(
     fails: Failing = lambda number: False,
     start: tuple[Observation, ...] = (),
     worst_loss: float | None = 1.0,
+    loss: Callable[[Configuration], float | None] | None = None,
 ) -> tuple[Observation, ...]:
-    """Run trials ``len(start) .. n - 1`` as a study does: trial i sees the outcomes of trials 0 .. i - lookahead."""
+    """Run trials ``len(start) .. n - 1`` as a study does: trial i sees the outcomes of trials 0 .. i - lookahead.
+
+    A strategy that cannot decide on these is shown one more at a time. `loss` replaces the made-up one; None: failed.
+    """
     done = list(start)
     while len(done) < n:
         number = len(done)
-        committed = max(0, number - lookahead + 1)
-        pending = [observation.trial for observation in done[committed:]]
-        history = history_of(done[:committed], pending=pending, worst_loss=worst_loss)
-        suggestion = strategy.suggest(history, np.random.default_rng([seed, number]))
+        suggestion = None
+        for committed in range(max(0, number - lookahead + 1), number + 1):
+            pending = [observation.trial for observation in done[committed:]]
+            history = history_of(done[:committed], pending=pending, worst_loss=worst_loss)
+            suggestion = strategy.suggest(history, np.random.default_rng([seed, number]))
+            if suggestion is not None:
+                break
+        assert suggestion is not None, "with nothing pending a strategy must decide"
         trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
-        if fails(number):
+        value = made_up_loss(trial.configuration) if loss is None else loss(trial.configuration)
+        if fails(number) or value is None:
             done.append(Observation(trial=trial, status=TrialStatus.ERROR, error="no luck"))
         else:
-            done.append(succeed(trial))
+            done.append(succeed(trial, value))
     return tuple(done)
 
 

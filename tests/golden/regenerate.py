@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Integer, OrdinalHyperparameter
 
+from cashmere.budget import Budget
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.strategies import make_strategy, strategy_names
@@ -68,15 +69,19 @@ def run_trajectory(name: str) -> list[dict[str, object]]:
     strategy = make_strategy(name, tabulated_space())
     done: list[Observation] = []
     for number in range(N_TRIALS):
-        committed = max(0, number - 2)
-        history = History(
-            observations=tuple(done[:committed]),
-            pending=tuple(o.trial for o in done[committed:]),
-            worst_loss=1.0,
-            metric=METRIC,
-            targets=TARGETS.astype(np.float64),
-        )
-        suggestion = strategy.suggest(history, np.random.default_rng([7, number]))
+        suggestion = None
+        for committed in range(max(0, number - 2), number + 1):
+            history = History(
+                observations=tuple(done[:committed]),
+                pending=tuple(o.trial for o in done[committed:]),
+                worst_loss=1.0,
+                metric=METRIC,
+                targets=TARGETS.astype(np.float64),
+                budget=Budget(trials=N_TRIALS),
+            )
+            suggestion = strategy.suggest(history, np.random.default_rng([7, number]))
+            if suggestion is not None:
+                break
         trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
         loss = tabulated_loss(trial.configuration)
         status = TrialStatus.ERROR if loss is None else TrialStatus.SUCCESS
@@ -97,7 +102,7 @@ def main() -> None:
     """Write one JSON file per strategy, a line per trial."""
     for name in sys.argv[1:] or strategy_names():
         lines = ",\n ".join(json.dumps(trial) for trial in run_trajectory(name))
-        (FOLDER / f"{name}.json").write_text(f"[\n {lines}\n]\n", encoding="utf-8")
+        (FOLDER / f"{name.partition(':')[0]}.json").write_text(f"[\n {lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import functools
-import json
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +15,7 @@ from cashmere.executors import WorkerProcessExecutor
 from cashmere.space.groups import part_of
 from cashmere.strategies import Contest, cite, make_strategy
 from cashmere.study import Study, run_digest
-from cashmere.trial import History, Observation, Outcome, Trial, TrialStatus
-from contracts import strategy_contract
+from cashmere.trial import History, Outcome, TrialStatus
 from contracts.strategy_contract import (
     StrategyContract,
     cash_space,
@@ -27,48 +24,19 @@ from contracts.strategy_contract import (
     history_of,
     keys,
     made_up_loss,
-    succeed,
+    run_trials,
 )
-from golden.regenerate import tabulated_loss, tabulated_space
 
-GOLDEN = Path(__file__).parents[1] / "contests" / "golden.json"
 PRESETS = ("dac_hb", "dac_hh", "dac_sb", "dac_sh")
 
 
-def run_trials(
-    strategy, n, *, seed=0, lookahead=1, fails=lambda number: False, start=(), worst_loss=1.0, loss=made_up_loss
-):
-    """Run trials as `contracts.strategy_contract.run_trials` does, and ask again with one more outcome after None."""
-    done = list(start)
-    while len(done) < n:
-        number = len(done)
-        suggestion = None
-        for committed in range(max(0, number - lookahead + 1), number + 1):
-            pending = [observation.trial for observation in done[committed:]]
-            history = history_of(done[:committed], pending=pending, worst_loss=worst_loss)
-            suggestion = strategy.suggest(history, np.random.default_rng([seed, number]))
-            if suggestion is not None:
-                break
-        trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
-        value = None if fails(number) else loss(trial.configuration)
-        failure = Observation(trial=trial, status=TrialStatus.ERROR, error="no luck")
-        done.append(failure if value is None else succeed(trial, value))
-    return tuple(done)
-
-
-class ContestContract(StrategyContract):
-    @pytest.fixture(autouse=True)
-    def _ask_again(self, monkeypatch):
-        monkeypatch.setattr(strategy_contract, "run_trials", run_trials)
-
-
-class TestHighest(ContestContract):
+class TestHighest(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(Contest, inner="tpe", budget=60)
 
 
-class TestHighestRandom(ContestContract):
+class TestHighestRandom(StrategyContract):
     """The round is over, and the contest too, within the trials of these tests."""
 
     @pytest.fixture
@@ -76,7 +44,7 @@ class TestHighestRandom(ContestContract):
         return functools.partial(Contest, inner="random", b_first=1, budget=30, independent=False)
 
 
-class TestStatistical(ContestContract):
+class TestStatistical(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(Contest, elimination="statistical", inner="tpe", n_initial=2)
@@ -121,13 +89,6 @@ def run(n=60, *, lookahead=1, objective=objective, n_algorithms=7, executor=None
 
 def parts_of(strategy, history):
     return [part_of(trial.configuration, strategy.parts) for trial in history.trials]
-
-
-def golden_run(elimination):
-    """Return origin, key and loss of every trial of a contest on the tabulated objective, with two trials pending."""
-    strategy = Contest(tabulated_space(), elimination=elimination, inner="tpe", budget=40, n_initial=3)
-    done = run_trials(strategy, 40, seed=7, lookahead=3, loss=tabulated_loss)
-    return [[o.trial.origin, o.trial.key, None if o.loss is None else round(o.loss, 6)] for o in done]
 
 
 @pytest.mark.parametrize("elimination", ["highest", "statistical"])
@@ -370,20 +331,3 @@ def test_deciding_whose_turn_it_is_takes_little_time(elimination):
         strategy.ledger(history)
         times.append(time.perf_counter() - start)
     assert np.median(times) < 0.005
-
-
-@pytest.mark.parametrize("elimination", ["highest", "statistical"])
-def test_trajectory_is_the_golden_one(elimination):
-    """A deliberate change: run ``PYTHONPATH=tests python tests/strategies/test_contest.py`` and review the diff."""
-    assert golden_run(elimination) == json.loads(GOLDEN.read_text(encoding="utf-8"))[elimination]
-
-
-def main():
-    runs = {elimination: golden_run(elimination) for elimination in ("highest", "statistical")}
-    lines = {name: ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in run) for name, run in runs.items()}
-    blocks = [f' "{name}": [\n  {text}\n ]' for name, text in lines.items()]
-    GOLDEN.write_text("{\n" + ",\n".join(blocks) + "\n}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
