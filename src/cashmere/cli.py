@@ -237,7 +237,7 @@ def strategies() -> None:
     from cashmere.strategies import cite, describe, strategy_names
 
     grid = Table("name", "what it does", "reference", show_lines=True)
-    grid.columns[0].no_wrap = True
+    grid.columns[0].no_wrap, grid.columns[2].overflow = True, "fold"
     for name in strategy_names():
         grid.add_row(name, describe(name).replace("`", ""), " ".join(cite(name).split()))
     Console().print(grid)
