@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cashmere.analysis import CONTEST_FACT, contest_fact
 from cashmere.budget import Budget, Deadline
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import choose_resampling, make_folds
@@ -338,6 +339,13 @@ class Run:
         }
         for name, value in facts.items():
             self._store.set_fact(name, value)
+        self._keep_contest(history)
+
+    def _keep_contest(self, history: History) -> None:
+        """Store who has met whom up to now, if the strategy is a contest."""
+        fact = contest_fact(self.strategy, history)
+        if fact is not None:
+            self._store.set_fact(CONTEST_FACT, fact)
 
     @property
     def ensemble(self) -> Ensemble:
@@ -550,6 +558,7 @@ class Run:
             point = {"trials": len(history), "seconds": self.study.elapsed, "ensemble_loss": self._builder.loss}
             self._curve.append(point)
             self._store.set_fact("curve", self._curve)
+        self._keep_contest(history)
         losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
         self._store.prune_members(self.ensemble.members, limit_mib=_MEMBERS_MIB, losses=losses)
         spent = time.perf_counter() - clock

@@ -1,5 +1,7 @@
-"""What a search did for its ensemble: diversity of suggestions and members, updates of the pool, rank correlations."""
+"""What a search did: diversity of suggestions and members, updates of the pool, rank correlations, its contest."""
 
+from cashmere.analysis.contest import CONTEST_FACT, RecordedContest, contest_fact, read_contest, recorded_contest
+from cashmere.analysis.contest_summary import summarise_contest
 from cashmere.analysis.correlation import CandidatePairSurrogate, SurrogateTau, kendall_tau, surrogate_tau
 from cashmere.analysis.diversity import diversities, mean_over_pairs, pairwise_disagreement, pairwise_diversity
 from cashmere.analysis.recorded import RecordedPredictions, read_predictions
@@ -13,11 +15,14 @@ from cashmere.analysis.trajectory import (
 )
 
 __all__ = [
+    "CONTEST_FACT",
     "CandidatePairSurrogate",
     "PoolTrajectory",
     "PoolUpdates",
+    "RecordedContest",
     "RecordedPredictions",
     "SurrogateTau",
+    "contest_fact",
     "diversities",
     "kendall_tau",
     "mean_over_pairs",
@@ -26,7 +31,10 @@ __all__ = [
     "pairwise_diversity",
     "pool_trajectory",
     "pool_updates",
+    "read_contest",
     "read_predictions",
+    "recorded_contest",
+    "summarise_contest",
     "surrogate_tau",
     "trace_pool",
 ]

@@ -146,7 +146,7 @@ class Contest:
         if current is None:
             decided = self._encoder.encode(trial.configuration for trial in history.trials)
             return draw_suggestion(self._encoder, decided, rng)
-        members = [self._part_of(trial.configuration) for trial in history.trials]
+        members = self.memberships(history)
         counts = np.bincount(members, minlength=len(self.parts))
         quotas = zip(current.alive, current.quotas, strict=True)
         unfinished = [part for part, quota in quotas if quota is None or counts[part] < quota]
@@ -175,6 +175,10 @@ class Contest:
             for part, lost, spent, capacity in zip(self.parts, losses, seconds, self._capacities, strict=True)
         )
         return self._derive(candidates, self._budget(history), _failure_floor(history))
+
+    def memberships(self, history: History) -> tuple[int, ...]:
+        """Return the position in the ledger of every trial's sub-space, pending trials last."""
+        return tuple(self._part_of(trial.configuration) for trial in history.trials)
 
     # ------------------------------------------------------------ the contest
 
