@@ -19,7 +19,7 @@ LEVELS = [
     {"space", "acquisition", "surrogates", "ensembles", "contests"},
     {"strategies", "evaluation", "persistence"},
     {"store", "executors", "study", "ensemble_builder"},
-    {"predictor", "run_directory", "settings", "progress", "charts"},
+    {"predictor", "run_directory", "settings", "progress", "charts", "bracket"},
     {"leaderboard", "analysis", "report"},
     {"run"},
     {"estimators"},
