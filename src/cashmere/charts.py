@@ -32,7 +32,7 @@ class Series:
     Attributes
     ----------
     label : str
-        Its name in the legend.
+        Its name in the legend; a blank one is not there.
     x, y : sequence of float
         Coordinates in ascending order of x. A ``"constant"`` has one y and no x, a ``"rug"`` x only.
     kind : {"step", "line", "dots", "constant", "rug"}
@@ -188,7 +188,7 @@ def line_chart(
     low, high = padded(low, high)
     y_ticks = nice_ticks(low, high, max(2, height // 60))
     y_texts = tick_labels(y_ticks)
-    legend = _legend([s for s in drawn if s.y or s.x], width - 16, (low, high))
+    legend = _legend([s for s in drawn if s.label and (s.y or s.x)], width - 16, (low, high))
     left = 16 + _CHARACTER * max(map(len, y_texts), default=1) + 18
     right, top, bottom = width - 14.0, legend[1] + 14.0, height - 44.0
     first, last = min(xs), max(xs)

@@ -1,4 +1,4 @@
-"""The command line: ``cashmere fit | resume | predict | leaderboard | report | strategies | demo``."""
+"""The command line: ``cashmere fit | resume | predict | leaderboard | contest | report | strategies | demo``."""
 
 from __future__ import annotations
 
@@ -217,6 +217,45 @@ def leaderboard(
         for row in rows.head(top).itertuples(index=False):
             grid.add_row(*(Text(f"{v:.5g}" if isinstance(v, float) else str(v)) for v in row))
         Console().print(grid)
+
+
+@app.command()
+def contest(
+    folder: RunFolder,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write all rounds there; .json as the store keeps them."),
+    ] = None,
+) -> None:
+    """Show the contest among sub-spaces: who met whom, with what result, and who was dropped why."""
+    with _typed_errors():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        from cashmere.analysis import read_contest, summarise_contest
+
+        recorded = read_contest(folder)
+        if output is not None:
+            if output.name.lower().endswith(".json"):
+                output.write_text(json.dumps(recorded.to_json(), indent=1))
+            else:
+                _table_writer(output)(recorded.frame())
+            return
+        found = summarise_contest(recorded)
+        standing = Table("sub-space", "trials", "best", "left in round", title="Sub-spaces")
+        for each in found["subspaces"]:
+            best = "-" if each["best_score"] is None else f"{each['best_score']:.5g}"
+            left = "" if each["round"] is None else str(each["round"])
+            standing.add_row(*map(Text, (each["name"], str(each["trials"]), best, left)))
+        rounds = Table("round", "alive", "trials each", "test", "dropped", title="Rounds", show_lines=True)
+        for stage in found["stages"]:
+            trials = "-".join(str(n) for n in sorted(set(stage["trials"])))
+            dropped = "\n".join(f"{one['name']}: {one['reason']}" for one in stage["dropped"])
+            rounds.add_row(*map(Text, (stage["label"], str(stage["alive"]), trials, stage["test"] or "", dropped)))
+        console = Console()
+        console.print(Text(found["sentence"]))
+        console.print(standing, rounds)
 
 
 @app.command()

@@ -15,7 +15,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cashmere.analysis.contest import CONTEST_FACT, recorded_contest
+from cashmere.analysis.contest_summary import summarise_contest
 from cashmere.analysis.summary import MEDIAN_WINDOW, summarise_diversity
+from cashmere.bracket import MAX_ROWS, Cell, Contender, bracket_chart
 from cashmere.budget import Budget
 from cashmere.charts import Series, Strip, bar, heat_map, line_chart, strip_chart
 from cashmere.evaluation.metrics import Metric
@@ -40,6 +43,7 @@ _FACTS = (
     *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
     "goal",
     *("decision", "latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
+    CONTEST_FACT,
 )
 
 _COLUMNS_SHOWN = 60
@@ -115,6 +119,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "ensemble": _members(rows, weights, facts, metric),
         "decision": _decision(facts, target),
         "diversity": _diversity(folder, rows, weights, settings, metric),
+        "contest": _contest(facts, rows, metric),
         "algorithms": _algorithms(rows, metric),
         "failures": _failures(rows),
         "settings": {_line(k): _setting(v) for k, v in settings.items() if k != "own_objects"},
@@ -361,6 +366,19 @@ def _diversity(
     return found
 
 
+def _contest(
+    facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], metric: Metric | None
+) -> dict[str, Any] | None:
+    """Return what `summarise_contest` finds; None where there was no contest, or none that can be read."""
+    fact = _dictionary(facts[CONTEST_FACT])
+    if not fact:
+        return None
+    try:
+        return summarise_contest(recorded_contest(fact, rows, metric))
+    except ValueError:
+        return None
+
+
 def configuration_summary(configuration: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a stored configuration as short texts, without the name of the algorithm in front.
 
@@ -537,6 +555,8 @@ def render_report(summary: Mapping[str, Any]) -> str:
         course_charts=[[Markup(svg) for svg in charts] for charts in _course_charts(summary)],
         heat_maps=[Markup(svg) for svg in _heat_maps(summary)],
         median_window=MEDIAN_WINDOW,
+        contest_charts=[[Markup(svg) for svg in charts] for charts in _contest_charts(summary)],
+        leavers_shown=MAX_ROWS,
         weight_bars=[
             Markup(bar((m["weight"] or 0.0) / largest, title=f"weight {format_percent(m['weight'])}"))
             for m in summary["ensemble"]["members"]
@@ -667,6 +687,89 @@ def _course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
         ]
         for series, title, label, shown in figures
     ]
+
+
+_CURVES_NAMED = 3
+
+
+def _contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
+    """Draw the bracket of a contest and the best scores of its sub-spaces; each for wide and narrow pages."""
+    contest, metric = summary["contest"], summary["metric"]
+    if contest is None:
+        return []
+    name = "loss" if metric["own"] else metric["name"]
+    contenders = [
+        Contender(
+            name=each["name"],
+            cells=[
+                Cell(loss=cell["loss"], text=format_number(cell["score"]), trials=cell["trials"])
+                for cell in each["cells"]
+            ],
+            reason=each["reason"],
+        )
+        for each in contest["subspaces"]
+    ]
+    bracket = [
+        bracket_chart(
+            contenders,
+            rounds=[stage["label"] for stage in contest["stages"]],
+            title=f"contest of sub-spaces over rounds, with the best {name} and the number of trials of each",
+            description=contest["sentence"],
+            names_above=css == "narrow",
+            width=width,
+            css=css,
+        )
+        for width, _, css in _SIZES
+    ]
+    direction = "higher" if metric["greater_is_better"] else "lower"
+    curves = [
+        line_chart(
+            _contest_curves(contest),
+            title=f"best {name} of every sub-space by trial number",
+            x_label="trial",
+            y_label=f"{name} ({direction} is better)",
+            y_range=_curves_range(contest, -1.0 if metric["greater_is_better"] else 1.0),
+            width=width,
+            height=height,
+            css=css,
+        )
+        for width, height, css in _SIZES
+    ]
+    return [bracket, curves]
+
+
+def _contest_curves(contest: Mapping[str, Any]) -> list[Series]:
+    """Return a curve for every sub-space, which ends where it left; the first ones have colours and names."""
+    curves = []
+    for k, each in enumerate(contest["subspaces"][:MAX_ROWS]):
+        named = k < _CURVES_NAMED
+        x, y = _steps(each["curve"])
+        label = clean_text(each["name"], 40) if named else "the others" if k == _CURVES_NAMED else ""
+        curves.append(Series(label=label, x=x, y=y, kind="line", css=("s1", "s2", "s4")[k] if named else "s3"))
+    ends = [stage["end"] - 1 for stage in contest["stages"] if stage["dropped"]]
+    return [*([Series(label="some leave", x=ends, kind="rug", css="bad")] if ends else []), *curves[::-1]]
+
+
+def _steps(points: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]:
+    """Return the corners of a curve that holds each value until the next one."""
+    x, y = [], []
+    for (trials, score), before in zip(points, [None, *points], strict=False):
+        if before is not None:
+            x.append(trials)
+            y.append(before[1])
+        x.append(trials)
+        y.append(score)
+    return x, y
+
+
+def _curves_range(contest: Mapping[str, Any], sign: float) -> tuple[float, float] | None:
+    """Return the scores worth showing of the sub-spaces' curves."""
+    losses = sorted(sign * score for each in contest["subspaces"] for _, score in each["curve"])
+    if not losses:
+        return None
+    limit = _whisker(losses)
+    ends = sign * losses[0], sign * max(loss for loss in losses if loss <= limit)
+    return min(ends), max(ends)
 
 
 def _heat_maps(summary: Mapping[str, Any]) -> list[str]:
