@@ -13,7 +13,7 @@ Every seed is another instance of the first two problems, with its own optimum o
 defaults (10 random trials, multivariate) and with the 20 random trials of `tpe`. The strategy
 ``tpe:split=quantile,gamma=0.1`` takes a tenth of the trials for good, as Optuna does up to 250 trials. Seconds are CPU
 time, the median of the ten suggestions before a checkpoint. Needs ``pip install -e .[bench]``, and about 12 minutes of
-one core, of which Optuna takes 9; Ctrl+C leaves the rows of the seeds so far.
+one core, most of them Optuna's (an estimate from a busy machine); Ctrl+C leaves the rows of the seeds so far.
 """
 
 from __future__ import annotations
