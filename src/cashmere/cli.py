@@ -74,12 +74,15 @@ def fit(
     strategy: Annotated[
         str, typer.Option(help="How configurations are chosen: bo, random, divbo, optdivbo, ...; options: divbo:tau=1")
     ] = "bo",
-    space: Annotated[str, typer.Option(help="Search space: default, volcano, sklearn12.")] = "default",
+    space: Annotated[str, typer.Option(help="Search space: default, volcano, imbalance, ...")] = "default",
     resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold (or another Nfold).")] = "auto",
     ensemble: Annotated[str, typer.Option(help="selection, bagging, stacking, best.")] = "selection",
     decision_threshold: Annotated[
         str, typer.Option(help="auto, tune, none; for two classes also a number: the second class from there on.")
     ] = "auto",
+    fold_racing: Annotated[
+        str, typer.Option(help="none, or incumbent: give trials up after folds that show they cannot win.")
+    ] = "none",
     workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
     lookahead: Annotated[
         int | None,
@@ -110,6 +113,7 @@ def fit(
             resampling=resampling,
             ensemble=ensemble,
             decision_threshold=_number_or_name(decision_threshold),
+            fold_racing=fold_racing,
             n_workers=workers,
             lookahead=lookahead,
             seed=seed,

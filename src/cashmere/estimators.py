@@ -40,6 +40,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         ensemble: str = "selection",
         ensemble_size: int = 25,
         decision_threshold: str | float = "auto",
+        fold_racing: str = "none",
         n_workers: int | None = None,
         lookahead: int | None = None,
         trial_timeout: str | float | None = None,
@@ -58,6 +59,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
         self.decision_threshold = decision_threshold
+        self.fold_racing = fold_racing
         self.n_workers = n_workers
         self.lookahead = lookahead
         self.trial_timeout = trial_timeout
@@ -155,6 +157,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             ensemble=self.ensemble,
             ensemble_size=self.ensemble_size,
             decision_threshold=self.decision_threshold,
+            fold_racing=self.fold_racing,
             target_name=str(getattr(y, "name", None) or "target"),
         )
 
@@ -234,10 +237,11 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"log_loss"`` by default for classes, ``"rmse"`` for values; see `cashmere.evaluation.metrics`.
         A callable ``f(y_true, y_pred) -> score`` is maximised.
     strategy : str or Strategy
-        How configurations are chosen: ``"bo"``, ``"random"``, ``"divbo"``, ``"optdivbo"``, ``"ensemble_gain"``, with
-        options as in ``"divbo:tau=0.1"``; see `cashmere.strategies`.
+        How configurations are chosen: ``"bo"``, ``"random"``, ``"optdivbo"``, ``"dac_hb"``, ..., with options as in
+        ``"divbo:tau=0.1"``; see `cashmere.strategies`.
     space : str or callable
-        ``"default"``, ``"volcano"``, ``"sklearn12"``, or a function from `TaskProfile` to `Space`.
+        ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function from
+        `TaskProfile` to `Space`.
     resampling : str or splitter
         ``"auto"`` (5-fold up to 20000 rows, else holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn splitter.
     ensemble : str
@@ -250,6 +254,9 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         on rows that did not choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
         except accuracy; ``"none"`` takes the most probable class. A number t, for two classes: predict
         ``classes_[1]`` where its probability is at least t. `predict_proba` does not depend on it.
+    fold_racing : {"none", "incumbent"}
+        With ``"incumbent"`` a trial is given up after a fold if the mean loss of its folds is above the worst fold of
+        the best trial known; it gets no score then.
     n_workers : int, optional
         Trials at a time, each in its own process; by default the available cores, at most 4.
     lookahead : int, optional

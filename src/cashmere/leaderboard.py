@@ -183,6 +183,8 @@ def leaderboard(
 def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the failed trials in trial order: trial, algorithm, status, cause, what_to_try.
 
+    Trials that were given up after some folds have not failed.
+
     Parameters
     ----------
     rows : iterable of dict
@@ -199,7 +201,7 @@ def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             "what_to_try": what_to_try(str(row["status"]), str(row.get("error") or "")),
         }
         for row in rows
-        if row["status"] != "success"
+        if row["status"] not in ("success", "stopped")
     ]
     return pd.DataFrame(failures, columns=list(FAILURE_COLUMNS))
 

@@ -168,6 +168,10 @@ def _succeeded(row: Mapping[str, Any]) -> bool:
     return row["status"] == "success" and _number(row["loss"]) is not None
 
 
+def _failed(row: Mapping[str, Any]) -> bool:
+    return not _succeeded(row) and row["status"] != "stopped"
+
+
 def _headline(
     rows: Sequence[Mapping[str, Any]],
     facts: Mapping[str, Any],
@@ -192,7 +196,8 @@ def _headline(
         "best_trial": best and best["trial"],
         "best_algorithm": best and best["algorithm"],
         "trials": len(rows),
-        "failures": sum(not _succeeded(row) for row in rows),
+        "failures": sum(_failed(row) for row in rows),
+        "stopped": sum(row["status"] == "stopped" for row in rows),
         "seconds": max([*seconds, _number(facts["elapsed_seconds"]) or 0.0]),
         "stop_reason": _line(facts["stop_reason"], None),
         "finished": facts["stop_reason"] is not None,
@@ -407,7 +412,7 @@ def _algorithms(rows: Sequence[Mapping[str, Any]], metric: Metric | None) -> lis
             {
                 "algorithm": name,
                 "trials": len(group),
-                "failures": len(group) - len(losses),
+                "failures": sum(_failed(row) for row in group),
                 "best_loss": min(losses, default=None),
                 "best_score": _score(metric, min(losses, default=None)),
                 "median_score": _score(metric, statistics.median(losses)) if losses else None,
@@ -439,7 +444,7 @@ def _failures(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Group failed trials by status and cause; numbers in the cause do not tell causes apart."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
-        if not _succeeded(row):
+        if _failed(row):
             groups[str(row["status"]), re.sub(r"\d+(?:\.\d+)?", "#", cause_of(row))].append(row)
     results = []
     for (status, _), group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1][0]["number"])):

@@ -431,7 +431,7 @@ class Run:
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
             )
         names = ("metric", "strategy", "space", "resampling", "seed", "ensemble", "ensemble_size", "lookahead")
-        for name in (*names, "decision_threshold"):
+        for name in (*names, "decision_threshold", "fold_racing"):
             before, now = getattr(self.settings, name), getattr(settings, name)
             if before != now and not (name == "resampling" and now == "auto"):
                 text = f"was started with {name}={before!r}, and is now asked to go on with {now!r}. Give the same one."
@@ -503,6 +503,7 @@ class Run:
             lookahead=settings.lookahead or max(8, 2 * settings.workers),
             warm_start=self.space.default_configurations(),
             store=self._store,
+            fold_racing=settings.fold_racing,
             plan=plan,
             worst_loss=self.metric.worst_loss,
             baseline_loss=baseline_loss,

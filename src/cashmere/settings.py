@@ -12,6 +12,7 @@ from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.executors import available_cores
+from cashmere.trial import FOLD_RACING
 
 _DECISIONS = ("auto", "tune", "none")
 
@@ -50,6 +51,8 @@ class RunSettings:
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
         except accuracy, for which it gains nothing; ``"none"`` takes the most probable class. A number t in (0, 1), for
         two classes only, predicts the second class where its probability is at least t.
+    fold_racing : {"none", "incumbent"}
+        Whether trials that cannot win are given up after some folds, see `cashmere.study.Study`.
     target_name : str
         Name of the target column, for reports.
     """
@@ -69,6 +72,7 @@ class RunSettings:
     ensemble: str = "selection"
     ensemble_size: int = 25
     decision_threshold: str | float = "auto"
+    fold_racing: str = "none"
     target_name: str = "target"
 
     def __post_init__(self) -> None:
@@ -90,6 +94,8 @@ class RunSettings:
         if not (0 < threshold < 1 if is_number else threshold in _DECISIONS):  # type: ignore[operator]
             expected = "'auto', 'tune', 'none' or a number between 0 and 1"
             raise InvalidParameterError("decision_threshold", threshold, expected)
+        if self.fold_racing not in FOLD_RACING:
+            raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'incumbent'")
         Budget.parse(self.budget)
 
     def check_task(self, task_type: TaskType) -> None:

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -21,11 +21,10 @@ from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
 from cashmere.threads import one_blas_thread
-from cashmere.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
+from cashmere.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
 
 logger = logging.getLogger(__name__)
 
-FoldRacing = Literal["none", "incumbent"]
 Callback = Callable[["Study", Observation], None]
 
 
@@ -82,7 +81,7 @@ class Study:
         lookahead: int = 1,
         warm_start: Sequence[Configuration] = (),
         store: RunStore | None = None,
-        fold_racing: FoldRacing = "none",
+        fold_racing: str = "none",
         plan: Budget | None = None,
         worst_loss: float | None = None,
         baseline_loss: float = float("nan"),
@@ -92,7 +91,7 @@ class Study:
     ) -> None:
         if lookahead < 1:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
-        if fold_racing not in get_args(FoldRacing):
+        if fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", fold_racing, "'none' or 'incumbent'")
         self.space = space
         self.strategy = make_strategy(strategy, space)

@@ -18,6 +18,9 @@ from cashmere.arrays import FloatArray
 from cashmere.budget import Budget
 from cashmere.loss import Loss
 
+FOLD_RACING = ("none", "incumbent")
+"""When trials are given up after some folds, see `cashmere.study.Study`."""
+
 
 class TrialStatus(StrEnum):
     """How a trial ended."""

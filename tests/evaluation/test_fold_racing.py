@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from cashmere import AutoClassifier
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
@@ -104,3 +105,22 @@ def test_racing_gives_the_same_run_with_workers_and_after_a_resume(objective, tm
 def test_unknown_racing_is_refused(objective):
     with pytest.raises(InvalidParameterError, match="incumbent"):
         make_study(objective, "always")
+
+
+def test_racing_run_counts_what_it_gave_up_apart_from_failures(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = AutoClassifier(
+        budget="16trials", strategy="random", space=_two_algorithms, resampling="4fold", fold_racing="incumbent",
+        isolation="none", run_directory=tmp_path / "run",
+    ).fit(X[:200, :5], y[:200])  # fmt: skip
+    stopped = [o.trial.number for o in model.study_.history if o.status is TrialStatus.STOPPED]
+    assert stopped and len(model.failures_) == 0 and len(model.leaderboard_) == 16 - len(stopped)
+    assert not set(stopped) & set(model.leaderboard_["trial"])
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert f"{len(stopped)} given up early" in report
+    with pytest.raises(InvalidParameterError, match="fold_racing"):
+        AutoClassifier(fold_racing="always").fit(X, y)
+
+
+def _two_algorithms(profile):
+    return make_space("default", profile).restricted_to(["logistic_regression", "knn"])
