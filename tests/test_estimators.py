@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.datasets import DEMO_TARGET, demo_table
 from cashmere.exceptions import InvalidParameterError, NoSuccessfulTrialError, RunDirectoryError
-from cashmere.space import Algorithm, Subspace, make_space
+from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
 
 
@@ -396,6 +396,24 @@ def test_own_learner_class_must_be_trusted_and_the_trial_says_so():
     with pytest.raises(NoSuccessfulTrialError, match=f"not trusted: {name}"):
         quick(space=space_with(())).fit(X, y)
     assert quick(space=space_with((name,))).fit(X, y).score(X, y) > 0.9
+
+
+class OwnScaler(StandardScaler):
+    """A class that is on nobody's allow-list."""
+
+
+def test_types_are_checked_for_every_kind_of_pipeline_and_not_once_per_algorithm():
+    scaler = Operator(name="own_scaler", build=lambda values, context: OwnScaler())
+    plain = Operator(name="plain", build=lambda values, context: StandardScaler())
+
+    def space(profile):
+        learner = linear_space(profile).algorithms[0]
+        return Space(name="two", algorithms=(learner,), operators={"scaler": (plain, scaler)}, profile=profile)
+
+    X, y = load_iris(return_X_y=True)
+    model = quick(space=space, budget="4trials", strategy="random", lookahead=1).fit(X, y)
+    statuses = {o.trial.configuration["scaler"]: o.status for o in model.study_.history}
+    assert statuses == {"plain": "success", "own_scaler": "error"}
 
 
 @pytest.mark.parametrize("change", [{"metric": "mae"}, {"random_state": 5}, {"strategy": "random"}])

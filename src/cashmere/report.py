@@ -522,8 +522,8 @@ def _warnings(summary: Mapping[str, Any]) -> list[str]:
             share = f"{(honest - ensemble) / gain:.0%}" if gain > 0 else "most"
             of = "its loss" if baseline is None else "its gain over the constant prediction"
             found.append(
-                f"The honest score is clearly worse than the selection score: {share} of {of} is owed to choosing and "
-                "judging the ensemble on the same rows. Expect the honest score on new data."
+                f"The cross-checked score is clearly worse than the selection score: {share} of {of} is owed to "
+                "choosing and judging the ensemble on the same rows. Expect the cross-checked score on new data."
             )
     return found
 

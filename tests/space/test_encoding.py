@@ -16,6 +16,7 @@ from ConfigSpace import (
     ForbiddenEqualsClause,
     ForbiddenInClause,
     ForbiddenLessThanRelation,
+    ForbiddenOrConjunction,
     GreaterThanCondition,
     InCondition,
     LessThanCondition,
@@ -209,6 +210,14 @@ def cash_space():
         )
     )
     return space
+
+
+def test_or_of_forbidden_clauses_forbids_each():
+    space = ConfigurationSpace({"a": ["y", "x", "z"], "b": ["p", "q"]})
+    space.add(ForbiddenOrConjunction(ForbiddenEqualsClause(space["a"], "x"), ForbiddenEqualsClause(space["b"], "q")))
+    encoder = SpaceEncoder(space)
+    rows = encoder.sample(50, np.random.default_rng(0))
+    assert {tuple(dict(encoder.decode(row)).values()) for row in rows} == {("y", "p"), ("z", "p")}
 
 
 def test_encoding_follows_the_formulas():

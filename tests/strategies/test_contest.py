@@ -10,6 +10,7 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCon
 
 from cashmere.budget import Budget
 from cashmere.contests import plan_rounds
+from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.executors import WorkerProcessExecutor
 from cashmere.space.groups import part_of
@@ -331,3 +332,10 @@ def test_deciding_whose_turn_it_is_takes_little_time(elimination):
         strategy.ledger(history)
         times.append(time.perf_counter() - start)
     assert np.median(times) < 0.005
+
+
+def test_metric_that_does_not_suit_the_inner_strategy_is_refused_before_the_first_trial():
+    space = many_spaces()
+    with pytest.raises(InvalidParameterError, match="measure"):
+        Study(space, "contest:inner=optdivbo:measure=mse", metric=get_metric("log_loss", "binary"))
+    Study(space, "contest:inner=optdivbo:measure=ce", metric=get_metric("log_loss", "binary"))

@@ -161,18 +161,19 @@ def _open_folds(folder: str, changed: int) -> PreparedFolds:
     return PreparedFolds(Path(folder))
 
 
-_readable: set[str] = set()
-"""Algorithms whose model files this process has seen to hold trusted types only."""
+_readable: set[tuple[type, ...]] = set()
+"""Types of the steps of pipelines whose model files this process has seen to hold trusted types only."""
 
 
 def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...]) -> bytes:
-    """Return the models as bytes; an algorithm whose files could not be read back fails at its first trial."""
+    """Return the models as bytes; a pipeline whose files could not be read back fails at its first trial."""
     from cashmere.persistence import check_types, dump_fold_models
 
     data = dump_fold_models(models)
-    if algorithm not in _readable:
+    steps = tuple(type(step) for _, step in models[0].pipeline.steps)
+    if steps not in _readable:
         check_types(data, algorithm, trusted=trusted)
-        _readable.add(algorithm)
+        _readable.add(steps)
     return data
 
 

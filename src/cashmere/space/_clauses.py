@@ -141,7 +141,8 @@ def compile_condition(condition: ConditionLike, columns: Sequence[Column], row_o
 def compile_forbidden(clause: ForbiddenLike, columns: Sequence[Column], row_of: dict[str, int]) -> Clause:
     """Translate a ConfigSpace forbidden clause."""
     if isinstance(clause, given_forbidden.ForbiddenConjunction):
-        return AllOf(tuple(compile_forbidden(part, columns, row_of) for part in clause.components))
+        parts = tuple(compile_forbidden(part, columns, row_of) for part in clause.components)
+        return AnyOf(parts) if isinstance(clause, given_forbidden.ForbiddenOrConjunction) else AllOf(parts)
     if isinstance(clause, given_forbidden.ForbiddenRelation):
         left, right = row_of[clause.left.name], row_of[clause.right.name]
         symbols: dict[type, str] = {
@@ -158,4 +159,6 @@ def compile_forbidden(clause: ForbiddenLike, columns: Sequence[Column], row_of: 
         return IsIn(row, tuple(map(columns[row].to_raw, clause.values)))
     if isinstance(clause, given_forbidden.ForbiddenEqualsClause):
         return IsIn(row, (columns[row].to_raw(clause.value),))
-    raise InvalidParameterError("space", clause, "restricted by ForbiddenEquals, ForbiddenIn, a relation or an And")
+    raise InvalidParameterError(
+        "space", clause, "restricted by ForbiddenEquals, ForbiddenIn, a relation, an And or an Or"
+    )

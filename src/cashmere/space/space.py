@@ -222,7 +222,8 @@ class Space:
         learner = algorithm.build(_own_values(configuration, algorithm.name), context)
         if isinstance(learner, Pipeline):
             *before, (_, learner) = learner.steps
-            steps += before
+            taken = {LEARNER, *self.operators}
+            steps += [(f"{LEARNER}_{name}" if name in taken else name, step) for name, step in before]
         for change in changes:
             learner = change(learner)
         return Pipeline([*steps, (LEARNER, learner)])

@@ -13,7 +13,8 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from cashmere.budget import Budget
 from cashmere.contests import Candidate, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
 from cashmere.exceptions import InvalidParameterError
-from cashmere.protocols import Strategy
+from cashmere.loss import Loss
+from cashmere.protocols import MetricCheck, Strategy
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.groups import SubspacePart, part_of, split
 from cashmere.space.restriction import lift
@@ -161,6 +162,12 @@ class Contest:
             return None
         origin = f"round {current.number} · {self.parts[turn].label} · {suggestion.origin}"
         return Suggestion(configuration=self._lift(suggestion.configuration), origin=origin)
+
+    def check_metric(self, metric: Loss) -> None:
+        """Refuse a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
+        for inner in self._inner:
+            if isinstance(inner, MetricCheck):
+                inner.check_metric(metric)
 
     def ledger(self, history: History) -> Ledger:
         """Return the rounds of the contest so far, see `cashmere.contests.Ledger`."""
