@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import itertools
 import statistics
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +20,11 @@ _DIGIT = 6.3
 _WIDEST = 130.0
 """Largest width of a column."""
 
+_WIDE = 12.5
+"""Width of a capital W, or of a Chinese character."""
+
 _NAME_LENGTH = 40
+_NAME_WIDTH = 310.0
 
 MAX_ROWS = 40
 """Sub-spaces drawn at most, to bound the size of a page."""
@@ -102,8 +108,8 @@ def bracket_chart(
     shown = contenders[:MAX_ROWS]
     if not rounds or not any(contender.cells for contender in shown):
         return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
-    names = [clean_text(contender.name, _NAME_LENGTH) for contender in shown]
-    left = 10.0 if names_above else 18 + _CHARACTER * max(map(len, names))
+    names = [fitted_name(contender.name) for contender in shown]
+    left = 10.0 if names_above else 18 + max(map(_width, names))
     column = min(_WIDEST, (width - left - 12) / len(rounds))
     heads = [clean_text(head, 12) for head in rounds]
     top = 24.0
@@ -133,6 +139,25 @@ def bracket_chart(
     head = f'<svg class="chart {_attribute(css)}" viewBox="0 0 {width} {height}" role="img">'
     told = f"<title>{_text(title, 300)}</title><desc>{_text(description, 600)}</desc>"
     return f"{head}{told}{''.join(parts)}</svg>"
+
+
+def fitted_name(name: str) -> str:
+    """Return a name as pictures show it: clean, with at most 40 characters, fewer where these are wide.
+
+    Examples
+    --------
+    >>> fitted_name("a name " * 10)
+    'a name a name a name a name a name a na…'
+    """
+    name = clean_text(name, _NAME_LENGTH)
+    room = next((n for n, width in enumerate(itertools.accumulate(map(_width, name))) if width > _NAME_WIDTH), None)
+    return name if room is None else name[: room - 1] + "…"
+
+
+def _width(text: str) -> float:
+    """Estimate the width of a text in units of the drawing."""
+    wide = sum(c in "WMwm@%—" or unicodedata.east_asian_width(c) in "WF" for c in text)
+    return _WIDE * wide + _CHARACTER * (len(text) - wide)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import Any
 from cashmere.analysis.contest import CONTEST_FACT, recorded_contest
 from cashmere.analysis.contest_summary import summarise_contest
 from cashmere.analysis.summary import MEDIAN_WINDOW, summarise_diversity
-from cashmere.bracket import MAX_ROWS, Cell, Contender, bracket_chart
+from cashmere.bracket import MAX_ROWS, Cell, Contender, bracket_chart, fitted_name
 from cashmere.budget import Budget
 from cashmere.charts import Series, Strip, bar, heat_map, line_chart, strip_chart
 from cashmere.evaluation.metrics import Metric
@@ -749,7 +749,7 @@ def _contest_curves(contest: Mapping[str, Any]) -> list[Series]:
     for k, each in enumerate(contest["subspaces"][:MAX_ROWS]):
         named = k < _CURVES_NAMED
         x, y = _steps(each["curve"])
-        label = clean_text(each["name"], 40) if named else "the others" if k == _CURVES_NAMED else ""
+        label = fitted_name(each["name"]) if named else "the others" if k == _CURVES_NAMED else ""
         curves.append(Series(label=label, x=x, y=y, kind="line", css=("s1", "s2", "s4")[k] if named else "s3"))
     ends = [stage["end"] - 1 for stage in contest["stages"] if stage["dropped"]]
     return [*([Series(label="some leave", x=ends, kind="rug", css="bad")] if ends else []), *curves[::-1]]
@@ -768,12 +768,15 @@ def _steps(points: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]
 
 
 def _curves_range(contest: Mapping[str, Any], sign: float) -> tuple[float, float] | None:
-    """Return the scores worth showing of the sub-spaces' curves."""
-    losses = sorted(sign * score for each in contest["subspaces"] for _, score in each["curve"])
-    if not losses:
+    """Return the scores worth showing: those the sub-spaces came to, and the way of the first one there."""
+    curves = [[sign * score for _, score in each["curve"]] for each in contest["subspaces"] if each["curve"]]
+    if not curves:
         return None
-    limit = _whisker(losses)
-    ends = sign * losses[0], sign * max(loss for loss in losses if loss <= limit)
+    shown = []
+    for losses in (sorted(curve[-1] for curve in curves), sorted(curves[0])):
+        limit = _whisker(losses)
+        shown += [loss for loss in losses if loss <= limit]
+    ends = sign * min(shown), sign * max(shown)
     return min(ends), max(ends)
 
 
