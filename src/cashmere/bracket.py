@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import operator
 import statistics
 import unicodedata
 from collections.abc import Sequence
@@ -109,7 +110,8 @@ def bracket_chart(
     if not rounds or not any(contender.cells for contender in shown):
         return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
     names = [fitted_name(contender.name) for contender in shown]
-    left = 10.0 if names_above else 18 + max(map(_width, names))
+    bold = [1.1 if contender.reason is None else 1.0 for contender in shown]
+    left = 10.0 if names_above else 18 + max(map(operator.mul, bold, map(_width, names)))
     column = min(_WIDEST, (width - left - 12) / len(rounds))
     heads = [clean_text(head, 12) for head in rounds]
     top = 24.0
