@@ -6,7 +6,6 @@ import functools
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -315,10 +314,3 @@ def test_importing_spaces_imports_no_learners():
     code = "import sys, cashmere.space; print([m for m in ('sklearn', 'lightgbm', 'xgboost') if m in sys.modules])"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
-
-
-def test_the_example_of_the_documentation_runs():
-    page = Path(__file__).parents[2] / "docs" / "spaces.md"
-    blocks = page.read_text().split("```python\n")[1:]
-    assert len(blocks) == 1
-    exec(blocks[0].split("```")[0], {})
