@@ -298,7 +298,9 @@ def _curves(rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], metric:
 
 def _origins(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Count where the configurations of the trials came from; the rarest together."""
-    counts = Counter(_line(row.get("origin")) or "not known" for row in rows)
+    # A contest says "round 1 · svm | under · model": rounds and sub-spaces have a section of their own.
+    kinds = ((_line(row.get("origin")) or "not known").rpartition(" · ")[2].partition(":")[0] for row in rows)
+    counts = Counter(kinds)
     kept = {origin for origin, _ in counts.most_common(_ORIGINS_SHOWN)}
     shown = {origin: n for origin, n in counts.items() if origin in kept}
     others = counts.total() - sum(shown.values())
