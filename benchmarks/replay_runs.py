@@ -22,12 +22,12 @@ from filelock import FileLock
 
 from benchmarks.recorded_history import load_recorded
 from benchmarks.replay import ReplayObjective, ensemble_curve, replay
+from benchmarks.workers import worker_pool
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
 from cashmere.store import write_atomically
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 CODE_FOLDERS = ("acquisition", "ensembles", "space", "strategies", "surrogates")
 CODE_FILES = ("evaluation/metrics.py", "loss.py", "study.py", "trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
@@ -243,25 +243,11 @@ def run_missing(
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
-    from loky import ProcessPoolExecutor
-
     code = code_digest()
-    executor = ProcessPoolExecutor(max_workers=n_workers, timeout=60, env=ONE_THREAD, initializer=_ignore_interrupts)
-    try:
+    with worker_pool(n_workers) as executor:
         tasks = [executor.submit(_run, recording.path.absolute(), key, n_trials, code) for recording, key in missing]
         for task in as_completed(tasks):
             report(task.result())
-    except BaseException:
-        executor.shutdown(wait=True, kill_workers=True)
-        raise
-    executor.shutdown(wait=True)
-
-
-def _ignore_interrupts() -> None:
-    """Leave Ctrl+C to the main process."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _run(path: Path, key: RunKey, n_trials: int, code: str) -> Run | Failure:

@@ -21,6 +21,7 @@ import numpy as np
 from filelock import FileLock
 
 from benchmarks.tables import BenchmarkTable
+from benchmarks.workers import worker_pool
 from cashmere.budget import Budget
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import PreparedFolds, prepare_folds
@@ -37,7 +38,6 @@ from cashmere.space.spaces import make_space
 from cashmere.study import Study
 from cashmere.trial import History, Trial
 
-ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 DIGITS = 6
 
 
@@ -179,18 +179,11 @@ def run_suite(
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
-    from loky import ProcessPoolExecutor
-
     by_name = {table.name: table for table in tables}
-    executor = ProcessPoolExecutor(max_workers=n_workers, timeout=60, env=ONE_THREAD)
-    try:
+    with worker_pool(n_workers) as executor:
         tasks = [executor.submit(_run, protocol, by_name[key.table], key) for key in missing]
         for task in as_completed(tasks):
             report(task.result())
-    except BaseException:
-        executor.shutdown(wait=True, kill_workers=True)
-        raise
-    executor.shutdown(wait=True)
 
 
 def _run(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun | SuiteFailure:

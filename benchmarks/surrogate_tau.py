@@ -22,7 +22,6 @@ import hashlib
 import io
 import math
 import os
-import signal
 import sys
 import time
 import traceback
@@ -40,8 +39,8 @@ from rich.text import Text
 from benchmarks.comparison import signed_rank_test
 from benchmarks.comparison_report import Table
 from benchmarks.recorded_history import RecordedHistory, load_recorded
-from benchmarks.replay_runs import ONE_THREAD
 from benchmarks.replay_study import find_recordings
+from benchmarks.workers import worker_pool
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
 from cashmere.arrays import FloatArray, IntArray
@@ -208,18 +207,9 @@ def judge_missing(
     missing: Sequence[tuple[Path, Key]], n_workers: int, report: Callable[[Key, Row | str], None]
 ) -> None:
     """Judge in worker processes of one thread each; report every row, or the traceback, as soon as it is there."""
-    from loky import ProcessPoolExecutor
-
-    # Ctrl+C is left to this process.
-    ignore = functools.partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
-    executor = ProcessPoolExecutor(max_workers=n_workers, timeout=60, env=ONE_THREAD, initializer=ignore)
-    try:
+    with worker_pool(n_workers) as executor:
         for task in as_completed([executor.submit(_judge, path, key) for path, key in missing]):
             report(*task.result())
-    except BaseException:
-        executor.shutdown(wait=True, kill_workers=True)
-        raise
-    executor.shutdown(wait=True)
 
 
 def time_missing(missing: Sequence[tuple[Path, Sequence[Key]]], report: Callable[[Key, Row], None]) -> None:

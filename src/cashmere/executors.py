@@ -283,7 +283,7 @@ def _initialise_worker(coordinator: int, log: str | None) -> None:
             os.setsid()
     if sys.platform == "linux":
         _set_process_options()
-    threading.Thread(target=_exit_with_parent, args=(coordinator,), daemon=True).start()
+    threading.Thread(target=exit_with_parent, args=(coordinator,), daemon=True).start()
     sink = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(sink, 1)
     os.dup2(sink, 2)
@@ -300,7 +300,8 @@ def _set_process_options() -> None:
         prctl(pr_set_child_subreaper, 1)
 
 
-def _exit_with_parent(coordinator: int) -> None:
+def exit_with_parent(coordinator: int) -> None:
+    """Wait until the process of that number is no longer the parent of this one, then end this process at once."""
     while os.getppid() == coordinator:
         time.sleep(0.5)
     os._exit(1)
