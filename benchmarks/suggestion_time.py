@@ -24,6 +24,7 @@ from ConfigSpace import (
     Integer,
 )
 
+from cashmere.budget import Budget
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
@@ -109,7 +110,11 @@ def time_suggestions(strategy: Strategy, observations: tuple[Observation, ...], 
     metric, targets = get_metric("log_loss", TaskType.BINARY), made_up_targets()
     for seed in range(repeats + 1):
         history = History(
-            observations=observations, metric=metric, targets=targets.astype(np.float64), baseline_loss=np.log(2)
+            observations=observations,
+            metric=metric,
+            targets=targets.astype(np.float64),
+            baseline_loss=np.log(2),
+            budget=Budget(trials=2 * len(observations)),
         )
         start = time.perf_counter()
         strategy.suggest(history, np.random.default_rng(seed))
