@@ -192,6 +192,13 @@ class SpaceEncoder:
         """Return the encoded row ``(d,)`` that marks every parameter as inactive."""
         return self._marks.copy()
 
+    def default_row(self) -> NDArray[np.float64]:
+        """Return the default of every parameter, encoded, shape ``(d,)``; also of those inactive by default."""
+        defaults = self._defaults[:, None].copy()
+        defaults[self._integers] = self._to_unit(defaults[self._integers], self._integers)
+        row: NDArray[np.float64] = defaults[self._kept, 0]
+        return row
+
     def probabilities(self, column: int) -> NDArray[np.float64]:
         """Return the prior of the choices of a categorical column, shape ``(k,)``."""
         probabilities = np.array(self._columns[self._kept[column]].probabilities, dtype=np.float64)

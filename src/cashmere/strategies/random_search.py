@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from cashmere.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
+from cashmere.space.algorithm_blocks import ALGORITHM
 from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
 from cashmere.trial import History, Suggestion
-
-ALGORITHM = "algorithm"
-"""Name of the hyper-parameter whose choices get equal numbers of random trials."""
 
 _N_DRAWS = 32
 _ENUMERATION_LIMIT = 5000
