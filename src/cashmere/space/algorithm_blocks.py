@@ -92,6 +92,15 @@ class AlgorithmBlocks:
         # Behind each algorithm's own coordinates stands a column of zeros.
         self._places = np.array([own + [len(columns)] * (self.width - len(own)) for own in places], dtype=np.int64)
 
+    @property
+    def drawable(self) -> IntArray:
+        """Positions in `names` of the algorithms that the prior draws."""
+        return np.zeros(1, dtype=np.int64) if self._column is None else self.encoder.choices(ALGORITHM)
+
+    def fixed(self, task: int) -> dict[str, int]:
+        """Return the codes that make draws from the prior be of one algorithm, see `SpaceEncoder.sample`."""
+        return {} if self._column is None else {ALGORITHM: int(task)}
+
     def tasks(self, rows: FloatArray) -> IntArray:
         """Return the position in `names` of the algorithm of encoded rows ``(n, d)``, shape ``(n,)``."""
         rows = np.asarray(rows, dtype=np.float64)

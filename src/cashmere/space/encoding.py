@@ -12,7 +12,7 @@ raw                     ``(n_columns, n)``     inside this module only: one row 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ class SpaceEncoder:
         Columns that hold the centres of integers' bins, see `bins`.
     levels : tuple of int arrays
         All columns: first those without parents, then those whose parents stand in earlier levels, and so on.
+    n_listed : int or None
+        How many configurations there are if they are listed, see `CatalogueEncoder`.
 
     Notes
     -----
@@ -70,6 +72,8 @@ class SpaceEncoder:
     >>> dict(encoder.decode(np.array([0.375, 1.0])))
     {'depth': 2, 'kernel': 'linear'}
     """
+
+    n_listed: int | None = None
 
     def __init__(self, space: ConfigurationSpace) -> None:
         self.space = space
@@ -102,6 +106,7 @@ class SpaceEncoder:
         self._integers = self._rows(lambda column: column.kind is Kind.INTEGER)
         self._linear_integers = self._rows(lambda column: column.kind is Kind.INTEGER and not column.log)
         self._log_integers = self._rows(lambda column: column.kind is Kind.INTEGER and column.log)
+        self._floats = self._rows(lambda column: column.kind is Kind.FLOAT)
         self._numeric = self._rows(lambda column: column.kind in (Kind.INTEGER, Kind.FLOAT))
         self._categorical = self._rows(lambda column: column.kind is Kind.CATEGORICAL)
         self._uniform_categorical = self._rows(lambda column: len(set(column.probabilities)) == 1)
@@ -214,6 +219,12 @@ class SpaceEncoder:
         value = self._from_unit(np.asarray(positions, dtype=np.float64)[None, :], row)[0]
         return self._to_unit(value + np.array([[0.0], [-0.5], [0.5]]), np.repeat(row, 3))
 
+    def with_defaults(self, rows: FloatArray) -> NDArray[np.float64]:
+        """Return encoded rows ``(n, d)`` in which inactive parameters stand at their default instead of the mark."""
+        rows = np.asarray(rows, dtype=np.float64)
+        filled: NDArray[np.float64] = np.where(rows == self._marks, self.default_row(), rows)
+        return filled
+
     # --- prior -----------------------------------------------------------------------------------------------------
 
     def choices(self, name: str) -> IntArray:
@@ -289,8 +300,16 @@ class SpaceEncoder:
         self._settle(raw, is_complete=True)
         return raw
 
-    def enumerate(self, limit: int) -> NDArray[np.float64] | None:
-        """Return all valid configurations, shape ``(n, d)``; None if there are more than `limit` or infinitely many."""
+    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> NDArray[np.float64] | None:
+        """Return all valid configurations, shape ``(n, d)``; None if there are more than `limit` or infinitely many.
+
+        Parameters
+        ----------
+        limit : int
+            How many are too many.
+        fixed : mapping of str to int, optional
+            Codes of categoricals that are not varied.
+        """
         raw = np.empty((0, 1))
         clauses = dict(self._conditions)
         for row, column in enumerate(self._columns):
@@ -302,6 +321,8 @@ class SpaceEncoder:
                 if column.kind is Kind.FLOAT or size > 10 * limit:  # forbidden clauses may still remove many
                     return None
                 options = np.arange(column.lower, column.upper + 1)
+                if fixed and column.name in fixed:
+                    options = np.array([float(fixed[column.name])])
             repeats = np.where(active, len(options), 1)
             ends = np.cumsum(repeats)
             position = np.arange(ends[-1]) - np.repeat(ends - repeats, repeats)
@@ -364,6 +385,91 @@ class SpaceEncoder:
         position = np.arange(len(owner)) - np.searchsorted(owner, owner)  # among those of the same start
         kept: NDArray[np.float64] = exchanged[position < np.asarray(counts)[owner]]
         return kept
+
+    def coordinate_moves(
+        self,
+        rows: FloatArray,
+        rng: np.random.Generator,
+        *,
+        n_draws: int = 10,
+        scale: float = 0.2,
+        fixed: Collection[str] = (),
+    ) -> tuple[NDArray[np.float64], IntArray]:
+        """Change every active parameter of encoded rows, one at a time (`spec/latent.md` 5.3).
+
+        Floats move to draws from N(v, scale^2) on the unit scale, within [0, 1]. Integers and ordinals are drawn
+        uniformly from a window around v without v, whose half-width is the share `scale` of the range, at least 1;
+        that of log-integers is measured on the unit scale. Categoricals move to all other choices. Children that
+        become active take their default; forbidden results are dropped.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+            Encoded configurations.
+        rng : numpy.random.Generator
+            Source of randomness.
+        n_draws : int
+            Draws per number; repetitions of integers are possible.
+        scale : float
+            Width of the moves, positive.
+        fixed : collection of str
+            Hyper-parameters that stay.
+
+        Returns
+        -------
+        moved : (m, d) array
+            The changed rows.
+        owner : (m,) int array
+            Which of `rows` each comes from, not in order.
+        """
+        raw = self._decode_raw(np.asarray(rows, dtype=np.float64))
+        free = ~np.isnan(raw)
+        free[[self._row_of[name] for name in fixed]] = False
+        moves = [self._move_categoricals(raw, free)]
+        for numeric, draw in ((self._floats, self._draw_floats), (self._integers, self._draw_integers)):
+            which, owner = np.nonzero(free[numeric])
+            if len(which):
+                drawn = draw(raw[numeric[which], owner], numeric[which], n_draws, scale, rng)
+                moves.append((np.repeat(numeric[which], n_draws), np.repeat(owner, n_draws), drawn.ravel()))
+        moved, owner, numbers = (np.concatenate(parts) for parts in zip(*moves, strict=True))
+        changed = numbers != raw[moved, owner]  # not so where the range is a single value
+        moved, owner, numbers = moved[changed], owner[changed], numbers[changed]
+        exchanged, allowed = self._exchange(raw[:, owner], moved, numbers)
+        return exchanged, owner[allowed]
+
+    def _move_categoricals(
+        self, raw: NDArray[np.float64], free: BoolArray
+    ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+        """Return for every choice of the free categoricals: its row, the configuration, the code."""
+        which, owner = np.nonzero(free[self._categorical])
+        rows = self._categorical[which]
+        sizes = (self._upper[rows] + 1).astype(np.int64)
+        codes = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return np.repeat(rows, sizes), np.repeat(owner, sizes), codes.astype(np.float64)
+
+    def _draw_floats(
+        self, current: NDArray[np.float64], rows: IntArray, n: int, scale: float, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        unit = current[:, None]
+        # The inverse distribution function of the truncated normal draws what rejection outside [0, 1] would.
+        below, above = ndtr(-unit / scale), ndtr((1 - unit) / scale)
+        drawn: NDArray[np.float64] = unit + scale * ndtri(below + rng.random((len(rows), n)) * (above - below))
+        return np.clip(drawn, 0.0, 1.0)
+
+    def _draw_integers(
+        self, current: NDArray[np.float64], rows: IntArray, n: int, scale: float, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        lower, upper = self._lower[rows], self._upper[rows]
+        width = np.maximum(np.ceil(scale * (upper - lower)), 1)
+        unit = self._to_unit(current[:, None], rows)
+        window = self._from_unit(np.clip(unit + np.array([-scale, scale]), 0.0, 1.0), rows)
+        log = self._log[rows]
+        first = np.maximum(np.where(log, np.minimum(window[:, 0], current - 1), current - width), lower)
+        last = np.minimum(np.where(log, np.maximum(window[:, 1], current + 1), current + width), upper)
+        drawn = first[:, None] + np.floor(rng.random((len(rows), n)) * (last - first)[:, None])
+        drawn += drawn >= current[:, None]  # the present value is left out
+        numbers: NDArray[np.float64] = np.minimum(drawn, last[:, None])
+        return numbers
 
     def _moves(self, raw: NDArray[np.float64], rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:
         """Return the exchanges of one raw configuration in random order: which row gets which number."""
@@ -505,6 +611,7 @@ class CatalogueEncoder(SpaceEncoder):
         rows = self.encode(catalogue)
         keys, first = np.unique(self.keys(rows), return_index=True)
         self._listed = rows[np.sort(first)]  # each once
+        self.n_listed = len(self._listed)
         self._by_key = {int(key): catalogue[i] for key, i in zip(keys, first, strict=True)}
 
     def decode(self, row: FloatArray) -> Configuration:
@@ -521,18 +628,34 @@ class CatalogueEncoder(SpaceEncoder):
         max_tries: int = _MAX_TRIES,
     ) -> NDArray[np.float64]:
         """Draw at most `n` of the listed configurations, each at most once, in random order."""
+        return rng.permutation(self._select(fixed))[:n]
+
+    def _select(self, fixed: Mapping[str, int] | None) -> NDArray[np.float64]:
         rows = self._listed
         for name, code in (fixed or {}).items():
             rows = rows[rows[:, self.names.index(name)] == code]
-        return rng.permutation(rows)[:n]
+        return rows
 
-    def enumerate(self, limit: int) -> NDArray[np.float64] | None:
-        """Return all listed configurations, or None if there are more than `limit`."""
-        return self._listed if len(self._listed) <= limit else None
+    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> NDArray[np.float64] | None:
+        """Return all listed configurations with these codes, or None if there are more than `limit`."""
+        rows = self._select(fixed)
+        return rows if len(rows) <= limit else None
 
     def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
         """Return no rows."""
         return np.empty((0, self.n_dims))
+
+    def coordinate_moves(
+        self,
+        rows: FloatArray,
+        rng: np.random.Generator,
+        *,
+        n_draws: int = 10,
+        scale: float = 0.2,
+        fixed: Collection[str] = (),
+    ) -> tuple[NDArray[np.float64], IntArray]:
+        """Return no rows."""
+        return np.empty((0, self.n_dims)), np.empty(0, dtype=np.int64)
 
 
 def _depths(space: ConfigurationSpace) -> dict[str, int]:

@@ -1,0 +1,172 @@
+"""Maximise an acquisition function over each algorithm: coordinate by coordinate, or exhaustively where that is small.
+
+Scores are computed for all algorithms and all starting points at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from cashmere.space.algorithm_blocks import AlgorithmBlocks
+    from cashmere.space.encoding import SpaceEncoder
+
+Score = Callable[[NDArray[np.float64]], FloatArray]
+"""Values of encoded rows ``(n, d)``, shape ``(n,)``; larger is better, such as the logarithm of an improvement."""
+
+EXHAUSTIVE = 200
+"""Algorithms with at most so many configurations are searched completely."""
+
+_SAME = 1e-9
+"""Scores that differ by less count as equal, so that decisions do not hang on the last bits of the arithmetic."""
+
+_MAX_STEPS = 30
+"""Steps of an ascent; the Gaussian draws go on finding a little more in many dimensions."""
+
+
+def ascend(
+    encoder: SpaceEncoder,
+    starts: FloatArray,
+    score: Score,
+    rng: np.random.Generator,
+    *,
+    n_draws: int = 10,
+    std: float = 0.2,
+    fixed: Collection[str] = (),
+    excluded: FloatArray | None = None,
+    max_steps: int = _MAX_STEPS,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Climb from every start to its best change of a single parameter, until none is better.
+
+    Parameters
+    ----------
+    encoder : SpaceEncoder
+        The space; of a catalogue nothing is reached but the starts.
+    starts : (k, d) array
+        Encoded configurations.
+    score : callable
+        What is maximised.
+    rng : numpy.random.Generator
+        Source of randomness.
+    n_draws, std, fixed
+        Trial values of a number, their spread, and the parameters that stay; see `SpaceEncoder.coordinate_moves`.
+    excluded : (m, d) array, optional
+        Rows that are no result and are not stepped on, such as observed ones; starts may be among them.
+    max_steps : int
+        Steps of one ascent.
+
+    Returns
+    -------
+    rows : (k, d) array
+        The best row of each ascent, its start if nothing was better.
+    values : (k,) array
+        Their scores; -inf for a start that is excluded and was not left.
+
+    Notes
+    -----
+    The trial values of all coordinates are pooled (steepest ascent); all ascents advance together.
+
+    References
+    ----------
+    The local search of spec/latent.md 5.3; one-exchange steps as in Hutter, Hoos and Leyton-Brown (2011), Sequential
+    model-based optimization for general algorithm configuration, LION 5.
+    """
+    rows = np.array(starts, dtype=np.float64)
+    if not len(rows):
+        return rows, np.empty(0)
+    seen = np.empty(0, dtype=np.uint64) if excluded is None else encoder.keys(excluded)
+    values = np.where(np.isin(encoder.keys(rows), seen), -np.inf, score(rows))
+    climbing = np.arange(len(rows))
+    for _ in range(max_steps):
+        moved, owner = encoder.coordinate_moves(rows[climbing], rng, n_draws=n_draws, scale=std, fixed=fixed)
+        fresh = ~np.isin(encoder.keys(moved), seen)
+        moved, owner = moved[fresh], owner[fresh]
+        if not len(moved):
+            break
+        scores = np.asarray(score(moved), dtype=np.float64)
+        best = _best_of_each(owner, scores)
+        better = best[scores[best] > values[climbing[owner[best]]] + _SAME]
+        climbing = climbing[owner[better]]
+        if not len(climbing):
+            break
+        rows[climbing], values[climbing] = moved[better], scores[better]
+    return rows, values
+
+
+def maximise_per_algorithm(
+    blocks: AlgorithmBlocks,
+    score: Score,
+    decided: FloatArray,
+    rng: np.random.Generator,
+    *,
+    n_starts: int = 10,
+    algorithms: IntArray | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the best new configuration of every algorithm.
+
+    Parameters
+    ----------
+    blocks : AlgorithmBlocks
+        The space and its algorithms.
+    score : callable
+        What is maximised.
+    decided : (m, d) array
+        Encoded configurations that must not come back.
+    rng : numpy.random.Generator
+        Source of randomness: starting points, trial values, ties.
+    n_starts : int
+        Starting points per algorithm, drawn from the prior.
+    algorithms : (k,) int array, optional
+        Positions in `AlgorithmBlocks.names` of those that are searched; by default all that the prior draws.
+
+    Returns
+    -------
+    rows : (n, d) array
+        One row per algorithm that has a configuration left, best score first.
+    values : (n,) array
+        Their scores.
+
+    Notes
+    -----
+    Algorithms of at most `EXHAUSTIVE` configurations are searched completely, and so are the listed configurations of
+    a catalogue (`CatalogueEncoder`).
+    """
+    encoder = blocks.encoder
+    starts, complete = [np.empty((0, encoder.n_dims))], [np.empty((0, encoder.n_dims))]
+    limit = EXHAUSTIVE if encoder.n_listed is None else encoder.n_listed
+    for task in blocks.drawable if algorithms is None else algorithms:
+        everything = encoder.enumerate(limit, fixed=blocks.fixed(task))
+        if everything is not None:
+            complete.append(everything)
+        else:
+            starts.append(encoder.sample(n_starts, rng, fixed=blocks.fixed(task), max_tries=20))
+    listed = np.concatenate(complete)
+    listed = rng.permutation(listed[~np.isin(encoder.keys(listed), encoder.keys(decided))])
+    climbed, values = ascend(
+        encoder, np.concatenate(starts), score, rng, fixed=blocks.fixed(0).keys(), excluded=decided
+    )
+    reached = values > -np.inf
+    rows = np.concatenate([listed, climbed[reached]])
+    values = np.concatenate([score(listed) if len(listed) else np.empty(0), values[reached]])
+    best = _best_of_each(blocks.tasks(rows), values)
+    best = best[np.lexsort([rng.random(len(best)), -_rounded(values[best])])]
+    return rows[best], values[best]
+
+
+def _best_of_each(owner: IntArray, values: FloatArray) -> IntArray:
+    """Return the position of the largest value of each owner, the first of equals, by ascending owner."""
+    order = np.lexsort([np.arange(len(values)), -_rounded(values), owner])
+    _, first = np.unique(owner[order], return_index=True)
+    best: IntArray = order[first]
+    return best
+
+
+def _rounded(values: FloatArray) -> NDArray[np.float64]:
+    with np.errstate(over="ignore"):
+        return np.rint(np.asarray(values, dtype=np.float64) / _SAME)
