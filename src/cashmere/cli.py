@@ -1,4 +1,7 @@
-"""The command line: ``cashmere fit | resume | predict | leaderboard | contest | report | strategies | demo``."""
+"""The command line.
+
+``cashmere fit | resume | predict | leaderboard | contest | report | strategies | pretrain | demo``.
+"""
 
 from __future__ import annotations
 
@@ -288,6 +291,72 @@ def strategies() -> None:
 
 
 @app.command()
+def pretrain(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Results, and in FOLDER/work what a later call needs.")],
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of tables (CSV, Parquet, ARFF), maybe a manifest.json.")
+    ] = None,
+    runs: Annotated[
+        list[Path] | None, typer.Option(metavar="DIR", help="Own run to learn from too; give it again for each run.")
+    ] = None,
+    space: Annotated[str, typer.Option(help="Search space: sklearn12, default, ...")] = "sklearn12",
+    group: Annotated[str | None, typer.Option(help="Only tables of this group of the manifest.")] = None,
+    target: Annotated[str, typer.Option(help="Name of the column to predict in every table.")] = "target",
+    configs: Annotated[int, typer.Option(min=1, help="Random configurations of every algorithm.")] = 100,
+    rows: Annotated[int, typer.Option(min=10, help="Rows drawn from a table, at most.")] = 1000,
+    time_limit: Annotated[str, typer.Option(help="CPU time of one configuration, for example 5s.")] = "5s",
+    workers: Annotated[int | None, typer.Option(min=1, help="Evaluations at a time. [cores, at most 4]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same configurations, rows and losses.")] = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Evaluate random configurations on many classification tables, for searches that learn from them.
+
+    Called again with the same options it goes on where it was stopped. Nothing leaves this machine.
+    """
+    with _typed_errors():
+        from cashmere.budget import parse_seconds
+        from cashmere.exceptions import DataError, InvalidParameterError
+        from cashmere.executors import available_cores
+        from cashmere.interrupts import stop_on_interrupt
+        from cashmere.source_collection import collect, find_tables, read_runs
+
+        if data is None and not runs:
+            raise InvalidParameterError("--data", None, "a folder of tables, unless --runs names runs to learn from")
+        limit_seconds = parse_seconds(time_limit, "--time-limit")
+        added = read_runs(runs, space=space) if runs else None  # what is wrong with them is said before the long work
+        observations, n_missing = added, 0
+        with stop_on_interrupt() as interrupted:
+            if data is not None:
+                tables = find_tables(data, group=group, target=target)
+                observations = collect(
+                    tables,
+                    space=space,
+                    n_configurations=configs,
+                    n_rows=rows,
+                    limit_seconds=limit_seconds,
+                    work=out / "work",
+                    n_workers=workers or min(4, available_cores()),
+                    seed=seed,
+                    progress=lambda text: _say(quiet, text),
+                    stop=interrupted.is_set,
+                )
+                n_missing = len(tables) - len(observations.tables)
+                if added is not None:
+                    observations = observations.merged(added)
+        assert observations is not None
+        if not observations.tables and not interrupted.is_set():
+            raise DataError(f"{data}: none of the {n_missing} tables can be used; expected classifications.")
+        observations.save(out / "observations.npz")
+        _say(quiet, f"{len(observations.tables)} tables in {out / 'observations.npz'}")
+        if interrupted.is_set() and n_missing:
+            print(
+                f"Interrupted; everything is kept, {n_missing} tables are not complete. The same command goes on.",
+                file=sys.stderr,
+            )
+            raise typer.Exit(_INTERRUPTED)
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")] = Path("demo-run"),
     budget: Annotated[str, typer.Option(help="As in fit.")] = "40s",
@@ -370,7 +439,7 @@ def _number_or_name(text: str) -> str | float:
 
 def _say(quiet: bool, text: str) -> None:
     if not quiet:
-        print(text)
+        print(text, flush=True)
 
 
 def _table_writer(path: Path) -> Callable[[pd.DataFrame], Any]:

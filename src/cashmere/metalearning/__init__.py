@@ -1,0 +1,1 @@
+"""What other tables teach: observations of sources, meta-features, pre-training and rankings."""

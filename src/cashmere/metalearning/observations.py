@@ -1,0 +1,305 @@
+"""Losses of many configurations on many tables, in one compact file.
+
+The file is a zip of ``.npy`` arrays and ``description.json`` (`numpy.load` opens the arrays, any zip tool the rest).
+The arrays of all tables stand one after the other; losses and seconds are float32.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray, IntArray
+from cashmere.exceptions import CorruptStoreError, InvalidParameterError
+
+FORMAT = "cashmere source observations"
+VERSION = 1
+
+_DATE = (2026, 1, 1, 0, 0, 0)
+"""Of every part of the file: saving the same again gives the same bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SourceTable:
+    """What is known about one table: how configurations did there.
+
+    Attributes
+    ----------
+    name : str
+        Of the table, or of the run on it; unique among the tables.
+    origin : str
+        Tables with the same origin share raw data: what is learned on one says too much about another.
+    meta_features : mapping of str to float
+        Numbers that describe the table; empty until somebody has computed them.
+    configurations : (n,) int array
+        Positions in `SourceObservations.configurations`, each at most once.
+    losses : (n,) array
+        Smaller is better; NaN where the evaluation failed.
+    seconds : (n,) array
+        What the evaluations took.
+    metric : str
+        Name of what `losses` holds.
+    other_losses : mapping of str to (n,) arrays
+        Losses of the same predictions by other metrics.
+    """
+
+    name: str
+    origin: str
+    meta_features: Mapping[str, float] = field(default_factory=dict)
+    configurations: IntArray
+    losses: FloatArray
+    seconds: FloatArray
+    metric: str = "accuracy"
+    other_losses: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.configurations)
+        parts = {"losses": self.losses, "seconds": self.seconds, **self.other_losses}
+        for name, values in parts.items():
+            if np.shape(values) != (n,):
+                raise InvalidParameterError(f"{name} of table {self.name!r}", np.shape(values), f"of shape ({n},)")
+        if len(np.unique(self.configurations)) != n:
+            raise InvalidParameterError(f"configurations of table {self.name!r}", "repeated positions", "distinct")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SourceObservations:
+    """Losses of configurations of one space on many tables.
+
+    Attributes
+    ----------
+    space : str
+        Name of the space.
+    metric : str
+        By which the tables were collected; that of a single table may differ (`SourceTable.metric`).
+    configurations : tuple of mappings
+        Active values of each configuration by name of the hyper-parameter.
+    tables : tuple of SourceTable
+        In the order of collection.
+
+    Raises
+    ------
+    InvalidParameterError
+        If tables share a name, or one refers to a configuration that is not there.
+
+    Examples
+    --------
+    >>> table = SourceTable(
+    ...     name="iris",
+    ...     origin="iris",
+    ...     configurations=np.array([1]),
+    ...     losses=np.array([0.04]),
+    ...     seconds=np.array([0.1]),
+    ... )
+    >>> knn = ({"algorithm": "knn", "knn:n_neighbors": k} for k in (1, 5))
+    >>> SourceObservations(space="own", metric="accuracy", configurations=tuple(knn), tables=(table,)).loss_matrix()
+    array([[ nan, 0.04]])
+    """
+
+    space: str
+    metric: str
+    configurations: tuple[Mapping[str, Any], ...]
+    tables: tuple[SourceTable, ...]
+
+    def __post_init__(self) -> None:
+        names = [table.name for table in self.tables]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise InvalidParameterError("names of tables", ", ".join(repeated), "different for every table")
+        for table in self.tables:
+            p = table.configurations
+            if len(p) and not 0 <= p.min() <= p.max() < len(self.configurations):
+                limit = f"within the {len(self.configurations)} that are listed"
+                raise InvalidParameterError(f"configurations of table {table.name!r}", (p.min(), p.max()), limit)
+
+    def loss_matrix(self) -> NDArray[np.float64]:
+        """Return the losses of all tables and configurations.
+
+        Returns
+        -------
+        (n_tables, n_configurations) array
+            NaN where the evaluation failed or was never made.
+        """
+        matrix = np.full((len(self.tables), len(self.configurations)), np.nan)
+        for row, table in zip(matrix, self.tables, strict=True):
+            row[table.configurations] = table.losses
+        return matrix
+
+    def merged(self, other: SourceObservations) -> SourceObservations:
+        """Return the tables of both, with each configuration listed once.
+
+        Parameters
+        ----------
+        other : SourceObservations
+            Of the same space; its tables come last.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the spaces differ, or both have a table of the same name.
+        """
+        if other.space != self.space:
+            raise InvalidParameterError("space of the observations to add", other.space, f"{self.space!r}")
+        position = {_key(values): i for i, values in enumerate(self.configurations)}
+        configurations = list(self.configurations)
+        moved = np.empty(len(other.configurations), dtype=np.int64)
+        for i, values in enumerate(other.configurations):
+            moved[i] = position.setdefault(_key(values), len(configurations))
+            if moved[i] == len(configurations):
+                configurations.append(values)
+        added = (_with_positions(table, moved[table.configurations]) for table in other.tables)
+        return SourceObservations(
+            space=self.space,
+            metric=self.metric,
+            configurations=tuple(configurations),
+            tables=(*self.tables, *added),
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the file atomically; the same observations give the same bytes."""
+        tables = self.tables
+        others = sorted({name for table in tables for name in table.other_losses})
+        description = {
+            "format": FORMAT,
+            "version": VERSION,
+            "space": self.space,
+            "metric": self.metric,
+            "configurations": [dict(values) for values in self.configurations],
+            "other_losses": others,
+            "tables": [
+                {
+                    "name": table.name,
+                    "origin": table.origin,
+                    "metric": table.metric,
+                    "n": len(table.configurations),
+                    "meta_features": {name: _json_number(value) for name, value in table.meta_features.items()},
+                }
+                for table in tables
+            ],
+        }
+        arrays = {
+            "configurations": _joined([t.configurations for t in tables], np.uint32),
+            "losses": _joined([t.losses for t in tables], np.float32),
+            "seconds": _joined([t.seconds for t in tables], np.float32),
+        }
+        for name in others:
+            missing = [np.full(len(t.configurations), np.nan) for t in tables]
+            found = [t.other_losses.get(name, gap) for t, gap in zip(tables, missing, strict=True)]
+            arrays[f"losses-{name}"] = _joined(found, np.float32)
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            _add(archive, "description.json", json.dumps(description).encode())
+            for name, array in arrays.items():
+                content = io.BytesIO()
+                np.save(content, array, allow_pickle=False)
+                _add(archive, f"{name}.npy", content.getvalue())
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.tmp")
+        temporary.write_bytes(buffer.getvalue())
+        temporary.replace(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> SourceObservations:
+        """Read what `save` has written; losses come back as float64.
+
+        Raises
+        ------
+        CorruptStoreError
+            If the file is missing, damaged, of another kind or of a newer version.
+        """
+        path = Path(path)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                content = json.loads(archive.read("description.json"))
+                if content["format"] != FORMAT or content["version"] > VERSION:
+                    found = f"{content['format']!r} of version {content['version']}"
+                    raise CorruptStoreError(path, f"holds {found}; expected {FORMAT!r}, at most {VERSION}.")
+                arrays = {name[:-4]: _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+            ends = np.cumsum([entry["n"] for entry in content["tables"]])
+            if any(len(array) != (ends[-1] if len(ends) else 0) for array in arrays.values()):
+                raise ValueError("the arrays are not as long as the tables")
+            tables = tuple(
+                _table(entry, {name: array[end - entry["n"] : end] for name, array in arrays.items()})
+                for entry, end in zip(content["tables"], ends.tolist(), strict=True)
+            )
+            return cls(
+                space=content["space"],
+                metric=content["metric"],
+                configurations=tuple(content["configurations"]),
+                tables=tables,
+            )
+        except _DAMAGE as error:
+            text = f"holds no source observations that can be read ({type(error).__name__}: {error}). "
+            raise CorruptStoreError(path, text + "Restore it from a copy, or collect them again.") from error
+
+
+_DAMAGE = (
+    OSError,
+    EOFError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading a damaged or foreign file raises."""
+
+
+def _table(entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> SourceTable:
+    prefix = "losses-"
+    others = {
+        name.removeprefix(prefix): values.astype(np.float64)
+        for name, values in arrays.items()
+        if name.startswith(prefix) and not np.isnan(values).all()
+    }
+    numbers = {name: np.nan if value is None else float(value) for name, value in entry["meta_features"].items()}
+    return SourceTable(
+        name=entry["name"],
+        origin=entry["origin"],
+        metric=entry["metric"],
+        meta_features=numbers,
+        configurations=arrays["configurations"].astype(np.int64),
+        losses=arrays["losses"].astype(np.float64),
+        seconds=arrays["seconds"].astype(np.float64),
+        other_losses=others,
+    )
+
+
+def _with_positions(table: SourceTable, positions: IntArray) -> SourceTable:
+    return replace(table, configurations=positions)
+
+
+def _key(values: Mapping[str, Any]) -> str:
+    return json.dumps(dict(values), sort_keys=True)
+
+
+def _json_number(value: float) -> float | None:
+    """Return a number as JSON knows it: NaN and infinity are none."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _joined(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate([np.empty(0), *parts]).astype(dtype)
+
+
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    information = zipfile.ZipInfo(name, date_time=_DATE)
+    information.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(information, content, compresslevel=9)
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
+    return array
