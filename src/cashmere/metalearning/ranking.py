@@ -1,0 +1,487 @@
+"""Which of many candidates is best for a table, learned from how they ranked on other tables.
+
+A *query* is a table t, its rows are candidates: pre-trained embeddings, algorithms or configurations. A ranker is
+fitted on the queries of all source tables and scores the candidates of a new one.
+
+======================  ==========================  =============================================================
+symbol                  shape                       meaning
+======================  ==========================  =============================================================
+z                       ``(S, F)``                  scaled meta-features of S source tables
+L                       ``(S, n_candidates)``       losses of the candidates on the tables; smaller is better
+======================  ==========================  =============================================================
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from cashmere.arrays import BoolArray, FloatArray, IntArray
+from cashmere.exceptions import InvalidParameterError
+
+N_LEVELS = 31
+"""Relevance labels are 0, ..., 30: LightGBM's table of gains ends there."""
+MAX_QUERY_ROWS = 10_000
+"""Rows of a query that LightGBM accepts."""
+ABSENT = -1.0
+"""Stands for the coordinates that an algorithm lacks; the others are in [0, 1]."""
+
+Float64 = NDArray[np.float64]
+
+
+# ---------------------------------------------------------------- quality of a ranking
+
+
+def ndcg(relevance: FloatArray | IntArray, k: int) -> float:
+    r"""Return the normalised discounted cumulative gain of the first k of a ranking.
+
+    .. math:: \sum_{i=1}^{k} (2^{r_i} - 1) / \log_2(i + 1), \quad \text{divided by its largest value}
+
+    Parameters
+    ----------
+    relevance : (n,) array
+        Relevance of the candidates, non-negative, in the predicted order, best first.
+    k : int
+        How many count, at least 1; more than n is n.
+
+    Returns
+    -------
+    float
+        In [0, 1]; 1 if nothing is relevant, since then no order is wrong.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there is no candidate, `k` is below 1, or a relevance is negative or NaN.
+
+    References
+    ----------
+    Järvelin and Kekäläinen (2002), ACM Transactions on Information Systems 20; gain as in Burges et al. (2005), ICML.
+
+    Examples
+    --------
+    >>> round(ndcg([3, 2, 0, 1], 4), 4), ndcg([3, 2, 0, 1], 2)
+    (0.9926, 1.0)
+    """
+    gains, discounts, ideal = _gains(relevance, k)
+    return float(gains[: len(discounts)] @ discounts / ideal) if ideal > 0 else 1.0
+
+
+def random_ndcg(relevance: FloatArray | IntArray, k: int) -> float:
+    """Return the expectation of `ndcg` over all orders of these candidates; parameters and errors as there."""
+    gains, discounts, ideal = _gains(relevance, k)
+    return float(gains.mean() * discounts.sum() / ideal) if ideal > 0 else 1.0
+
+
+def _gains(relevance: FloatArray | IntArray, k: int) -> tuple[Float64, Float64, float]:
+    """Return the gains in the given order, the first k discounts, and the largest sum they can have."""
+    r = np.asarray(relevance, dtype=np.float64)
+    if r.ndim != 1 or len(r) == 0 or not np.all(r >= 0):
+        raise InvalidParameterError("relevance", relevance, "a non-empty list of numbers that are 0 or more")
+    if k < 1:
+        raise InvalidParameterError("k", k, "at least 1")
+    gains = np.exp2(r) - 1
+    discounts = 1 / np.log2(np.arange(2, min(k, len(r)) + 2))
+    return gains, discounts, float(np.sort(gains)[::-1][: len(discounts)] @ discounts)
+
+
+def quantile_labels(ranks: FloatArray | IntArray, n_levels: int = N_LEVELS) -> IntArray:
+    """Turn ranks into integer relevance labels: levels of about equally many candidates.
+
+    Parameters
+    ----------
+    ranks : (n,) array
+        Rank of each candidate among the n, 1 is best; equal ones share their average rank.
+    n_levels : int
+        Labels there are at most, at least 1; fewer candidates get as many levels as they are.
+
+    Returns
+    -------
+    (n,) array of int
+        From 0, the worst, to ``min(n, n_levels) - 1``; equal for equal ranks.
+
+    Examples
+    --------
+    >>> quantile_labels([1, 2, 3, 4, 5, 6], 3)
+    array([2, 2, 1, 1, 0, 0])
+    >>> quantile_labels([2, 1, 3])
+    array([1, 2, 0])
+    """
+    ranks = np.asarray(ranks, dtype=np.float64)
+    n = len(ranks)
+    if n_levels < 1:
+        raise InvalidParameterError("n_levels", n_levels, "at least 1")
+    if np.any(~((ranks >= 1) & (ranks <= n))):
+        raise InvalidParameterError("ranks", ranks, f"numbers from 1 to {n}, one per candidate")
+    return np.floor((n - ranks) * min(n, n_levels) / max(n, 1)).astype(np.int64)
+
+
+def _labels_of_losses(losses: FloatArray) -> IntArray:
+    """Return the labels of candidates by their losses; NaN, a failure, is the worst."""
+    return quantile_labels(stats.rankdata(np.where(np.isnan(losses), np.inf, losses)))
+
+
+# ---------------------------------------------------------------- the model
+
+
+def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: int = 0) -> str:
+    """Fit boosted trees that order the candidates of a query (LambdaMART).
+
+    Parameters
+    ----------
+    features : (n, n_features) array
+        One row per query and candidate; NaN is allowed.
+    labels : (n,) array of int
+        Relevance, 0 to 30; see `quantile_labels`.
+    groups : (n,) array of int
+        Number of the query of each row, in any order; at most 10000 rows each.
+    seed : int
+        Seed of the columns that trees look at.
+
+    Returns
+    -------
+    str
+        The model as LightGBM's text, for `apply_ranker`. Equal input gives equal text.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are fewer than two rows, lengths disagree, labels are out of range or a query is too long.
+
+    Notes
+    -----
+    Settings are for about 50 queries of as many rows and 120 features, of which most are irrelevant: small trees,
+    many rows per leaf, few features per tree.
+
+    References
+    ----------
+    Burges (2010), From RankNet to LambdaRank to LambdaMART: an overview, MSR-TR-2010-82.
+    """
+    from lightgbm import LGBMRanker
+
+    features, labels, groups = np.asarray(features, dtype=np.float64), np.asarray(labels), np.asarray(groups)
+    if features.ndim != 2 or len(features) < 2 or not len(features) == len(labels) == len(groups):
+        lengths = f"{features.shape}, {labels.shape}, {groups.shape}"
+        raise InvalidParameterError(
+            "shapes of (features, labels, groups)", lengths, "(n, n_features), (n,), (n,), n > 1"
+        )
+    if labels.min() < 0 or labels.max() >= N_LEVELS:
+        raise InvalidParameterError("labels", (int(labels.min()), int(labels.max())), f"from 0 to {N_LEVELS - 1}")
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups, return_counts=True)[1]
+    if sizes.max() > MAX_QUERY_ROWS:
+        raise InvalidParameterError("groups", int(sizes.max()), f"at most {MAX_QUERY_ROWS} rows of the same query")
+    ranker = LGBMRanker(
+        objective="lambdarank",
+        n_estimators=100,
+        learning_rate=0.05,
+        num_leaves=8,
+        min_child_samples=20,
+        colsample_bytree=0.3,
+        random_state=seed,
+        n_jobs=1,
+        deterministic=True,
+        force_row_wise=True,
+        verbosity=-1,
+    )
+    text: str = ranker.fit(features[order], labels[order], group=sizes).booster_.model_to_string()
+    return text
+
+
+def apply_ranker(text: str, features: FloatArray) -> Float64:
+    """Score candidates.
+
+    Parameters
+    ----------
+    text : str
+        From `fit_ranker`.
+    features : (n, n_features) array
+        Rows as in `fit_ranker`.
+
+    Returns
+    -------
+    (n,) array
+        Larger is better; comparable within a query only.
+
+    Raises
+    ------
+    InvalidParameterError
+        If the text is no model, or of another number of features.
+    """
+    booster = _parsed(text)
+    features = np.asarray(features, dtype=np.float64)
+    if features.ndim != 2 or features.shape[1] != booster.num_feature():
+        raise InvalidParameterError("features", features.shape, f"of shape (n, {booster.num_feature()})")
+    if len(features) == 0:
+        return np.empty(0)
+    scores: Float64 = booster.predict(features, num_threads=1)
+    return scores
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str) -> Any:
+    """Return the model of a text; strings remember their hash, hence the look-up takes microseconds."""
+    from lightgbm import Booster
+    from lightgbm.basic import LightGBMError
+
+    if not text.startswith("tree\n"):  # LightGBM prints before it raises
+        raise InvalidParameterError("text", text[:30], "a LightGBM model as text, from fit_ranker")
+    try:
+        return Booster(model_str=text)
+    except LightGBMError as error:
+        raise InvalidParameterError("text", str(error), "a complete LightGBM model as text, from fit_ranker") from error
+
+
+# ---------------------------------------------------------------- candidates as features
+
+
+def embedding_features(z_target: FloatArray, z_sources: FloatArray) -> Float64:
+    """Return ``[z_t, z_s, |z_t - z_s|]`` for embeddings pre-trained on each source, ``(n_sources, 3 F)``."""
+    z_t = np.broadcast_to(np.asarray(z_target, dtype=np.float64), np.shape(z_sources))
+    return np.concatenate([z_t, z_sources, np.abs(z_t - z_sources)], axis=1)
+
+
+def algorithm_features(z_target: FloatArray, n_algorithms: int) -> Float64:
+    """Return ``[z_t, one-hot(m)]`` for each algorithm m, ``(n_algorithms, F + n_algorithms)``."""
+    return np.concatenate([np.tile(z_target, (n_algorithms, 1)), np.eye(n_algorithms)], axis=1)
+
+
+def configuration_features(
+    z_target: FloatArray, tasks: IntArray, vectors: FloatArray, n_dims: Sequence[int]
+) -> Float64:
+    """Return ``[z_t, one-hot(m), vector]`` for configurations.
+
+    Parameters
+    ----------
+    z_target : (F,) array
+        Scaled meta-features of the table.
+    tasks : (n,) array of int
+        Number of the algorithm of each configuration.
+    vectors : (n, width) array
+        Their vectors, each in the first ``n_dims[m]`` columns; see `cashmere.space.algorithm_blocks`.
+    n_dims : sequence of M ints
+        Length of each algorithm's vector.
+
+    Returns
+    -------
+    (n, F + M + sum(n_dims)) array
+        All algorithms' vectors lie side by side, -1 for those of other algorithms: the same column never means two
+        things.
+    """
+    n, M = len(tasks), len(n_dims)
+    laid_out = np.full((n, int(np.sum(n_dims))), ABSENT)
+    start = 0
+    for m, length in enumerate(n_dims):
+        laid_out[tasks == m, start : start + length] = vectors[tasks == m, :length]
+        start += length
+    return np.concatenate([np.tile(z_target, (n, 1)), np.eye(M)[tasks], laid_out], axis=1)
+
+
+# ---------------------------------------------------------------- queries of the source tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankingQueries:
+    """Rows to fit a ranker on, of all source tables.
+
+    Attributes
+    ----------
+    features : (n, n_features) array
+        Target table and candidate.
+    labels : (n,) array of int
+        Relevance of the candidate for the table, see `quantile_labels`.
+    targets : (n,) array of int
+        Number of the table: the query.
+    sources : (n,) array of int, or None
+        Number of the table that the candidate was learned from, if it was.
+    """
+
+    features: Float64
+    labels: IntArray
+    targets: IntArray
+    sources: IntArray | None = None
+
+    def fit(self, seed: int = 0) -> str:
+        """Fit a ranker on all rows, see `fit_ranker`."""
+        return fit_ranker(self.features, self.labels, self.targets, seed)
+
+
+def embedding_queries(z: FloatArray, losses: FloatArray, origins: Sequence[str]) -> RankingQueries:
+    """Return the queries that teach which pre-trained embedding to take for a table.
+
+    Parameters
+    ----------
+    z : (S, F) array
+        Scaled meta-features of the sources.
+    losses : (S, S) array
+        Row t, column s: loss of a search on table t with the embedding of s, averaged as in `spec/latent.md` 5.6;
+        smaller is better. NaN where it was not tried. The diagonal is not looked at.
+    origins : sequence of S str
+        Tables of the same origin share raw data: they are not paired, since a new table will have no such kin.
+
+    Returns
+    -------
+    RankingQueries
+        Up to ``S (S - 1)`` rows.
+    """
+    z, kin = np.asarray(z, dtype=np.float64), np.array(origins)
+    parts = []
+    for t in range(len(z)):
+        candidates = np.flatnonzero((kin != kin[t]) & ~np.isnan(losses[t]))
+        features = embedding_features(z[t], z[candidates])
+        parts.append((features, _labels_of_losses(losses[t, candidates]), np.full(len(candidates), t), candidates))
+    features, labels, targets, sources = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return RankingQueries(features=features, labels=labels, targets=targets, sources=sources)
+
+
+def algorithm_queries(z: FloatArray, best_losses: FloatArray) -> RankingQueries:
+    """Return the queries of AS-ML: which algorithm to take for a table.
+
+    Parameters
+    ----------
+    z : (S, F) array
+        Scaled meta-features of the sources.
+    best_losses : (S, M) array
+        Smallest loss of each algorithm on each table; NaN where none of its configurations succeeded: the worst.
+
+    Returns
+    -------
+    RankingQueries
+        S M rows.
+    """
+    S, M = best_losses.shape
+    return RankingQueries(
+        features=np.concatenate([algorithm_features(z_t, M) for z_t in z]),
+        labels=np.concatenate([_labels_of_losses(row) for row in best_losses]),
+        targets=np.repeat(np.arange(S), M),
+    )
+
+
+def choose_candidates(losses: FloatArray, *, n_top: int = 100, n_max: int = MAX_QUERY_ROWS) -> IntArray:
+    """Return the configurations that are among the best of some table.
+
+    Parameters
+    ----------
+    losses : (S, C) array
+        Losses of C configurations on the tables; NaN where one failed.
+    n_top : int
+        Configurations taken from each table, fewer if fewer succeeded; at equal losses the first.
+    n_max : int
+        Configurations in all; beyond, every table gives up its last ones alike.
+
+    Returns
+    -------
+    (n,) array of int
+        Their numbers, ascending, without duplicates.
+    """
+    order = np.argsort(np.where(np.isnan(losses), np.inf, losses), axis=1, kind="stable")
+    places = np.argsort(order, axis=1).astype(np.float64)
+    places[np.isnan(losses)] = np.inf
+    best_place = places.min(axis=0)
+    chosen = np.argsort(best_place, kind="stable")[:n_max]
+    return np.sort(chosen[best_place[chosen] < n_top])
+
+
+def configuration_queries(
+    z: FloatArray,
+    losses: FloatArray,
+    tasks: IntArray,
+    vectors: FloatArray,
+    n_dims: Sequence[int],
+) -> RankingQueries:
+    """Return the queries of AHS-ML: which configuration of which algorithm to take for a table.
+
+    Parameters
+    ----------
+    z : (S, F) array
+        Scaled meta-features of the sources.
+    losses : (S, C) array
+        Losses of the candidates, see `choose_candidates`; NaN where one failed: the worst.
+    tasks, vectors, n_dims
+        The C candidates, see `configuration_features`.
+
+    Returns
+    -------
+    RankingQueries
+        S C rows.
+    """
+    S, C = losses.shape
+    return RankingQueries(
+        features=np.concatenate([configuration_features(z_t, tasks, vectors, n_dims) for z_t in z]),
+        labels=np.concatenate([_labels_of_losses(row) for row in losses]),
+        targets=np.repeat(np.arange(S), C),
+    )
+
+
+# ---------------------------------------------------------------- does it help on unseen tables?
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RankingQuality:
+    """NDCG@k on tables that the ranker had not seen, one number per query in the order of `targets`."""
+
+    targets: IntArray
+    ranked: Float64
+    random: Float64
+
+    @property
+    def mean_ranked(self) -> float:
+        """Mean over the queries, with the ranker's order."""
+        return float(self.ranked.mean())
+
+    @property
+    def mean_random(self) -> float:
+        """Mean over the queries, expected of a random order."""
+        return float(self.random.mean())
+
+
+def leave_one_origin_out(queries: RankingQueries, origins: Sequence[str], *, k: int, seed: int = 0) -> RankingQuality:
+    """Measure a ranker on each table after fitting it on the tables of other origins.
+
+    Parameters
+    ----------
+    queries : RankingQueries
+        Of at least two origins.
+    origins : sequence of S str
+        Tables of the same origin leave together, as queries and as sources of candidates.
+    k : int
+        Candidates that count.
+    seed : int
+        See `fit_ranker`.
+
+    Returns
+    -------
+    RankingQuality
+        Candidates of equal score keep their given order.
+
+    Raises
+    ------
+    InvalidParameterError
+        If nothing is left to fit on.
+    """
+    kin = np.array(origins)
+    targets = np.unique(queries.targets)
+    ranked = {}
+    for origin in dict.fromkeys(kin[targets].tolist()):
+        away: BoolArray = kin[queries.targets] == origin
+        kept = ~away
+        if queries.sources is not None:
+            kept &= kin[queries.sources] != origin
+        if not kept.any():
+            raise InvalidParameterError("origins", sorted(set(origins)), "of at least two kinds")
+        text = fit_ranker(queries.features[kept], queries.labels[kept], queries.targets[kept], seed)
+        for t in targets[kin[targets] == origin].tolist():
+            rows = np.flatnonzero(queries.targets == t)
+            order = np.argsort(-apply_ranker(text, queries.features[rows]), kind="stable")
+            ranked[t] = ndcg(queries.labels[rows[order]], k)
+    return RankingQuality(
+        targets=targets,
+        ranked=np.array([ranked[t] for t in targets.tolist()]),
+        random=np.array([random_ndcg(queries.labels[queries.targets == t], k) for t in targets.tolist()]),
+    )
