@@ -11,6 +11,15 @@ from cashmere.contests.budgets import (
 )
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
 from cashmere.contests.ledger import Candidate, Ledger, OpenRound, Round, derive_ledger
+from cashmere.contests.rising_bandit import (
+    Check,
+    RisingRules,
+    Slope,
+    Standing,
+    derive_standing,
+    find_beaten,
+    pessimistic_and_optimistic,
+)
 from cashmere.contests.rules import Elimination, Rules, Tie
 from cashmere.contests.significance import (
     FriedmanTest,
@@ -24,27 +33,34 @@ from cashmere.contests.significance import (
 
 __all__ = [
     "Candidate",
+    "Check",
     "Elimination",
     "FriedmanTest",
     "Ledger",
     "OpenRound",
     "PlannedRound",
     "PostHocTest",
+    "RisingRules",
     "Round",
     "Rules",
     "Schedule",
+    "Slope",
+    "Standing",
     "Tie",
     "Verdict",
     "compare_with_best",
     "cut_chain",
     "derive_ledger",
+    "derive_standing",
     "drop_defeated",
     "drop_highest",
+    "find_beaten",
     "first_round",
     "friedman_test",
     "holm_adjusted",
     "number_of_rounds",
     "paired_samples",
+    "pessimistic_and_optimistic",
     "plan_rounds",
     "round_share",
     "wilcoxon_test",
