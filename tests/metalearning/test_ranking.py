@@ -246,6 +246,15 @@ def test_best_algorithm_by_a_meta_feature():
     assert quality.mean_ranked > 0.85 > quality.mean_random
 
 
+@pytest.mark.parametrize("S", [5, 12, 50])
+def test_few_tables_suffice_to_see_that_one_algorithm_is_best(S):
+    rng = np.random.default_rng(4)
+    z = rng.normal(size=(S, 40))
+    best_losses = rng.random((S, 12)) - 5 * (np.arange(12) == 7)
+    scores = apply_ranker(algorithm_queries(z, best_losses).fit(), algorithm_features(rng.normal(size=40), 12))
+    assert np.argmax(scores) == 7
+
+
 def test_configurations_lie_in_columns_of_their_algorithm():
     tasks, vectors = np.array([1, 0, 1]), np.array([[0.1, 0.2], [0.3, 0.0], [0.4, 0.5]])
     features = configuration_features([9.0], tasks, vectors, (1, 2))

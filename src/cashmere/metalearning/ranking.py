@@ -156,8 +156,10 @@ def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: i
 
     Notes
     -----
-    Settings are for about 50 queries of as many rows and 120 features, of which most are irrelevant: small trees,
-    many rows per leaf, few features per tree.
+    Settings are for about 50 queries of as many rows and 120 features, of which most are irrelevant: small trees, few
+    features per tree. On rules planted over the meta-features of real tables, half or twice as many leaves, and a third
+    or three times as many trees, changed NDCG@5 by about 0.02 at most. But a leaf must have room for the rows of a
+    single candidate, one per query: hence it may be as small as 20 rows, or a third of the queries if they are few.
 
     References
     ----------
@@ -182,7 +184,7 @@ def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: i
         n_estimators=100,
         learning_rate=0.05,
         num_leaves=8,
-        min_child_samples=20,
+        min_child_samples=max(2, min(20, len(sizes) // 3)),
         colsample_bytree=0.3,
         random_state=seed,
         n_jobs=1,
