@@ -22,11 +22,11 @@ from filelock import FileLock
 
 from benchmarks.recorded_history import load_recorded
 from benchmarks.replay import ReplayObjective, ensemble_curve, replay
-from benchmarks.workers import worker_pool
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
 from cashmere.store import write_atomically
+from cashmere.worker_pool import worker_pool
 
 CODE_FOLDERS = ("acquisition", "ensembles", "space", "strategies", "surrogates")
 CODE_FILES = ("evaluation/metrics.py", "loss.py", "study.py", "trial.py")

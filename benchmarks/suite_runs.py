@@ -21,7 +21,6 @@ import numpy as np
 from filelock import FileLock
 
 from benchmarks.tables import BenchmarkTable
-from benchmarks.workers import worker_pool
 from cashmere.budget import Budget
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import PreparedFolds, prepare_folds
@@ -37,6 +36,7 @@ from cashmere.executors import WorkerProcessExecutor
 from cashmere.space.spaces import make_space
 from cashmere.study import Study
 from cashmere.trial import History, Trial
+from cashmere.worker_pool import worker_pool
 
 DIGITS = 6
 

@@ -40,7 +40,6 @@ from benchmarks.comparison import signed_rank_test
 from benchmarks.comparison_report import Table
 from benchmarks.recorded_history import RecordedHistory, load_recorded
 from benchmarks.replay_study import find_recordings
-from benchmarks.workers import worker_pool
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
 from cashmere.arrays import FloatArray, IntArray
@@ -50,6 +49,7 @@ from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.diversity_surrogates import SurrogateName, make_diversity_surrogate
+from cashmere.worker_pool import worker_pool
 
 MAX_TEST, MIN_TEST = 200, 10
 N_CANDIDATES, N_MEMBERS = 5000, 25

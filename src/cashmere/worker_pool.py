@@ -1,4 +1,4 @@
-"""Worker processes of benchmarks: one thread each, ended with the main process however that ends."""
+"""Worker processes for long computations: one thread each, ended with the main process however that ends."""
 
 from __future__ import annotations
 

@@ -5,17 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import psutil
 import pytest
 
-import benchmarks
-from benchmarks.workers import worker_pool
+from cashmere.worker_pool import worker_pool
 
 SCRIPT = """
 import os, time
-from benchmarks.workers import worker_pool
+from cashmere.worker_pool import worker_pool
 
 with worker_pool(1) as executor:
     print(executor.submit(os.getpid).result(), flush=True)
@@ -24,8 +22,7 @@ with worker_pool(1) as executor:
 
 
 def test_workers_end_when_the_main_process_is_killed():
-    root = Path(benchmarks.__file__).parents[1]
-    main = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, cwd=root)
+    main = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
     try:
         worker = psutil.Process(int(main.stdout.readline()))
         main.send_signal(signal.SIGKILL)
