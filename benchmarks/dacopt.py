@@ -46,7 +46,7 @@ PAPER_NAMES = {
     "dac_sb": "DAC-SB",
     "dac_sh": "DAC-SH",
     "bo4ml": "BO4ML",
-    "tpe": "Hyperopt",
+    "tpe:density=independent": "Hyperopt",
 }
 """Our strategies, and what the paper calls them; `random` is not in its tables."""
 

@@ -132,7 +132,7 @@ def test_after_the_start_it_is_tpe_with_many_candidates():
     space = two_operators()
     history = history_of(run_trials(RandomSearch(space), 12))
     one = BO4ML(space).suggest(history, np.random.default_rng(0))
-    two = TPE(space, n_initial=5, n_candidates=None).suggest(history, np.random.default_rng(0))
+    two = TPE(space, density="independent", n_initial=5, n_candidates=None).suggest(history, np.random.default_rng(0))
     assert dict(one.configuration) == dict(two.configuration)
 
 

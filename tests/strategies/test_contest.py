@@ -299,7 +299,8 @@ def test_presets_are_contests_with_options(name):
     strategy = make_strategy(f"{name}:eta=2,budget=30,max_subspaces=4", many_spaces())
     assert isinstance(strategy, Contest) and (strategy.eta, strategy.budget, strategy.max_subspaces) == (2, 30, 4)
     assert strategy.elimination == ("highest" if name[4] == "h" else "statistical")
-    assert strategy.inner == ("bo4ml" if name[5] == "b" else "tpe")
+    assert strategy.inner == ("bo4ml" if name[5] == "b" else "tpe:density=independent")
+    assert {inner.density for inner in strategy._inner} == {"independent"}  # hyperopt's rules, as in the paper
     assert cite(name) == cite("contest")
     assert run_trials(strategy, 5)
     with pytest.raises(InvalidParameterError, match="whole number"):

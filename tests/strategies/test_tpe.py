@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from ConfigSpace import (
@@ -15,10 +17,9 @@ from ConfigSpace import (
 from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import TPE, RandomSearch, make_strategy
-from cashmere.strategies.tpe import ParameterDensities, best_observations
-from cashmere.surrogates.tpe import fit_parzen
+from cashmere.strategies.parzen_densities import IndependentDensities, JointDensities, SplitTrials
+from cashmere.strategies.tpe import best_observations
 from cashmere.trial import History, Observation, Trial, TrialStatus
 from contracts.strategy_contract import StrategyContract, cash_space, history_of, keys, run_trials, succeed
 
@@ -29,14 +30,23 @@ class TestTPE(StrategyContract):
         return quick
 
 
+class TestIndependentDensities(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(quick, density="independent")
+
+
 class TestQuantileSplitAndManyCandidates(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return other_options
 
 
-def quick(space):
-    return TPE(space, n_initial=5)
+def quick(space, **options):
+    return TPE(space, n_initial=5, **options)
+
+
+BOTH = pytest.mark.parametrize("density", ["joint", "independent"])
 
 
 def other_options(space):
@@ -84,20 +94,22 @@ def line_history(places, losses, *, pending=()):
     return space, history_of(observations, pending=waiting)
 
 
-@pytest.mark.parametrize(("split", "share"), [("sqrt", 0.7), ("quantile", 0.95)])
-def test_values_near_the_best_ones_are_suggested(split, share):
+@BOTH
+@pytest.mark.parametrize(("split", "share"), [("sqrt", 0.7), ("linear", 0.7), ("quantile", 0.95)])
+def test_values_near_the_best_ones_are_suggested(density, split, share):
     places = np.linspace(0.02, 0.98, 30)
     space, history = line_history(places, np.abs(places - 0.3))
-    strategy = TPE(space, split=split)
+    strategy = TPE(space, density=density, split=split)
     drawn = [strategy.suggest(history, np.random.default_rng(seed)).configuration["x"] for seed in range(100)]
     assert np.mean(np.abs(np.array(drawn) - 0.3) < 0.1) > share  # 0.2 of a uniform draw
 
 
-def test_pending_trials_keep_parallel_decisions_away():
+@BOTH
+def test_pending_trials_keep_parallel_decisions_away(density):
     places = np.linspace(0.02, 0.98, 30)
     space, history = line_history(places, np.abs(places - 0.3))
     _, beside = line_history(places, np.abs(places - 0.3), pending=[0.3, 0.301, 0.302])
-    strategy = TPE(space)
+    strategy = TPE(space, density=density)
     distance = {
         name: np.mean(
             [abs(strategy.suggest(given, np.random.default_rng(s)).configuration["x"] - 0.3) for s in range(40)]
@@ -107,64 +119,22 @@ def test_pending_trials_keep_parallel_decisions_away():
     assert distance["beside"] > 1.5 * distance["alone"]
 
 
-def test_decisions_depend_on_the_ranks_of_losses_only():
+@BOTH
+def test_decisions_depend_on_the_ranks_of_losses_only(density):
     space = cash_space()
-    observations = run_trials(quick(space), 20)
+    strategy = quick(space, density=density)
+    observations = run_trials(strategy, 20)
     moved = [succeed(o.trial, np.exp(5 * o.loss)) for o in observations]
-    one = quick(space).suggest(history_of(observations), np.random.default_rng(1))
-    two = quick(space).suggest(history_of(moved, worst_loss=None), np.random.default_rng(1))
+    one = strategy.suggest(history_of(observations), np.random.default_rng(1))
+    two = strategy.suggest(history_of(moved, worst_loss=None), np.random.default_rng(1))
     assert dict(one.configuration) == dict(two.configuration)
 
 
-def densities_of(space, n=40, seed=0):
-    encoder = SpaceEncoder(space)
-    rows = encoder.sample(n, np.random.default_rng(seed))
-    is_good = np.arange(n) % 4 == 0
-    return encoder, rows, is_good, ParameterDensities(encoder, rows, is_good, prior_weight=1.0, linear_forgetting=25)
-
-
-def test_densities_are_estimated_where_the_parameter_was_active():
-    encoder, rows, is_good, densities = densities_of(cash_space())
-    column = encoder.names.index("svm:cost")
-    active = rows[:, column] >= 0
-    x = np.linspace(0, 1, 5)
-    good, rest = (
-        fit_parzen(rows[mask & active, column], np.ones((mask & active).sum())) for mask in (is_good, ~is_good)
-    )
-    assert 0 < active.sum() < 26  # no weight is below one
-    assert densities.log_ratio(column, x) == pytest.approx(good.log_density(x) - rest.log_density(x))
-
-
-def test_drawn_values_are_encoded_values_of_the_parameter():
-    encoder, _, _, densities = densities_of(cash_space())
-    rng = np.random.default_rng(0)
-    for column, name in enumerate(encoder.names):
-        values = densities.draw(column, 300, rng)
-        assert np.all(np.isfinite(densities.log_ratio(column, values)))
-        size = {"algorithm": 4, "svm:kernel": 2, "scaler": 3, "svm:degree": 5, "forest:depth": 12, "knn:k": 5}.get(name)
-        if size is not None:
-            assert len(np.unique(values)) == size
-        if encoder.is_categorical[column]:
-            assert set(values) == set(range(size))
-        else:
-            assert np.all((values >= 0) & (values <= 1))
-
-
-def test_a_choice_without_prior_is_drawn_only_if_it_was_good():
-    space = ConfigurationSpace(seed=0)
-    space.add(CategoricalHyperparameter("z", ["a", "b", "c"], weights=[0.5, 0.5, 0.0]))
-    encoder = SpaceEncoder(space)
-    rows = np.array([[0.0], [1.0], [2.0]])
-    for good, expected in ((0, {0.0, 1.0}), (2, {0.0, 1.0, 2.0})):
-        densities = ParameterDensities(encoder, rows, np.arange(3) == good, prior_weight=1.0, linear_forgetting=25)
-        assert set(densities.draw(0, 200, np.random.default_rng(0))) == expected
-        assert np.all(np.isfinite(densities.log_ratio(0, np.array([0.0, 1.0, 2.0]))))
-
-
-def test_catalogue_is_ranked_by_the_sum_of_log_ratios():
+@BOTH
+def test_catalogue_is_ranked_by_the_sum_of_log_ratios(density):
     space = cash_space()
     catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 60, seed=7))
-    strategy = TPE(space, n_initial=10, catalogue=catalogue)
+    strategy = TPE(space, density=density, n_initial=10, catalogue=catalogue)
     observations = run_trials(strategy, 30)
     history = history_of(observations)
     chosen = strategy.suggest(history, np.random.default_rng(0)).configuration
@@ -172,13 +142,15 @@ def test_catalogue_is_ranked_by_the_sum_of_log_ratios():
     encoder = strategy.encoder
     decided = encoder.encode(trial.configuration for trial in history.trials)
     is_good = np.zeros(30, dtype=bool)
-    is_good[best_observations(history, 2)] = True
-    densities = ParameterDensities(encoder, decided, is_good, prior_weight=1.0, linear_forgetting=25)
+    is_good[best_observations(history, 2 if density == "independent" else 3)] = True
+    estimate = {"joint": JointDensities, "independent": IndependentDensities}[density]
+    densities = estimate(SplitTrials(encoder, decided, is_good, 25), prior_weight=1.0)
 
     def score(configuration):
         row = encoder.encode([configuration])
-        active = np.flatnonzero(encoder.activity(row)[0])
-        return sum(densities.log_ratio(column, row[:, column])[0] for column in active)
+        active = encoder.activity(row)[0]
+        groups = [columns for level in strategy.groups for columns in level if active[columns[0]]]
+        return sum(densities.log_ratio(columns, row[:, columns])[0] for columns in groups)
 
     unseen = [c for c in catalogue if not any(c is o.trial.configuration for o in observations)]
     assert score(chosen) == pytest.approx(max(map(score, unseen)))
@@ -204,15 +176,46 @@ def test_forbidden_combination_of_two_good_values_is_put_together_again():
         configuration = Configuration(space, {"left": pair[0], "right": pair[1], "x": rng.random()})
         trial = Trial(number=i, configuration=configuration, seed=0)
         observations.append(succeed(trial, 0.1 if "a" in pair else 0.9))
-    strategy = TPE(space, split="quantile")
+    strategy = TPE(space, density="independent", split="quantile")
     suggestions = [strategy.suggest(history_of(observations), np.random.default_rng(s)) for s in range(20)]
     assert {s.origin for s in suggestions} == {"model"}
     assert all((s.configuration["left"], s.configuration["right"]) != ("a", "a") for s in suggestions)
 
 
+def test_joint_density_keeps_together_what_is_good_together():
+    space = ConfigurationSpace(seed=0)
+    left, right = (CategoricalHyperparameter(name, list("abcdef")) for name in ("left", "right"))
+    space.add([left, right, Float("x", (0.0, 1.0))])
+    rng = np.random.default_rng(0)
+    observations = []
+    for i in range(60):  # aa and bb are good, ab and ba the worst of all
+        pair = ("aa", "bb")[i % 2] if i < 6 else ("ab", "ba")[i % 2] if i < 18 else rng.choice(list("cdef"), 2)
+        configuration = Configuration(space, {"left": str(pair[0]), "right": str(pair[1]), "x": rng.random()})
+        trial = Trial(number=i, configuration=configuration, seed=0)
+        observations.append(succeed(trial, 0.1 if i < 6 else 0.9 if i < 18 else 0.5))
+
+    def share(**options):
+        strategy = TPE(space, n_candidates=8, **options)
+        suggested = [
+            dict(strategy.suggest(history_of(observations), np.random.default_rng(s)).configuration) for s in range(40)
+        ]
+        return np.mean([c["left"] == c["right"] and c["left"] in "ab" for c in suggested])
+
+    assert share() > 0.8 > 0.6 > share(density="independent")
+
+
+def test_split_is_that_of_hyperopt_or_optuna_unless_given():
+    space = cash_space()
+    assert [TPE(space)._n_good(n) for n in (30, 250, 900)] == [3, 25, 25]
+    assert [TPE(space, density="independent")._n_good(n) for n in (30, 250, 900)] == [2, 4, 8]
+    assert TPE(space, split="quantile")._n_good(900) == 225
+    assert TPE(space, gamma=0.2)._n_good(60) == 12
+
+
 @pytest.mark.parametrize(
     "options",
     [
+        {"density": "multivariate"},
         {"n_initial": 0},
         {"n_candidates": 0},
         {"gamma": 0.0},
@@ -262,8 +265,9 @@ def best_loss(strategy, n, seed):
     return min(o.loss for o in observations)
 
 
-def test_it_beats_random_search():
+@BOTH
+def test_it_beats_random_search(density):
     space = two_algorithms()
-    tpe, random = TPE(space), RandomSearch(space)
+    tpe, random = TPE(space, density=density), RandomSearch(space)
     pairs = np.array([[best_loss(tpe, 50, seed), best_loss(random, 50, seed)] for seed in range(8)])
     assert wilcoxon(pairs[:, 0], pairs[:, 1], alternative="less").pvalue < 0.05

@@ -16,7 +16,7 @@ from cashmere.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.space.groups import SubspacePart, operator_choices, split
 from cashmere.strategies.random_search import draw_suggestion, first_unseen
-from cashmere.strategies.tpe import TPE
+from cashmere.strategies.tpe import TPE, Density
 from cashmere.trial import Suggestion
 
 Weight = Literal["uniform", "n_params"]
@@ -38,6 +38,8 @@ class BO4ML(TPE):
     ----------
     space, gamma, split, prior_weight, linear_forgetting, catalogue
         See `TPE`.
+    density : {"independent", "joint"}
+        See `TPE`; the paper takes hyperopt's, of every parameter alone.
     n_initial : int
         Trials at the start, failed and pending ones included; where the space has fewer combinations they are taken in
         turn.
@@ -62,6 +64,7 @@ class BO4ML(TPE):
     """
 
     _: KW_ONLY
+    density: Density = "independent"
     n_initial: int = 5
     n_candidates: int | None = None
     weight: Weight = "uniform"

@@ -282,7 +282,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class HighestTPE(Contest):
-    """Decides like `Contest` by the highest value, with tree-structured Parzen estimators inside: DAC-HH of the paper.
+    """Decides like `Contest` by the highest value, with hyperopt's Parzen estimators inside: DAC-HH of the paper.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class HighestTPE(Contest):
     """
 
     _: KW_ONLY
-    inner: str = "tpe"
+    inner: str = "tpe:density=independent"
 
 
 @dataclass(frozen=True)
@@ -320,7 +320,7 @@ class HighestBO4ML(Contest):
 
 @dataclass(frozen=True)
 class StatisticalTPE(Contest):
-    """Decides like `Contest` by statistics, with tree-structured Parzen estimators inside: DAC-SH of the paper.
+    """Decides like `Contest` by statistics, with hyperopt's Parzen estimators inside: DAC-SH of the paper.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class StatisticalTPE(Contest):
 
     _: KW_ONLY
     elimination: Elimination = "statistical"
-    inner: str = "tpe"
+    inner: str = "tpe:density=independent"
 
 
 @dataclass(frozen=True)

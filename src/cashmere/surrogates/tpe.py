@@ -1,4 +1,4 @@
-"""Densities of good and of other configurations, one parameter at a time: the tree-structured Parzen estimator.
+"""The split into good and other observations, and their densities one parameter at a time: hyperopt's estimator.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -29,11 +29,14 @@ from cashmere.exceptions import InvalidParameterError
 
 Float64 = NDArray[np.float64]
 
-SplitRule = Literal["sqrt", "quantile"]
-"""How many observations are good: a share of the root of their number, or of their number."""
+SplitRule = Literal["sqrt", "linear", "quantile"]
+"""How many observations are good: a share of the root of their number, or of their number with and without a limit."""
+
+_SHARES: dict[SplitRule, float] = {"sqrt": 0.25, "linear": 0.1, "quantile": 0.25}
+"""Usual shares: hyperopt's, Optuna's, the paper's as it is mostly read."""
 
 _MAX_BELOW = 25
-"""Most good observations under the square-root rule."""
+"""Most good observations under hyperopt's and Optuna's rules."""
 
 _MAX_RATIO = 100.0
 """Ranges are at most so many times as wide as the narrowest component."""
@@ -41,17 +44,18 @@ _MAX_RATIO = 100.0
 _SQRT_2PI = math.sqrt(2 * math.pi)
 
 
-def n_below(n: int, rule: SplitRule = "sqrt", *, gamma: float = 0.25) -> int:
+def n_below(n: int, rule: SplitRule = "sqrt", *, gamma: float | None = None) -> int:
     """Return how many of n observations count as good.
 
     Parameters
     ----------
     n : int
         Number of observations.
-    rule : {"sqrt", "quantile"}
-        min(ceil(gamma sqrt(n)), 25) as in hyperopt, or ceil(gamma n) as in the paper.
-    gamma : float
-        Share, in (0, 1].
+    rule : {"sqrt", "linear", "quantile"}
+        min(ceil(gamma sqrt(n)), 25) as in hyperopt, min(ceil(gamma n), 25) as in Optuna, or ceil(gamma n) as in the
+        paper.
+    gamma : float or None
+        Share, in (0, 1]; None for the usual one of the rule: 0.25, 0.1, 0.25.
 
     Raises
     ------
@@ -64,14 +68,16 @@ def n_below(n: int, rule: SplitRule = "sqrt", *, gamma: float = 0.25) -> int:
 
     Examples
     --------
-    >>> n_below(100), n_below(100, "quantile")
-    (3, 25)
+    >>> n_below(100), n_below(100, "linear"), n_below(100, "quantile")
+    (3, 10, 25)
     """
+    if rule not in _SHARES:
+        raise InvalidParameterError("split", rule, "'sqrt', 'linear' or 'quantile'")
+    share = _SHARES[rule] if gamma is None else gamma
     if rule == "sqrt":
-        return min(math.ceil(gamma * math.sqrt(n)), _MAX_BELOW)
-    if rule == "quantile":
-        return math.ceil(gamma * n)
-    raise InvalidParameterError("split", rule, "'sqrt' or 'quantile'")
+        return min(math.ceil(share * math.sqrt(n)), _MAX_BELOW)
+    whole = math.ceil(share * n)
+    return min(whole, _MAX_BELOW) if rule == "linear" else whole
 
 
 def forgetting_weights(n: int, *, n_full: int = 25) -> Float64:
