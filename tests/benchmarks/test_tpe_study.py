@@ -23,6 +23,7 @@ from benchmarks.tpe_study import (
     OPTUNA,
     PROBLEMS,
     Bowl,
+    Valley,
     run_all,
     run_optuna,
     run_strategy,
@@ -44,13 +45,13 @@ def draw(problem, n, seed=0):
     return [encoder.decode(row) for row in encoder.sample(n, np.random.default_rng(seed))]
 
 
-@pytest.mark.parametrize("name", ["mixed", "pipelines"])
-def test_made_up_problems_have_64_parameters_and_depend_on_their_seed(name):
+@pytest.mark.parametrize(("name", "size"), [("mixed", 64), ("pipelines", 64), ("interacting", 47)])
+def test_made_up_problems_depend_on_their_seed(name, size):
     one, again, other = (PROBLEMS[name](seed) for seed in (0, 0, 1))
-    assert len(one.space) == 64
+    assert len(one.space) == size
     configurations = draw(one, 20)
     losses = [one.loss(c) for c in configurations]
-    assert all(0 < loss < 2 for loss in losses)
+    assert all(0 < loss < 3 for loss in losses)
     assert losses == [again.loss(c) for c in configurations]
     assert losses != [other.loss(Configuration(other.space, values=dict(c))) for c in configurations]
 
@@ -64,6 +65,28 @@ def test_bowl_is_zero_at_its_centre_only():
         centre[column] = np.argmin(costs)
     assert bowl(encoder.decode(centre)) == pytest.approx(0, abs=1e-12)
     assert min(bowl(encoder.decode(row)) for row in encoder.sample(200, np.random.default_rng(0))) > 0.01
+
+
+def test_valley_is_zero_at_the_centre_of_its_choice_and_crosses_the_axes():
+    space = PROBLEMS["interacting"](0).space
+    names = [name for name in space if name.startswith("learner5:")]
+    encoder, valley = SpaceEncoder(space), Valley(space, np.random.default_rng(0), names)
+    columns, numbers = [encoder.names.index(name) for name in names], valley._numbers
+    code = int(np.argmin(valley._costs))
+    drawn = encoder.sample(200, np.random.default_rng(0))
+    row = next(row for row in drawn if row[columns[0]] >= 0)
+    row[valley._choice] = code
+    row[numbers] = valley._centres[code]
+    assert valley(encoder.decode(row)) == pytest.approx(0, abs=1e-12)
+    elsewhere = row.copy()
+    elsewhere[valley._choice] = (code + 1) % 3
+    assert valley(encoder.decode(elsewhere)) >= 0.1
+    curvature = valley._axes @ valley._axes.T
+    assert np.trace(curvature) == pytest.approx(1)
+    assert np.linalg.cond(curvature) == pytest.approx(100)
+    assert np.max(np.abs(curvature - np.diag(np.diag(curvature)))) > 0.02
+    other = next(row for row in drawn if row[columns[0]] < 0)
+    assert valley(encoder.decode(other)) == 0
 
 
 def test_recorded_problem_is_deterministic():
