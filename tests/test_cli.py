@@ -257,3 +257,60 @@ def test_interrupt_while_workers_start_prints_no_traceback(table, tmp_path):
     assert process.returncode == 130
     assert "Traceback" not in output + errors
     assert f"cashmere resume {folder}" in errors
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A folder of three tables, one of them a regression, with a manifest."""
+    folder = tmp_path_factory.mktemp("sources")
+    rng = np.random.default_rng(0)
+    for name in ("one", "two", "price"):
+        y = np.arange(60) % 2
+        frame = pd.DataFrame({"x": rng.normal(size=60) + y, "group": rng.choice(["a", "b", "c"], 60)})
+        frame["target"] = rng.normal(size=60) if name == "price" else np.array(["no", "yes"])[y]
+        frame.to_parquet(folder / f"{name}.parquet")
+    tasks = {"one": "binary", "two": "binary", "price": "regression"}
+    entries = [{"name": n, "file": f"{n}.parquet", "group": ["few"], "task": task} for n, task in tasks.items()]
+    (folder / "manifest.json").write_text(json.dumps(entries))
+    return folder
+
+
+def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp_path, run):
+    from cashmere.metalearning.observations import SourceObservations
+
+    out = tmp_path / "out"
+    arguments = ["pretrain", "--data", sources, "--group", "few", "--space", "default", "--configs", 2]
+    arguments += ["--workers", 1, "--time-limit", "20s", "--out", out]
+    with subprocess.Popen(
+        [*CASHMERE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while not (out / "work" / "one.jsonl").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted; everything is kept" in errors and "The same command goes on." in errors
+    assert "Traceback" not in output + errors
+    output = cashmere(*arguments, "--runs", run)
+    assert "price: left out" in output and "regression" in output
+    assert re.search(r"two: \d+ configurations \(\d+ failed\)", output)
+    found = SourceObservations.load(out / "observations.npz")
+    assert [table.name.split("-")[0] for table in found.tables] == ["one", "two", "first"]
+    assert (found.space, found.tables[0].metric, found.tables[2].metric) == ("default", "accuracy", "log_loss")
+    assert np.isfinite(found.tables[0].losses).all()
+    assert cashmere(*arguments, "--quiet") == ""
+    assert "1 tables in" in cashmere("pretrain", "--runs", run, "--space", "default", "--out", tmp_path / "runs")
+    assert "rows=" in refused(*arguments, "--rows", 50)
+
+
+def test_pretrain_explains_bad_arguments(sources, run, tmp_path):
+    out = ["--out", tmp_path / "out"]
+    data = ["pretrain", "--data", sources]
+    assert "--runs" in refused("pretrain", *out)
+    assert "'60s'" in refused(*data, "--time-limit", "soon", *out)
+    assert "Known: few" in refused(*data, "--group", "many", *out)
+    assert "no such folder" in refused("pretrain", "--data", tmp_path / "nowhere", *out)
+    assert "'sklearn12'" in refused(*data, "--space", "sklearn21", *out)
+    assert "expected 'sklearn12'" in refused(*data, "--runs", run, *out)
+    assert "none of the 3 tables" in refused(*data, "--target", "x_y", *out)
