@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.exceptions import (
     CorruptStoreError,
@@ -27,10 +28,13 @@ from cashmere.exceptions import (
     RunLockedError,
     UnknownNameError,
 )
+from cashmere.metalearning.meta_features import META_FEATURES
+from cashmere.run_directory import TrainingRows
 from cashmere.source_collection import (
     SourceFile,
     collect,
     collection,
+    describe_tables,
     draw_configurations,
     draw_rows,
     find_tables,
@@ -393,6 +397,26 @@ def test_without_a_manifest_all_tables_of_the_folder_are_taken(tmp_path):
         find_tables(tmp_path)
 
 
+# ---------------------------------------------------------------- meta-features
+
+
+def test_tables_are_described_once_and_again_when_they_change(tables, collected, tmp_path):
+    found = read_work(collected)
+    said = []
+    described = describe_tables(found, tables, work=tmp_path, progress=said.append)
+    assert said == ["Describing 2 tables"]
+    assert [tuple(table.meta_features) for table in described.tables] == [META_FEATURES] * 2
+    again = describe_tables(found, tables, work=tmp_path, progress=said.append)
+    for one, other in zip(described.tables, again.tables, strict=True):
+        np.testing.assert_equal(dict(one.meta_features), dict(other.meta_features))
+    changed = write_table(tmp_path, "second", seed=7)
+    describe_tables(found, [tables[0], changed], work=tmp_path, progress=said.append)
+    assert said[1:] == ["Describing 1 tables"]
+    (tmp_path / "meta_features.json").write_text('{"first": 3}')
+    with pytest.raises(CorruptStoreError, match="made again"):
+        describe_tables(found, tables, work=tmp_path)
+
+
 # ---------------------------------------------------------------- runs
 
 
@@ -401,7 +425,12 @@ def finished_run(folder, **more):
 
     failures = {2: (TrialStatus.TIMEOUT, "over the time limit"), 4: (TrialStatus.STOPPED, "stopped after 1 fold")}
     make_run(folder, n_trials=8, failures=failures, **more)
-    np.savez(folder / "table.npz", values=np.eye(3))
+    frame = pd.DataFrame({"size": np.arange(30.0), "colour": ["red", "green", "blue"] * 10})
+    schema = infer_schema(frame)
+    described = json.loads((folder / "schema.json").read_text())
+    (folder / "schema.json").write_text(json.dumps(described | {"columns": schema.to_json()}))
+    coded = schema.code(frame)
+    TrainingRows(values=coded.values, texts=coded.texts, y=np.arange(30) % 2, weight=None).save(folder / "table.npz")
     return folder
 
 
@@ -416,6 +445,8 @@ def test_finished_runs_become_tables(tmp_path):
     assert np.isnan(losses).tolist() == [False, False, True, False, False, False, False]
     assert (found.tables[0].seconds > 0).all()
     assert found.tables[0].metric == "roc_auc"
+    described = found.tables[0].meta_features
+    assert (np.exp(described["log_rows"]), described["categorical_columns"]) == (pytest.approx(30), 1)
     merged = found.merged(read_runs([], space=space))
     assert merged.loss_matrix().shape == (2, 7)
 

@@ -14,6 +14,7 @@ from cashmere.exceptions import RunDirectoryError
 from cashmere.leaderboard import read_description, stored_metric
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.source_collection.configurations import configuration_text
+from cashmere.source_collection.descriptions import describe_run
 from cashmere.source_collection.journal import METRIC
 from cashmere.store import RunStore
 
@@ -74,6 +75,7 @@ def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservation
                 losses=np.array([np.nan if row["loss"] is None else row["loss"] for row in ordered], dtype=np.float64),
                 seconds=np.array([row["duration_seconds"] for row in ordered], dtype=np.float64),
                 metric="own" if metric is None else metric.name,
+                meta_features=describe_run(folder, schema),
             )
         )
     return SourceObservations(
