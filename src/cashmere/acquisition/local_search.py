@@ -26,8 +26,11 @@ EXHAUSTIVE = 200
 _SAME = 1e-9
 """Scores that differ by less count as equal, so that decisions do not hang on the last bits of the arithmetic."""
 
-_MAX_STEPS = 30
-"""Steps of an ascent; the Gaussian draws go on finding a little more in many dimensions."""
+_MAX_ROWS = 20_000
+"""Trial values after which ascents end; in many dimensions the Gaussian draws would go on finding a little more."""
+
+_ROWS_PER_STEP = 40
+"""Trial values of one step of one ascent in `maximise_per_algorithm`, about: 10 of each number in four dimensions."""
 
 
 def ascend(
@@ -40,7 +43,7 @@ def ascend(
     std: float = 0.2,
     fixed: Collection[str] = (),
     excluded: FloatArray | None = None,
-    max_steps: int = _MAX_STEPS,
+    max_rows: int = _MAX_ROWS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Climb from every start to its best change of a single parameter, until none is better.
 
@@ -58,8 +61,8 @@ def ascend(
         Trial values of a number, their spread, and the parameters that stay; see `SpaceEncoder.coordinate_moves`.
     excluded : (m, d) array, optional
         Rows that are no result and are not stepped on, such as observed ones; starts may be among them.
-    max_steps : int
-        Steps of one ascent.
+    max_rows : int
+        No further step is made once so many trial values have been scored, those of all ascents together.
 
     Returns
     -------
@@ -82,19 +85,17 @@ def ascend(
         return rows, np.empty(0)
     seen = np.empty(0, dtype=np.uint64) if excluded is None else encoder.keys(excluded)
     values = np.where(np.isin(encoder.keys(rows), seen), -np.inf, score(rows))
-    climbing = np.arange(len(rows))
-    for _ in range(max_steps):
+    climbing, n_scored = np.arange(len(rows)), 0
+    while len(climbing) and n_scored < max_rows:
         moved, owner = encoder.coordinate_moves(rows[climbing], rng, n_draws=n_draws, scale=std, fixed=fixed)
         fresh = ~np.isin(encoder.keys(moved), seen)
         moved, owner = moved[fresh], owner[fresh]
         if not len(moved):
             break
-        scores = np.asarray(score(moved), dtype=np.float64)
+        scores, n_scored = np.asarray(score(moved), dtype=np.float64), n_scored + len(moved)
         best = _best_of_each(owner, scores)
         better = best[scores[best] > values[climbing[owner[best]]] + _SAME]
         climbing = climbing[owner[better]]
-        if not len(climbing):
-            break
         rows[climbing], values[climbing] = moved[better], scores[better]
     return rows, values
 
@@ -135,7 +136,7 @@ def maximise_per_algorithm(
     Notes
     -----
     Algorithms of at most `EXHAUSTIVE` configurations are searched completely, and so are the listed configurations of
-    a catalogue (`CatalogueEncoder`).
+    a catalogue (`CatalogueEncoder`). In more than four dimensions there are fewer than 10 trial values of a number.
     """
     encoder = blocks.encoder
     starts, complete = [np.empty((0, encoder.n_dims))], [np.empty((0, encoder.n_dims))]
@@ -148,8 +149,11 @@ def maximise_per_algorithm(
             starts.append(encoder.sample(n_starts, rng, fixed=blocks.fixed(task), max_tries=20))
     listed = np.concatenate(complete)
     listed = rng.permutation(listed[~np.isin(encoder.keys(listed), encoder.keys(decided))])
+    drawn = np.concatenate(starts)
+    n_active = encoder.activity(drawn).sum(axis=1)
+    n_draws = int(np.clip(_ROWS_PER_STEP // max(np.median(n_active) - 1, 1), 1, 10)) if len(drawn) else 1
     climbed, values = ascend(
-        encoder, np.concatenate(starts), score, rng, fixed=blocks.fixed(0).keys(), excluded=decided
+        encoder, drawn, score, rng, n_draws=n_draws, fixed=blocks.fixed(0).keys(), excluded=decided
     )
     reached = values > -np.inf
     rows = np.concatenate([listed, climbed[reached]])

@@ -59,7 +59,7 @@ def draw_candidates(
     """
     history_keys = encoder.keys(history_rows)
     seen = history_keys if excluded is None else np.concatenate([history_keys, encoder.keys(excluded)])
-    incumbents = history_rows[_best_distinct(history_keys, history_losses, n_incumbents)]
+    incumbents = history_rows[best_distinct(history_keys, history_losses, n_incumbents)]
     candidates = encoder.sample(n_global, rng)
     if len(incumbents):
         counts = [n_local // len(incumbents) + (i < n_local % len(incumbents)) for i in range(len(incumbents))]
@@ -78,8 +78,18 @@ def draw_candidates(
     return candidates
 
 
-def _best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArray[np.int64]:
-    """Return positions of the n best distinct rows, loss ascending, the earlier of equals first."""
+def best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArray[np.int64]:
+    """Return positions of the n best distinct rows, loss ascending, the earlier of equals first.
+
+    Parameters
+    ----------
+    keys : (n_rows,) array
+        From `SpaceEncoder.keys`.
+    losses : (n_rows,) array
+        Losses of the rows.
+    n : int
+        How many; there may be fewer.
+    """
     order = np.argsort(losses, kind="stable")
     _, first = np.unique(keys[order], return_index=True)
     return order[np.sort(first)[:n]].astype(np.int64)

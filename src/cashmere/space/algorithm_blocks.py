@@ -43,8 +43,10 @@ class AlgorithmBlocks:
     ----------
     encoder : SpaceEncoder
         The space.
+    algorithms : tuple of M values
+        The choices, in the order of their codes.
     names : tuple of M str
-        The algorithms, in the order of the choice's codes.
+        The same as text.
     coordinates : tuple of M tuples of str
         What the numbers of each algorithm's vector mean: ``"knn:n_neighbors"``, ``"knn:weights=uniform"``.
     n_dims : (M,) int array
@@ -69,7 +71,8 @@ class AlgorithmBlocks:
     def __init__(self, encoder: SpaceEncoder) -> None:
         self.encoder = encoder
         self._reachable = _reachable_names(encoder.space)
-        self.names: tuple[str, ...] = tuple(map(str, self._reachable))
+        self.algorithms: tuple[Any, ...] = tuple(self._reachable)
+        self.names: tuple[str, ...] = tuple(map(str, self.algorithms))
         self._column = encoder.names.index(ALGORITHM) if _choice_of(encoder.space) is not None else None
 
         # All coordinates in a row, those of a categorical beside each other: which column, and which code of it.

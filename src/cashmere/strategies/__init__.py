@@ -13,6 +13,7 @@ from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
+from cashmere.strategies.bandit_bo import BanditBO
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.contest import Contest, HighestBO4ML, HighestTPE, StatisticalBO4ML, StatisticalTPE
@@ -20,12 +21,15 @@ from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.random_search import RandomSearch
+from cashmere.strategies.rising_bandit import RisingBandit, RisingSMAC
+from cashmere.strategies.smac import SMAC
 from cashmere.strategies.tpe import TPE
 
 StrategyFactory = Callable[..., Strategy]
 """Makes a strategy from a `ConfigurationSpace` and keyword options; a strategy class is one."""
 
 STRATEGIES: dict[str, StrategyFactory] = {
+    "bandit_bo": BanditBO,
     "bo": BayesianOptimisation,
     "bo4ml": BO4ML,
     "contest": Contest,
@@ -38,6 +42,9 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "ensemble_gain": EnsembleGain,
     "optdivbo": OptDivBO,
     "random": RandomSearch,
+    "rb_smac": RisingSMAC,
+    "rising_bandit": RisingBandit,
+    "smac": SMAC,
     "tpe": TPE,
 }
 """Strategies that can be chosen by name; add yours to make it available everywhere."""
@@ -49,8 +56,8 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo', 'divbo_fixed', 'ensemble_gain',
-     'optdivbo', 'random', 'tpe']
+    ['bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo', 'divbo_fixed',
+     'ensemble_gain', 'optdivbo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
     """
     return sorted(STRATEGIES)
 
@@ -190,8 +197,10 @@ def _find(name: str) -> StrategyFactory:
 
 __all__ = [
     "BO4ML",
+    "SMAC",
     "STRATEGIES",
     "TPE",
+    "BanditBO",
     "BayesianOptimisation",
     "Contest",
     "DivBO",
@@ -199,6 +208,7 @@ __all__ = [
     "FixedDivBO",
     "OptDivBO",
     "RandomSearch",
+    "RisingBandit",
     "StrategyFactory",
     "cite",
     "describe",

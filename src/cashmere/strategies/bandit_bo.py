@@ -1,0 +1,150 @@
+"""A Gaussian process for every algorithm, and the largest expected improvement wins."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
+
+from cashmere.acquisition.improvement import log_expected_improvement
+from cashmere.acquisition.local_search import maximise_per_algorithm
+from cashmere.arrays import FloatArray, IntArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.space.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.strategies.bayesian_optimisation import scale_losses
+from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.surrogates.gaussian_process import GaussianProcess
+from cashmere.threads import one_blas_thread
+from cashmere.trial import History, Suggestion
+
+
+@dataclass(frozen=True)
+class BanditBO:
+    """Decides for the algorithm with the largest expected improvement, predicted for each from its own losses alone.
+
+    Every algorithm has a Gaussian process over its own hyper-parameters. The expected improvement over the best loss of
+    all is maximised under each of them by local search, and the best of these maxima is taken. The first trials are
+    random, the same number for every algorithm.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The search space; without a categorical ``algorithm`` it is searched by one process.
+    n_initial : int
+        Random trials of every algorithm at the start, at least 1.
+    n_starts : int
+        Starting points of the local search per algorithm, at least 1.
+    cap_losses : bool
+        Treat very bad losses as equally bad, see `scale_losses`.
+    catalogue : tuple of Configuration, optional
+        The only configurations that may be suggested, as for replays of recorded trials.
+
+    Notes
+    -----
+    - Nguyen et al. choose the algorithm by Thompson sampling; the largest expected improvement is the form in which the
+      method is compared with a shared latent space (spec/latent.md 5.10).
+    - Pending trials count with the loss that is predicted for them. Failed trials enter with `History.failure_loss`.
+    - It is meant for few hyper-parameters per algorithm. Choices are one-hot coordinates, and inactive parameters stand
+      at their defaults, see `AlgorithmBlocks`.
+
+    References
+    ----------
+    Nguyen, Gupta, Rana, Shilton and Venkatesh (2020), Bayesian optimization for categorical and category-specific
+    continuous inputs, AAAI 34.
+    """
+
+    space: ConfigurationSpace
+    _: KW_ONLY
+    n_initial: int = 2
+    n_starts: int = 10
+    cap_losses: bool = True
+    catalogue: tuple[Configuration, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_initial", "n_starts"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(name, getattr(self, name), "at least 1")
+
+    @functools.cached_property
+    def encoder(self) -> SpaceEncoder:
+        """The compiled space; a cache."""
+        return make_encoder(self.space, self.catalogue)
+
+    @functools.cached_property
+    def blocks(self) -> AlgorithmBlocks:
+        """The space as a set of algorithms; a cache."""
+        return AlgorithmBlocks(self.encoder)
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return the most promising configuration, see `cashmere.protocols.Strategy.suggest`."""
+        decided = self.encoder.encode(trial.configuration for trial in history.trials)
+        if len(history) and not has_unvisited(self.blocks, decided, self.n_initial):
+            with one_blas_thread():
+                rows = self._search(history, decided, rng)
+            suggestion = first_unseen(self.encoder, rows, self.encoder.keys(decided), origin="model")
+            if suggestion is not None:
+                return suggestion
+        return draw_suggestion(self.encoder, decided, rng)
+
+    def _search(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return the best configuration of every algorithm, best first."""
+        losses, best = scale_losses(history, cap=self.cap_losses)
+        processes = self._learn(decided, losses)
+        rows, _ = maximise_per_algorithm(
+            self.blocks, lambda rows: self._improvement(rows, processes, best), decided, rng, n_starts=self.n_starts
+        )
+        return rows
+
+    def _learn(self, decided: NDArray[np.float64], losses: NDArray[np.float64]) -> list[GaussianProcess]:
+        """Return the process of every algorithm; the rows beyond the losses are pending."""
+        tasks, vectors = self.blocks.tasks(decided), self.blocks.vectors(decided)
+        observed = np.arange(len(decided)) < len(losses)
+        processes = []
+        for task, n_dims in enumerate(self.blocks.n_dims):
+            own, pending = (np.flatnonzero((tasks == task) & mask) for mask in (observed, ~observed))
+            process = GaussianProcess().fit(vectors[own, :n_dims], losses[own])
+            processes.append(process.imagine(vectors[pending, :n_dims]) if len(pending) else process)
+        return processes
+
+    def _improvement(
+        self, rows: NDArray[np.float64], processes: list[GaussianProcess], best: float
+    ) -> NDArray[np.float64]:
+        """Return the logarithm of the expected improvement of encoded rows, shape ``(n,)``."""
+        tasks, vectors = self.blocks.tasks(rows), self.blocks.vectors(rows)
+        mean, variance = np.empty(len(rows)), np.empty(len(rows))
+        for task in np.unique(tasks):
+            mine = tasks == task
+            mean[mine], variance[mine] = processes[task].predict(vectors[mine, : self.blocks.n_dims[task]])
+        return log_expected_improvement(mean, np.sqrt(variance), best)
+
+
+def has_unvisited(blocks: AlgorithmBlocks, decided: FloatArray, n_initial: int) -> bool:
+    """Return whether an algorithm has been decided for fewer than `n_initial` times and has configurations left.
+
+    Parameters
+    ----------
+    blocks : AlgorithmBlocks
+        The space and its algorithms.
+    decided : (n, d) array
+        Encoded configurations of all trials so far.
+    n_initial : int
+        Trials that every algorithm should have.
+
+    Notes
+    -----
+    After twice as many trials as that would take the answer is False: forbidden clauses may make an algorithm hard to
+    draw.
+    """
+    if len(decided) >= 2 * n_initial * len(blocks.drawable):
+        return False
+    counts = np.bincount(blocks.tasks(decided), minlength=len(blocks.names))
+    few: IntArray = blocks.drawable[counts[blocks.drawable] < n_initial]
+    for task in few:
+        everything = blocks.encoder.enumerate(n_initial, fixed=blocks.fixed(task))
+        if everything is None or counts[task] < len(everything):
+            return True
+    return False

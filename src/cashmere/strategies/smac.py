@@ -1,0 +1,72 @@
+"""SMAC: one random forest over all algorithms, and local search from the best observations."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.acquisition.improvement import log_expected_improvement
+from cashmere.acquisition.local_search import ascend
+from cashmere.acquisition.maximise import best_distinct, draw_candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates, scale_losses
+from cashmere.surrogates.forest import ProbabilisticForest
+from cashmere.trial import History
+
+_N_DRAWS = 4
+"""Trial values of a number in one step of the local search, as in SMAC."""
+
+
+@dataclass(frozen=True)
+class SMAC(BayesianOptimisation):
+    """Decides like `BayesianOptimisation`, with local searches from the best observations among its candidates.
+
+    Inactive parameters enter the forest with their defaults instead of a mark of their own, and every fifth later trial
+    is random.
+
+    Parameters
+    ----------
+    space, n_initial, n_global, variance, cap_losses, catalogue
+        See `BayesianOptimisation`.
+    n_local : int
+        Best observations from which a local search starts.
+    random_fraction : float
+        Share of later trials that are random all the same, in [0, 1].
+
+    Notes
+    -----
+    The forest is that of `BayesianOptimisation`, of losses and not of their logarithms. A step of the local search
+    changes one parameter, the algorithm included; it takes the best change.
+
+    References
+    ----------
+    Hutter, Hoos and Leyton-Brown (2011), Sequential model-based optimization for general algorithm configuration,
+    LION 5. Lindauer et al. (2022), SMAC3: A versatile Bayesian optimization package for hyperparameter optimization,
+    JMLR 23.
+    """
+
+    _: KW_ONLY
+    n_global: int = 5000
+    n_local: int = 10
+    random_fraction: float = 0.2
+
+    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+        """Search for candidates and predict their losses, see `BayesianOptimisation.draw_candidates`."""
+        losses, best = scale_losses(history, cap=self.cap_losses)
+        liar = np.full(len(history.pending), np.median(losses))
+        forest = ProbabilisticForest(variance=self.variance)
+        forest.fit(self.encoder.with_defaults(decided), np.concatenate([losses, liar]), rng)
+
+        def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+            mean, variance = forest.predict(self.encoder.with_defaults(rows))
+            return log_expected_improvement(mean, np.sqrt(variance), best)
+
+        observed, pending = decided[: len(history)], decided[len(history) :]
+        starts = observed[best_distinct(self.encoder.keys(observed), losses, self.n_local)]
+        climbed, values = ascend(self.encoder, starts, improvement, rng, n_draws=_N_DRAWS, excluded=decided)
+        drawn = draw_candidates(
+            self.encoder, observed, losses, rng, n_global=self.n_global, n_local=0, excluded=pending
+        )
+        rows = np.concatenate([climbed[values > -np.inf], drawn])
+        return Candidates(rows=rows, log_improvement=improvement(rows) if len(rows) else np.empty(0))
