@@ -209,7 +209,7 @@ class GaussianProcess:
     The variance predicted is that of the function, without the noise of another observation.
 
     Its own prior has one length scale for all coordinates: on losses of twelve classifiers of one to four
-    hyper-parameters (9 tables), the mean log density of held-out losses was -1.91, -0.93 and -0.98 with 4, 10 and 25
+    hyper-parameters (8 tables), the mean log density of held-out losses was -1.91, -0.93 and -0.98 with 4, 10 and 25
     observations, against -2.35, -1.17 and -1.08 with a length scale each.
 
     References
