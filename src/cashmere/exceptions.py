@@ -136,6 +136,14 @@ class ModelFileError(CashmereError):
         super().__init__(f"{path}: {message}")
 
 
+class ArtefactError(CashmereError):
+    """An artefact of meta-learning is missing, damaged, incomplete or of another space."""
+
+    def __init__(self, path: str | Path, message: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"{path}: {message}")
+
+
 class NoSuccessfulTrialError(CashmereError):
     """Every real trial failed; `failures` lists number, algorithm, status and cause of each.
 

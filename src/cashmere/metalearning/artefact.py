@@ -1,0 +1,283 @@
+"""What meta-learning leaves for later searches: a folder of numbers and texts, read without running any code.
+
+manifest.json     format, space, algorithms, sources, sizes and checksums of the other files; written last
+arrays.npz        encoders of all sources, meta-features, candidates, priors
+embeddings.txt    ranker of pre-trained embeddings        (LightGBM text)
+algorithms.txt    ranker of algorithms, for `as_ml`
+configurations.txt  ranker of configurations, for `ahs_ml`
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray, IntArray
+from cashmere.exceptions import ArtefactError
+from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler, stack_features
+from cashmere.metalearning.ranking import (
+    algorithm_features,
+    apply_ranker,
+    configuration_features,
+    embedding_features,
+)
+from cashmere.space.algorithm_blocks import AlgorithmBlocks
+from cashmere.surrogates.gaussian_process import GaussianProcessPrior
+from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
+
+FORMAT = "cashmere artefact"
+VERSION = 1
+SHIPPED = Path(__file__).parent / "artefacts"
+"""Folder of the artefacts that come with the package, one folder per space."""
+
+_MANIFEST, _ARRAYS = "manifest.json", "arrays.npz"
+_AGAIN = "Restore it from a copy, or build it again with `cashmere pretrain`."
+_N_SCALARS = 3
+"""Numbers of a prior besides its length scales, see `GaussianProcessPrior.theta`."""
+_LAYERS = tuple(f.name for f in fields(Encoders))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Artefact:
+    """Everything learned from the source tables of one space.
+
+    Attributes
+    ----------
+    space : str
+        Name of the space.
+    metric : str
+        Metric whose losses were observed.
+    signature : dict
+        See `AlgorithmBlocks.signature`; its keys are the algorithms in their order.
+    sources, origins : tuple of S str
+        Names of the source tables; those of the same origin share raw data.
+    meta_features : (S, F) array
+        Of the sources, not scaled; see `META_FEATURES`.
+    encoders : Encoders
+        Arrays with a leading axis of S sources.
+    loss_stds : (S,) array
+        Standard deviation of the losses of each source.
+    candidates : tuple of mappings
+        Configurations that were among the best on some source, for `ahs_ml`.
+    candidate_tasks, candidate_vectors : (C,) int array, (C, width) array
+        The same as `AlgorithmBlocks` describes them.
+    rankers : mapping of str to str
+        LightGBM texts, any of ``embeddings``, ``algorithms`` and ``configurations``.
+    priors : tuple of GaussianProcessPrior
+        Fitted to the standardised losses of all sources, one per algorithm; for `pretrain_bo`.
+    notes : mapping
+        How it was made: number of configurations, limits, versions. For people.
+    """
+
+    space: str
+    metric: str
+    signature: Mapping[str, Any]
+    sources: tuple[str, ...]
+    origins: tuple[str, ...]
+    meta_features: FloatArray
+    encoders: Encoders
+    loss_stds: FloatArray
+    candidates: tuple[Mapping[str, Any], ...] = ()
+    candidate_tasks: IntArray
+    candidate_vectors: FloatArray
+    rankers: Mapping[str, str]
+    priors: tuple[GaussianProcessPrior, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def algorithms(self) -> tuple[str, ...]:
+        """Names of the algorithms, in the order of the encoders."""
+        return tuple(self.signature)
+
+    @property
+    def n_dims(self) -> list[int]:
+        """Length of each algorithm's vector, see `AlgorithmBlocks.n_dims`."""
+        return [
+            sum(len(found["values"]) if found["kind"] == "categorical" else 1 for found in ranges.values())
+            for ranges in self.signature.values()
+        ]
+
+    def serves(self, blocks: AlgorithmBlocks) -> bool:
+        """Whether every algorithm of a space is known here, with the same hyper-parameters and ranges."""
+        signature = blocks.signature()
+        return all(self.signature.get(name) == ranges for name, ranges in signature.items())
+
+    def positions(self, blocks: AlgorithmBlocks) -> IntArray:
+        """Return the positions, among the algorithms here, of those of a space that it `serves`."""
+        return np.array([self.algorithms.index(name) for name in blocks.names], dtype=np.int64)
+
+    def embedding(self, source: int, blocks: AlgorithmBlocks) -> PretrainedEmbedding:
+        """Return what was pre-trained on one source, for the algorithms of a space that it `serves`."""
+        kept = self.positions(blocks)
+        arrays = {name: np.asarray(getattr(self.encoders, name)[source][kept], dtype=np.float64) for name in _LAYERS}
+        arrays["w1"] = arrays["w1"][:, : blocks.width]
+        return PretrainedEmbedding(Encoders(**arrays), float(self.loss_stds[source]), self.sources[source])
+
+    def rank_embeddings(self, meta_features: Mapping[str, float]) -> IntArray:
+        """Return the sources, the most promising embedding first, for a table with these meta-features."""
+        z, z_sources = self._scaled(meta_features)
+        return _descending(apply_ranker(self._ranker("embeddings"), embedding_features(z, z_sources)))
+
+    def rank_algorithms(self, meta_features: Mapping[str, float], blocks: AlgorithmBlocks) -> IntArray:
+        """Return the algorithms of a space (positions in ``blocks.names``), the most promising first."""
+        z, _ = self._scaled(meta_features)
+        scores = apply_ranker(self._ranker("algorithms"), algorithm_features(z, len(self.algorithms)))
+        return _descending(scores[self.positions(blocks)])
+
+    def rank_configurations(self, meta_features: Mapping[str, float]) -> IntArray:
+        """Return the positions in `candidates`, the most promising first."""
+        z, _ = self._scaled(meta_features)
+        features = configuration_features(z, self.candidate_tasks, self.candidate_vectors, self.n_dims)
+        return _descending(apply_ranker(self._ranker("configurations"), features))
+
+    def _ranker(self, name: str) -> str:
+        if name not in self.rankers:
+            raise ArtefactError(self.space, f"holds no ranker of {name}; build it again with `cashmere pretrain`.")
+        return self.rankers[name]
+
+    def _scaled(self, meta_features: Mapping[str, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the scaled meta-features of a table ``(F,)`` and of the sources ``(S, F)``."""
+        scaler = MetaFeatureScaler.fit(self.meta_features)
+        return scaler.apply(stack_features([meta_features]))[0], scaler.apply(self.meta_features)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the folder; the manifest comes last, so that a folder with one is complete."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _MANIFEST).unlink(missing_ok=True)
+        arrays = {
+            "meta_features": np.asarray(self.meta_features, dtype=np.float64),
+            "loss_stds": np.asarray(self.loss_stds, dtype=np.float64),
+            "candidate_tasks": np.asarray(self.candidate_tasks, dtype=np.int16),
+            "candidate_vectors": np.asarray(self.candidate_vectors, dtype=np.float64),
+            # Half precision moves an embedding by about 0.001, and halves what is shipped.
+            **{name: getattr(self.encoders, name).astype(np.float16) for name in _LAYERS},
+        }
+        arrays["priors"] = np.concatenate([prior.theta for prior in self.priors] or [np.empty(0)])
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
+        contents = {_ARRAYS: buffer.getvalue()}
+        contents |= {f"{name}.txt": text.encode() for name, text in sorted(self.rankers.items())}
+        for name, content in contents.items():
+            (folder / name).write_bytes(content)
+        manifest = {
+            "format": FORMAT,
+            "version": VERSION,
+            "space": self.space,
+            "metric": self.metric,
+            "signature": self.signature,
+            "sources": list(self.sources),
+            "origins": list(self.origins),
+            "meta_features": list(META_FEATURES),
+            "candidates": [dict(values) for values in self.candidates],
+            "notes": dict(self.notes),
+            "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
+        }
+        temporary = folder / f".{_MANIFEST}.tmp"
+        temporary.write_text(json.dumps(manifest, indent=1))
+        temporary.replace(folder / _MANIFEST)
+
+
+def load_artefact(folder: str | Path) -> Artefact:
+    """Read what `Artefact.save` has written; remembered until the folder is written anew.
+
+    Parameters
+    ----------
+    folder : path
+        The folder with ``manifest.json``.
+
+    Raises
+    ------
+    ArtefactError
+        If it is missing, damaged, of a newer version, or describes tables by other meta-features.
+    """
+    folder = Path(folder)
+    if not (folder / _MANIFEST).exists():
+        raise ArtefactError(folder, f"holds no {_MANIFEST}; expected a folder made by `cashmere pretrain`.")
+    return _read(folder.absolute(), (folder / _MANIFEST).stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(folder: Path, stamp: int) -> Artefact:
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text())
+        if manifest["format"] != FORMAT or manifest["version"] > VERSION:
+            found = f"{manifest['format']!r} of version {manifest['version']}"
+            raise ArtefactError(folder, f"holds {found}; expected {FORMAT!r}, at most {VERSION}. Upgrade cashmere.")
+        if tuple(manifest["meta_features"]) != META_FEATURES:
+            raise ArtefactError(folder, f"was made with other meta-features than this version's. {_AGAIN}")
+        contents = {name: (folder / name).read_bytes() for name in manifest["files"]}
+        for name, digest in manifest["files"].items():
+            if hashlib.sha256(contents[name]).hexdigest() != digest:
+                raise ArtefactError(folder, f"{name} is not the file that was written. {_AGAIN}")
+        with np.load(io.BytesIO(contents.pop(_ARRAYS)), allow_pickle=False) as read:
+            arrays = dict(read)
+        artefact = Artefact(
+            space=manifest["space"],
+            metric=manifest["metric"],
+            signature=manifest["signature"],
+            sources=tuple(manifest["sources"]),
+            origins=tuple(manifest["origins"]),
+            meta_features=arrays["meta_features"],
+            encoders=Encoders(**{name: arrays[name] for name in _LAYERS}),
+            loss_stds=arrays["loss_stds"],
+            candidates=tuple(manifest["candidates"]),
+            candidate_tasks=arrays["candidate_tasks"].astype(np.int64),
+            candidate_vectors=arrays["candidate_vectors"],
+            rankers={name.removesuffix(".txt"): content.decode() for name, content in contents.items()},
+            notes=manifest["notes"],
+        )
+        thetas = np.split(arrays["priors"], np.cumsum([length + _N_SCALARS for length in artefact.n_dims])[:-1])
+        return (
+            replace(artefact, priors=tuple(map(GaussianProcessPrior.of, thetas))) if len(arrays["priors"]) else artefact
+        )
+    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        raise ArtefactError(folder, f"cannot be read ({type(error).__name__}: {error}). {_AGAIN}") from error
+
+
+def find_artefact(artefact: str | Path, blocks: AlgorithmBlocks) -> Artefact | None:
+    """Return the artefact for a space.
+
+    Parameters
+    ----------
+    artefact : str or path
+        A folder, or ``"auto"`` for one that comes with the package and serves the space.
+    blocks : AlgorithmBlocks
+        The space.
+
+    Returns
+    -------
+    Artefact or None
+        None if none of the package serves the space.
+
+    Raises
+    ------
+    ArtefactError
+        If a folder is named that cannot be read, or that was made for other hyper-parameters.
+    """
+    if artefact == "auto":
+        folders = sorted(path.parent for path in SHIPPED.glob(f"*/{_MANIFEST}"))
+        return next((found for found in map(load_artefact, folders) if found.serves(blocks)), None)
+    found = load_artefact(Path(artefact))
+    if not found.serves(blocks):
+        names = [name for name, ranges in blocks.signature().items() if found.signature.get(name) != ranges]
+        raise ArtefactError(
+            artefact,
+            f"was made for the space {found.space!r} and does not know {', '.join(names[:5])} with the ranges of this "
+            "space. Search that space, or build an artefact for this one with `cashmere pretrain`.",
+        )
+    return found
+
+
+def _descending(scores: FloatArray) -> IntArray:
+    return np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
