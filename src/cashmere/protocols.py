@@ -6,7 +6,7 @@ A *strategy* decides the next trial from the history, an *executor* runs it, an 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Protocol, Self, runtime_checkable
 
@@ -49,6 +49,21 @@ class MetricCheck(Protocol):
         ------
         InvalidParameterError
             Naming the option that does not suit the metric.
+        """
+        ...
+
+
+@runtime_checkable
+class TableAware(Protocol):
+    """What a strategy offers besides `Strategy` if it has learned from other tables and looks for similar ones."""
+
+    def for_table(self, meta_features: Mapping[str, float]) -> Strategy:
+        """Return the strategy for the table at hand.
+
+        Parameters
+        ----------
+        meta_features : mapping of str to float
+            From `cashmere.metalearning.meta_features`; NaN where a number is not defined.
         """
         ...
 

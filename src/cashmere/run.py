@@ -34,10 +34,11 @@ from cashmere.exceptions import CashmereError, NoSuccessfulTrialError, RunDirect
 from cashmere.executors import InProcessExecutor, WorkerProcessExecutor
 from cashmere.interrupts import stop_on_interrupt
 from cashmere.leaderboard import failures_table
+from cashmere.metalearning.meta_features import meta_features
 from cashmere.persistence import dump_fold_models, load_fold_models
 from cashmere.predictor import Predictor, save_model, versions
 from cashmere.progress import Progress, Silence, Status
-from cashmere.protocols import Executor, MetricCheck
+from cashmere.protocols import Executor, MetricCheck, TableAware
 from cashmere.run_directory import RUN_VERSION, TrainingRows, check_new, read_json, read_run_json, write_json
 from cashmere.settings import RunSettings
 from cashmere.space.space import Space
@@ -46,6 +47,9 @@ from cashmere.store import RunStore, write_atomically
 from cashmere.strategies import make_strategy
 from cashmere.study import Study, run_digest
 from cashmere.trial import History, Observation
+
+META_FEATURES_FACT = "meta_features"
+"""Name under which the store keeps what describes the table, if the strategy asks for it."""
 
 _INTERRUPTED = "interrupted by the user"
 
@@ -479,6 +483,18 @@ class Run:
 
     # ------------------------------------------------------------ parts
 
+    def _meta_features(self) -> dict[str, float]:
+        """Describe the table by numbers, once in the life of the run."""
+        stored = self._store.fact(META_FEATURES_FACT)
+        if stored is None:
+            coded = CodedTable(values=self._data.values, texts=self._data.texts, schema=self.schema)
+            features = meta_features(
+                coded.values, self._data.y, categorical=coded.categorical, task_type=self.target.task_type
+            )
+            stored = {name: None if np.isnan(value) else value for name, value in features.items()}
+            self._store.set_fact(META_FEATURES_FACT, stored)
+        return {name: np.nan if value is None else value for name, value in stored.items()}
+
     def _prepare(self, plan: Budget) -> None:
         """Encode the folds, evaluate the constant predictor, take up the study."""
         settings, data = self.settings, self._data
@@ -496,6 +512,8 @@ class Run:
         self._loaded[BASELINE] = models
         write_atomically(self._member_file(BASELINE), dump_fold_models(models))
         self._store.set_fact("baseline_loss", baseline_loss)
+        if isinstance(self.strategy, TableAware):
+            self.strategy = self.strategy.for_table(self._meta_features())
         self.study = Study(
             self.space.configuration_space,
             self.strategy,

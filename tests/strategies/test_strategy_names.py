@@ -81,7 +81,7 @@ def test_catalogue_is_for_replays_and_neither_offered_nor_read_from_text():
 
 @pytest.mark.parametrize("strategy", [3, None, ["bo"], lambda space: "bo"])
 def test_what_is_no_strategy_is_refused(strategy):
-    with pytest.raises(InvalidParameterError, match=r"strategy must be one of 'bandit_bo', 'bo', .* or what makes one"):
+    with pytest.raises(InvalidParameterError, match=r"strategy must be one of 'ahs_ml', .* 'bo', .* or what makes one"):
         make_strategy(strategy, SPACE)
 
 

@@ -13,13 +13,17 @@ from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
+from cashmere.strategies.ahs_ml import AhsMl
+from cashmere.strategies.as_ml import AsMl
 from cashmere.strategies.bandit_bo import BanditBO
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.contest import Contest, HighestBO4ML, HighestTPE, StatisticalBO4ML, StatisticalTPE
 from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.ensemble_gain import EnsembleGain
+from cashmere.strategies.latent import Latent
 from cashmere.strategies.optdivbo import OptDivBO
+from cashmere.strategies.pretrain_bo import PretrainBO
 from cashmere.strategies.random_search import RandomSearch
 from cashmere.strategies.rising_bandit import RisingBandit, RisingSMAC
 from cashmere.strategies.smac import SMAC
@@ -29,6 +33,8 @@ StrategyFactory = Callable[..., Strategy]
 """Makes a strategy from a `ConfigurationSpace` and keyword options; a strategy class is one."""
 
 STRATEGIES: dict[str, StrategyFactory] = {
+    "ahs_ml": AhsMl,
+    "as_ml": AsMl,
     "bandit_bo": BanditBO,
     "bo": BayesianOptimisation,
     "bo4ml": BO4ML,
@@ -40,7 +46,9 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "divbo": DivBO,
     "divbo_fixed": FixedDivBO,
     "ensemble_gain": EnsembleGain,
+    "latent": Latent,
     "optdivbo": OptDivBO,
+    "pretrain_bo": PretrainBO,
     "random": RandomSearch,
     "rb_smac": RisingSMAC,
     "rising_bandit": RisingBandit,
@@ -56,8 +64,9 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo', 'divbo_fixed',
-     'ensemble_gain', 'optdivbo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
+    ['ahs_ml', 'as_ml', 'bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo',
+     'divbo_fixed', 'ensemble_gain', 'latent', 'optdivbo', 'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac',
+     'tpe']
     """
     return sorted(STRATEGIES)
 
@@ -137,8 +146,8 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), options
 
 
-_NOT_WRITTEN = {"catalogue"}
-"""Options for replays: they hold configurations and have no meaning as text."""
+_NOT_WRITTEN = {"catalogue", "meta_features", "priors"}
+"""Options that hold objects and have no meaning as text."""
 
 _SPELLINGS = {"true": "True", "false": "False", "none": "None"}
 
@@ -200,13 +209,17 @@ __all__ = [
     "SMAC",
     "STRATEGIES",
     "TPE",
+    "AhsMl",
+    "AsMl",
     "BanditBO",
     "BayesianOptimisation",
     "Contest",
     "DivBO",
     "EnsembleGain",
     "FixedDivBO",
+    "Latent",
     "OptDivBO",
+    "PretrainBO",
     "RandomSearch",
     "RisingBandit",
     "StrategyFactory",

@@ -17,7 +17,7 @@ from cashmere.space.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.bayesian_optimisation import scale_losses
 from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
-from cashmere.surrogates.gaussian_process import GaussianProcess
+from cashmere.surrogates.gaussian_process import GaussianProcess, GaussianProcessPrior
 from cashmere.threads import one_blas_thread
 from cashmere.trial import History, Suggestion
 
@@ -42,6 +42,8 @@ class BanditBO:
         Treat very bad losses as equally bad, see `scale_losses`.
     catalogue : tuple of Configuration, optional
         The only configurations that may be suggested, as for replays of recorded trials.
+    priors : tuple of GaussianProcessPrior, optional
+        Of each algorithm's standardised losses, instead of priors fitted to the losses seen; for `PretrainBO`.
 
     Notes
     -----
@@ -63,6 +65,7 @@ class BanditBO:
     n_starts: int = 10
     cap_losses: bool = True
     catalogue: tuple[Configuration, ...] | None = None
+    priors: tuple[GaussianProcessPrior, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("n_initial", "n_starts"):
@@ -93,6 +96,9 @@ class BanditBO:
     def _search(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the best configuration of every algorithm, best first."""
         losses, best = scale_losses(history, cap=self.cap_losses)
+        if self.priors is not None:
+            centre, scale = losses.mean(), losses.std() or 1.0
+            losses, best = (losses - centre) / scale, (best - centre) / scale
         processes = self._learn(decided, losses)
         rows, _ = maximise_per_algorithm(
             self.blocks, lambda rows: self._improvement(rows, processes, best), decided, rng, n_starts=self.n_starts
@@ -104,9 +110,10 @@ class BanditBO:
         tasks, vectors = self.blocks.tasks(decided), self.blocks.vectors(decided)
         observed = np.arange(len(decided)) < len(losses)
         processes = []
-        for task, n_dims in enumerate(self.blocks.n_dims):
+        priors = self.priors or [None] * len(self.blocks.names)
+        for task, (n_dims, prior) in enumerate(zip(self.blocks.n_dims, priors, strict=True)):
             own, pending = (np.flatnonzero((tasks == task) & mask) for mask in (observed, ~observed))
-            process = GaussianProcess().fit(vectors[own, :n_dims], losses[own])
+            process = GaussianProcess(prior=prior).fit(vectors[own, :n_dims], losses[own])
             processes.append(process.imagine(vectors[pending, :n_dims]) if len(pending) else process)
         return processes
 

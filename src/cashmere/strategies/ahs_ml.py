@@ -1,0 +1,53 @@
+"""Algorithm and hyper-parameter selection by meta-learning alone."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+from ConfigSpace import Configuration
+from numpy.typing import NDArray
+
+from cashmere.strategies.meta_learned import MetaLearned
+from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.trial import History, Suggestion
+
+
+@dataclass(frozen=True)
+class AhsMl(MetaLearned):
+    """Decides for the next configuration of a list ranked for the table by what was good on other tables.
+
+    The list holds the configurations that were among the best hundred on some source table; a ranker that knows the
+    meta-features of the tables puts them in order. Losses of this table are not looked at. After the list: by chance.
+
+    Parameters
+    ----------
+    space, artefact, catalogue, meta_features
+        See `MetaLearned`.
+
+    References
+    ----------
+    The baseline AHS-ML of Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for
+    simultaneous selection of machine learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329.
+    """
+
+    @functools.cached_property
+    def ranked_rows(self) -> NDArray[np.float64]:
+        """Encoded configurations ``(n, d)``, the most promising first; a cache."""
+        artefact, encoder = self.known_artefact, self.blocks.encoder
+        names = set(self.blocks.names)
+        order = artefact.rank_configurations(self.known_table).tolist()
+        listed = [artefact.candidates[i] for i in order]
+        listed = [values for values in listed if values.get("algorithm", "all") in names]
+        rows = encoder.encode([Configuration(self.space, dict(values)) for values in listed])
+        if self.catalogue is None:
+            return rows
+        return rows[np.isin(encoder.keys(rows), encoder.keys(encoder.encode(self.catalogue)))]
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return the next configuration of the list, see `cashmere.protocols.Strategy.suggest`."""
+        encoder = self.blocks.encoder
+        decided = encoder.encode(trial.configuration for trial in history.trials)
+        suggestion = first_unseen(encoder, self.ranked_rows, encoder.keys(decided), origin="ranking")
+        return suggestion or draw_suggestion(encoder, decided, rng)

@@ -1,0 +1,99 @@
+"""The algorithm by meta-learning, its hyper-parameters by Bayesian optimisation."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.acquisition.improvement import log_expected_improvement
+from cashmere.acquisition.local_search import maximise_per_algorithm
+from cashmere.arrays import FloatArray, IntArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.strategies.bayesian_optimisation import scale_losses
+from cashmere.strategies.meta_learned import MetaLearned
+from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.surrogates.gaussian_process import GaussianProcess
+from cashmere.trial import History, Suggestion
+
+_N_DRAWS = 32
+
+
+@dataclass(frozen=True)
+class AsMl(MetaLearned):
+    """Decides for the algorithm that is ranked first for the table, and searches its hyper-parameters only.
+
+    A ranker that knows the meta-features of the tables puts the algorithms in order. The first one is searched by the
+    expected improvement under a Gaussian process; the next one only when the first has no new configuration left.
+
+    Parameters
+    ----------
+    space, artefact, catalogue, meta_features
+        See `MetaLearned`.
+    n_initial : int
+        Random trials of the algorithm before the first model, at least 1.
+    n_starts : int
+        Starting points of the local search, at least 1.
+
+    References
+    ----------
+    The baseline AS-ML of Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for
+    simultaneous selection of machine learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329.
+    """
+
+    _: KW_ONLY
+    n_initial: int = 2
+    n_starts: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("n_initial", "n_starts"):
+            if getattr(self, name) < 1:
+                raise InvalidParameterError(name, getattr(self, name), "at least 1")
+
+    @functools.cached_property
+    def ranked_algorithms(self) -> IntArray:
+        """Positions in ``blocks.names``, the most promising first; a cache."""
+        ranking = self.known_artefact.rank_algorithms(self.known_table, self.blocks)
+        return ranking[np.isin(ranking, self.blocks.drawable)]
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return the most promising configuration, see `cashmere.protocols.Strategy.suggest`."""
+        encoder = self.blocks.encoder
+        decided = encoder.encode(trial.configuration for trial in history.trials)
+        seen = encoder.keys(decided)
+        for task in self.ranked_algorithms.tolist():
+            rows = self._promising(history, decided, task, rng)
+            suggestion = first_unseen(encoder, rows, seen, origin="model")
+            if suggestion is None:
+                drawn = encoder.sample(_N_DRAWS, rng, fixed=self.blocks.fixed(task), max_tries=20)
+                suggestion = first_unseen(encoder, drawn, seen, origin="random")
+            if suggestion is not None:
+                return suggestion
+        return draw_suggestion(encoder, decided, rng)
+
+    def _promising(
+        self, history: History, decided: NDArray[np.float64], task: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return the best new configuration of an algorithm, shape ``(1, d)``; none before there is a model."""
+        own = np.flatnonzero(self.blocks.tasks(decided) == task)
+        observed = own[own < len(history)]
+        if len(observed) < self.n_initial:
+            return decided[:0]
+        losses, _ = scale_losses(history)
+        n_dims = self.blocks.n_dims[task]
+        vectors = self.blocks.vectors(decided)[:, :n_dims]
+        process = GaussianProcess().fit(vectors[observed], losses[observed])
+        if len(observed) < len(own):
+            process = process.imagine(vectors[own[len(observed) :]])
+        best = float(losses[observed].min())
+
+        def score(rows: FloatArray) -> NDArray[np.float64]:
+            mean, variance = process.predict(self.blocks.vectors(rows)[:, :n_dims])
+            return log_expected_improvement(mean, np.sqrt(variance), best)
+
+        rows, _ = maximise_per_algorithm(
+            self.blocks, score, decided, rng, n_starts=self.n_starts, algorithms=np.array([task])
+        )
+        return rows

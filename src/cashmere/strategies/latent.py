@@ -1,0 +1,152 @@
+"""Bayesian optimisation on a latent space shared by all algorithms."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.acquisition.improvement import log_expected_improvement
+from cashmere.acquisition.local_search import maximise_per_algorithm
+from cashmere.arrays import FloatArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.strategies.bandit_bo import has_unvisited
+from cashmere.strategies.bayesian_optimisation import scale_losses
+from cashmere.strategies.meta_learned import MetaLearned
+from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.surrogates.latent import LatentSurrogate
+from cashmere.surrogates.latent_space import PretrainedEmbedding
+from cashmere.trial import History, Suggestion
+
+EMBEDDINGS = ("auto", "ranked", "random", "scratch")
+
+
+@dataclass(frozen=True)
+class Latent(MetaLearned):
+    """Decides for the largest expected improvement of one Gaussian process over all algorithms' common latent space.
+
+    A small network per algorithm maps its hyper-parameters into a space of few dimensions, and one multi-task Gaussian
+    process predicts losses there, so that what one algorithm shows helps to judge the others. The networks come from a
+    source table on which they were trained beforehand, chosen by a ranking of the sources for the table at hand; only
+    their output layers are fitted during the search.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        A space with a categorical ``algorithm``; any other counts as one algorithm.
+    n_initial : int
+        Random configurations of each algorithm before the first model.
+    embedding : str
+        Which source's networks: ``"ranked"``, by the artefact's ranking for the table; ``"random"``, one drawn by
+        `embedding_seed`; ``"scratch"``, networks trained anew in every decision; or the name of a source.
+        ``"auto"`` is ``"ranked"`` if there is an artefact for the space and the table is known, else
+        ``"scratch"``.
+    alpha : float
+        Penalty for leaving the pre-trained weights (eq. 6), see `LatentSurrogate`.
+    n_starts : int
+        Starting points, per algorithm, of the search for the largest improvement.
+    embedding_seed : int
+        Of the random choice of an embedding.
+    artefact, catalogue, meta_features
+        See `MetaLearned`.
+
+    Notes
+    -----
+    - Pending trials enter with the median loss, failed ones with `History.failure_loss`; very bad losses are capped as
+      in `BayesianOptimisation`.
+    - Each fit starts from the pre-trained weights, not from the last fit, so that a decision depends on the history
+      alone. Where the paper takes Adam, we take L-BFGS.
+    - In spaces with operators the learner is the algorithm, and the operators' parameters join its vector.
+
+    References
+    ----------
+    Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of
+    machine learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329.
+    """
+
+    _: KW_ONLY
+    n_initial: int = 2
+    embedding: str = "auto"
+    alpha: float = 10.0
+    n_starts: int = 10
+    embedding_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_initial", 1), ("n_starts", 1)):
+            if getattr(self, name) < least:
+                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
+        if not self.alpha >= 0:
+            raise InvalidParameterError("alpha", self.alpha, "zero or more")
+        if self.embedding not in ("auto", "scratch"):
+            known = (*EMBEDDINGS, *self.known_artefact.sources)
+            if self.embedding not in known:
+                raise InvalidParameterError("embedding", self.embedding, f"one of {', '.join(map(repr, known))}")
+
+    @functools.cached_property
+    def pretrained(self) -> PretrainedEmbedding | None:
+        """The chosen networks; None if they are trained from scratch.
+
+        Raises
+        ------
+        InvalidParameterError
+            If they are to be ranked and nothing is known about the table, see `known_table`.
+        """
+        if self.embedding == "scratch" or (self.embedding == "auto" and not self._can_rank):
+            return None
+        artefact = self.known_artefact
+        if self.embedding in artefact.sources:
+            source = artefact.sources.index(self.embedding)
+        elif self.embedding == "random":
+            source = int(np.random.default_rng(self.embedding_seed).integers(len(artefact.sources)))
+        else:
+            source = int(artefact.rank_embeddings(self.known_table)[0])
+        return artefact.embedding(source, self.blocks)
+
+    @property
+    def _can_rank(self) -> bool:
+        return self.meta_features is not None and self.found_artefact is not None
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return the most promising configuration, see `cashmere.protocols.Strategy.suggest`."""
+        encoder = self.blocks.encoder
+        decided = encoder.encode(trial.configuration for trial in history.trials)
+        if not len(history) or has_unvisited(self.blocks, decided, self.n_initial):
+            return draw_suggestion(encoder, decided, rng)
+        surrogate, best = self.fit(history, decided, rng)
+
+        def score(rows: FloatArray) -> NDArray[np.float64]:
+            mean, variance = surrogate.predict(self.blocks.tasks(rows), self.blocks.vectors(rows))
+            return log_expected_improvement(mean, np.sqrt(variance), best)
+
+        rows, _ = maximise_per_algorithm(self.blocks, score, decided, rng, n_starts=self.n_starts)
+        suggestion = first_unseen(encoder, rows, encoder.keys(decided), origin="model")
+        return suggestion or draw_suggestion(encoder, decided, rng)
+
+    def fit(
+        self, history: History, decided: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[LatentSurrogate, float]:
+        """Fit the surrogate to a history.
+
+        Parameters
+        ----------
+        history : History
+            At least one observation.
+        decided : (n_trials, d) array
+            Encoded configurations of ``history.trials``.
+        rng : numpy.random.Generator
+            Source of the first weights, without pre-training.
+
+        Returns
+        -------
+        LatentSurrogate
+            Of losses as `scale_losses` gives them.
+        float
+            The best of these.
+        """
+        losses, best = scale_losses(history)
+        liar = np.full(len(history.pending), np.median(losses))
+        surrogate = LatentSurrogate(n_algorithms=len(self.blocks.names), pretrained=self.pretrained, alpha=self.alpha)
+        tasks, vectors = self.blocks.tasks(decided), self.blocks.vectors(decided)
+        return surrogate.fit(tasks, vectors, np.concatenate([losses, liar]), rng), best

@@ -1,0 +1,54 @@
+"""Gaussian processes whose priors were learned on other tables."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+
+from cashmere.strategies.bandit_bo import BanditBO
+from cashmere.strategies.meta_learned import MetaLearned
+from cashmere.trial import History, Suggestion
+
+
+@dataclass(frozen=True)
+class PretrainBO(MetaLearned):
+    """Decides as `bandit_bo`, with mean and kernel of each algorithm's process as they were fitted to other tables.
+
+    Parameters
+    ----------
+    space, artefact, catalogue, meta_features
+        See `MetaLearned`; the meta-features are not looked at.
+    n_initial, n_starts : int
+        See `BanditBO`.
+
+    Notes
+    -----
+    The priors are of standardised losses, and so are the losses of this table, over all algorithms together.
+
+    References
+    ----------
+    Wang, Dahl, Swersky, Lee, Nado, Gilmer, Snoek and Ghahramani (2024), Pre-trained Gaussian processes for Bayesian
+    optimization, JMLR 25; for each algorithm as in Ishikawa et al. (2025), arXiv:2502.09329.
+    """
+
+    _: KW_ONLY
+    n_initial: int = 2
+    n_starts: int = 10
+
+    @functools.cached_property
+    def search(self) -> BanditBO:
+        """What decides; a cache."""
+        known = self.known_artefact
+        return BanditBO(
+            self.space,
+            n_initial=self.n_initial,
+            n_starts=self.n_starts,
+            catalogue=self.catalogue,
+            priors=tuple(known.priors[position] for position in known.positions(self.blocks)),
+        )
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return the most promising configuration, see `cashmere.protocols.Strategy.suggest`."""
+        return self.search.suggest(history, rng)
