@@ -1,8 +1,8 @@
 """One surrogate for all algorithms: a Gaussian process on a latent space into which each of them is embedded.
 
 The gradients are written out in numpy: problems are small (tens to hundreds of observations, some hundred weights) and
-fits many, so that a framework would spend its time on its own bookkeeping. A step takes a third of the time of
-PyTorch's autograd and a tenth of GPyTorch's (`benchmarks/latent_time.py`); both are the oracles of the tests.
+fits many, so that a framework would spend its time on its own bookkeeping. A step takes a quarter to a third of the
+time of PyTorch's autograd, and less of GPyTorch's (`benchmarks/latent_time.py`); both are oracles of the tests.
 
 References
 ----------
