@@ -1,4 +1,4 @@
-"""The benchmarks behind one command: ``python -m benchmarks record | replay | tau | tpe | run | dacopt1 | ...``."""
+"""The benchmarks behind one command: ``python -m benchmarks record | replay | latent | tau | tpe | run | ...``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks import dacopt, real_runs, record, replay_study, surrogate_tau, tpe_study
+    from benchmarks import dacopt, latent_study, real_runs, record, replay_study, surrogate_tau, tpe_study
     from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    modules = {"record": record, "replay": replay_study, "tau": surrogate_tau, "tpe": tpe_study, "run": real_runs}
+    modules = {
+        "record": record,
+        "replay": replay_study,
+        "latent": latent_study,
+        "tau": surrogate_tau,
+        "tpe": tpe_study,
+        "run": real_runs,
+    }
     for name, module in modules.items():
         command = commands.add_parser(
             name,
