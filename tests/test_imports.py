@@ -18,10 +18,10 @@ LEVELS = [
     {"data"},
     {"space", "acquisition", "surrogates", "metalearning", "ensembles", "contests"},
     {"strategies", "evaluation", "persistence"},
-    {"store", "executors", "study", "ensemble_builder"},
+    {"store", "executors", "worker_pool", "study", "ensemble_builder"},
     {"predictor", "run_directory", "settings", "progress", "charts", "bracket"},
     {"leaderboard", "analysis", "report"},
-    {"run", "source_collection"},
+    {"run", "source_collection", "artefact_building"},
     {"estimators"},
     {"cli", "__init__"},
 ]

@@ -1,0 +1,350 @@
+"""From source observations to an artefact: embeddings, the searches that rank them, rankers and priors.
+
+Work in progress lies in ``searches.jsonl``, one line per table that was searched with the embeddings of all others; a
+build that was stopped goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray, IntArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.metalearning.artefact import Artefact
+from cashmere.metalearning.label_searches import search_recorded
+from cashmere.metalearning.meta_features import MetaFeatureScaler, stack_features
+from cashmere.metalearning.observations import SourceObservations, SourceTable
+from cashmere.metalearning.pretraining import import_torch, pretrain
+from cashmere.metalearning.ranking import (
+    algorithm_queries,
+    choose_candidates,
+    configuration_queries,
+    embedding_queries,
+)
+from cashmere.predictor import versions
+from cashmere.space.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.surrogates.gaussian_process import GaussianProcessPrior, fit_prior
+from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
+from cashmere.threads import one_blas_thread
+from cashmere.worker_pool import worker_pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildSettings:
+    """How an artefact is made.
+
+    Attributes
+    ----------
+    q : int
+        Dimension of the latent space.
+    lambda_adv : float
+        Weight of the adversarial regularisation (eq. 13).
+    n_steps : int
+        Steps of the pre-training on a source.
+    n_iterations : int
+        Decisions of each search that ranks embeddings.
+    n_repeats : int
+        Searches per pair of tables, each with initial configurations of its own.
+    seed : int
+        Of everything random.
+    """
+
+    q: int = 2
+    lambda_adv: float = 1.0
+    n_steps: int = 300
+    n_iterations: int = 30
+    n_repeats: int = 1
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Described:
+    """The observations of one table with the vectors of its configurations."""
+
+    table: SourceTable
+    tasks: IntArray
+    vectors: FloatArray
+
+
+def build_artefact(
+    observations: SourceObservations,
+    space: ConfigurationSpace,
+    *,
+    work: str | Path,
+    settings: BuildSettings | None = None,
+    n_workers: int = 1,
+    report: Callable[[str], None] = lambda text: None,
+) -> Artefact:
+    """Pre-train an embedding on every source, find out by searches which helps where, and fit the rankers.
+
+    Parameters
+    ----------
+    observations : SourceObservations
+        Of at least three tables of different origins; their meta-features must be known.
+    space : ConfigurationSpace
+        The space of the observations.
+    work : path
+        Folder for work in progress.
+    settings : BuildSettings, optional
+        How it is made.
+    n_workers : int
+        Processes; the result does not depend on it.
+    report : callable
+        Told, in words, how far it is.
+
+    Raises
+    ------
+    InvalidParameterError
+        If there are too few tables, meta-features are missing, or configurations are not of this space.
+    MissingDependencyError
+        Without PyTorch.
+    """
+    import_torch()  # its absence is said before the work
+    settings = settings or BuildSettings()
+    blocks = AlgorithmBlocks(SpaceEncoder(space))
+    sources = _describe(observations, space, blocks)
+    origins = [source.table.origin for source in sources]
+    if len(set(origins)) < 3:
+        raise InvalidParameterError("observations", f"tables of {len(set(origins))} origins", "at least 3 origins")
+
+    with _workers(n_workers) as executor:
+        report(f"Pre-training on {len(sources)} tables")
+        pending = [executor.submit(_pretrain, source, len(blocks.names), settings) for source in sources]
+        embeddings: list[PretrainedEmbedding] = [future.result() for future in pending]
+        report("Searching every table with the embeddings of all others")
+        losses = _search_all(sources, embeddings, settings, Path(work), executor, report)
+        pending = [executor.submit(_fit_prior, sources, m, int(length)) for m, length in enumerate(blocks.n_dims)]
+        priors: list[GaussianProcessPrior] = [future.result() for future in pending]
+
+    report("Fitting the rankers")
+    features = stack_features([source.table.meta_features for source in sources])
+    z = MetaFeatureScaler.fit(features).apply(features)
+    matrix = observations.loss_matrix()
+    tasks, vectors = _vectors(observations, space, blocks)
+    n_algorithms = len(blocks.names)
+    best = np.stack([_least(matrix[:, tasks == m]) for m in range(n_algorithms)], axis=1)
+    chosen = choose_candidates(matrix)
+    rankers = {
+        "embeddings": embedding_queries(z, losses, origins).fit(settings.seed),
+        "algorithms": algorithm_queries(z, best).fit(settings.seed),
+        "configurations": configuration_queries(
+            z, matrix[:, chosen], tasks[chosen], vectors[chosen], blocks.n_dims.tolist()
+        ).fit(settings.seed),
+    }
+    return Artefact(
+        space=observations.space,
+        metric=observations.metric,
+        signature=blocks.signature(),
+        sources=tuple(source.table.name for source in sources),
+        origins=tuple(origins),
+        meta_features=features,
+        encoders=_stack([embedding.encoders for embedding in embeddings]),
+        loss_stds=np.array([embedding.loss_std for embedding in embeddings]),
+        candidates=tuple(observations.configurations[i] for i in chosen.tolist()),
+        candidate_tasks=tasks[chosen],
+        candidate_vectors=vectors[chosen],
+        rankers=rankers,
+        priors=tuple(priors),
+        notes={
+            "configurations": len(observations.configurations),
+            "settings": asdict(settings),
+            "search_losses": np.round(losses, 6).tolist(),
+            "versions": versions(),
+        },
+    )
+
+
+# ---------------------------------------------------------------- observations as arrays
+
+
+def _describe(observations: SourceObservations, space: ConfigurationSpace, blocks: AlgorithmBlocks) -> list[_Described]:
+    tasks, vectors = _vectors(observations, space, blocks)
+    described = []
+    for table in observations.tables:
+        if not table.meta_features:
+            raise InvalidParameterError(f"meta_features of table {table.name!r}", "none", "those of the table")
+        if not np.isfinite(table.losses).any():
+            continue  # nothing succeeded, nothing to learn
+        at = table.configurations
+        described.append(_Described(table=table, tasks=tasks[at], vectors=vectors[at]))
+    return described
+
+
+def _vectors(
+    observations: SourceObservations, space: ConfigurationSpace, blocks: AlgorithmBlocks
+) -> tuple[IntArray, NDArray[np.float64]]:
+    """Return algorithm and vector of every listed configuration."""
+    try:
+        rows = blocks.encoder.encode([Configuration(space, dict(values)) for values in observations.configurations])
+    except (ValueError, KeyError, TypeError) as error:
+        expected = f"configurations of this version's space {observations.space!r} ({error})"
+        raise InvalidParameterError("observations", "configurations of another space", expected) from error
+    return blocks.tasks(rows), blocks.vectors(rows)
+
+
+def _least(losses: FloatArray) -> NDArray[np.float64]:
+    """Return the least loss of each row ``(n_rows,)``; NaN where all are."""
+    least = np.min(np.where(np.isnan(losses), np.inf, losses), axis=1, initial=np.inf)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _stack(encoders: Sequence[Encoders]) -> Encoders:
+    """Return encoders whose arrays have a leading axis of sources."""
+    names = ("w1", "b1", "w2", "b2", "w3", "b3")
+    return Encoders(**{name: np.stack([getattr(found, name) for found in encoders]) for name in names})
+
+
+# ---------------------------------------------------------------- the costly parts, each in a process of its own
+
+
+class _SameProcess:
+    """Does at once what it is given."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        with one_blas_thread():
+            future.set_result(function(*arguments))
+        return future
+
+
+@contextmanager
+def _workers(n_workers: int) -> Iterator[Any]:
+    if n_workers == 1:
+        yield _SameProcess()
+    else:
+        with worker_pool(n_workers) as executor:
+            yield executor
+
+
+def _generator(settings: BuildSettings, *names: str) -> np.random.Generator:
+    """Return a generator that depends on names, not on the order of tables."""
+    digest = hashlib.sha256("\0".join(names).encode()).digest()
+    return np.random.default_rng([settings.seed, int.from_bytes(digest[:8], "little")])
+
+
+def _pretrain(source: _Described, n_algorithms: int, settings: BuildSettings) -> PretrainedEmbedding:
+    table = source.table
+    return pretrain(
+        source.tasks,
+        source.vectors,
+        table.losses,
+        n_algorithms=n_algorithms,
+        source=table.name,
+        q=settings.q,
+        lambda_adv=settings.lambda_adv,
+        n_steps=settings.n_steps,
+        rng=_generator(settings, "pretrain", table.name),
+    )
+
+
+def _search_all(
+    sources: Sequence[_Described],
+    embeddings: Sequence[PretrainedEmbedding],
+    settings: BuildSettings,
+    work: Path,
+    executor: Any,
+    report: Callable[[str], None],
+) -> NDArray[np.float64]:
+    """Return the mean loss ``(S, S)`` of searches on table t (row) with the embedding of s; NaN for kin."""
+    names = [source.table.name for source in sources]
+    known = _SearchFile(path=work / "searches.jsonl", digest=_digest(embeddings, settings))
+    done = known.read()
+    missing = [t for t, name in enumerate(names) if name not in done]
+    futures = {}
+    for t in missing:
+        foreign = _foreign(sources, embeddings, t)
+        futures[executor.submit(_search_one, sources[t], foreign, settings)] = names[t]
+    for future in as_completed(futures):
+        name = futures[future]
+        done[name] = future.result()
+        known.add(name, done[name])
+        report(f"Searched {name}; {len(names) - len(done)} tables left")
+    return np.array([[done[target].get(name, np.nan) for name in names] for target in names])
+
+
+def _foreign(
+    sources: Sequence[_Described], embeddings: Sequence[PretrainedEmbedding], t: int
+) -> list[PretrainedEmbedding]:
+    """Return the embeddings of tables whose origin is not that of table t."""
+    origin = sources[t].table.origin
+    return [e for e, source in zip(embeddings, sources, strict=True) if source.table.origin != origin]
+
+
+def _search_one(
+    source: _Described, embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings
+) -> dict[str, float]:
+    """Return, per embedding, the best loss so far averaged over decisions and repeats (Algorithm 2)."""
+    worth = dict.fromkeys((embedding.source for embedding in embeddings), 0.0)
+    for embedding in embeddings:
+        for repeat in range(settings.n_repeats):
+            curve = search_recorded(
+                source.table.losses,
+                source.tasks,
+                source.vectors,
+                embedding,
+                _generator(settings, "search", source.table.name, str(repeat)),
+                n_iterations=settings.n_iterations,
+            )
+            worth[embedding.source] += float(curve[1:].mean()) / settings.n_repeats
+    return worth
+
+
+def _fit_prior(sources: Sequence[_Described], algorithm: int, n_dims: int) -> GaussianProcessPrior:
+    """Fit the prior of one algorithm to all sources, their losses standardised table by table."""
+    datasets = []
+    for source in sources:
+        losses = source.table.losses
+        kept = np.isfinite(losses)
+        scale = float(losses[kept].std()) or 1.0
+        mine = kept & (source.tasks == algorithm)
+        datasets.append((source.vectors[mine, :n_dims], (losses[mine] - losses[kept].mean()) / scale))
+    return fit_prior(datasets)
+
+
+# ---------------------------------------------------------------- work in progress
+
+
+def _digest(embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings) -> str:
+    """Return what the searches depend on."""
+    digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
+    for embedding in embeddings:
+        digest.update(embedding.source.encode() + embedding.encoders.w3.tobytes())
+    return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SearchFile:
+    """Finished searches, one line per table; lines of other embeddings or settings do not count."""
+
+    path: Path
+    digest: str
+
+    def read(self) -> dict[str, dict[str, float]]:
+        return {name: worth for digest, name, worth in self._lines() if digest == self.digest}
+
+    def add(self, name: str, worth: dict[str, float]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab+") as file:
+            if file.tell() and not self.path.read_bytes().endswith(b"\n"):
+                file.write(b"\n")  # the end of a line that a kill cut short
+            file.write(json.dumps([self.digest, name, worth]).encode() + b"\n")
+
+    def _lines(self) -> Iterator[tuple[str, str, dict[str, float]]]:
+        for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
+            try:
+                digest, name, worth = json.loads(line)
+            except ValueError:
+                continue
+            yield digest, name, worth
