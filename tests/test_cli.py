@@ -280,7 +280,7 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
 
     out = tmp_path / "out"
     arguments = ["pretrain", "--data", sources, "--group", "few", "--space", "default", "--configs", 2]
-    arguments += ["--workers", 1, "--time-limit", "20s", "--out", out]
+    arguments += ["--workers", 1, "--time-limit", "20s", "--collect-only", "--out", out]
     with subprocess.Popen(
         [*CASHMERE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -300,7 +300,11 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
     assert (found.space, found.tables[0].metric, found.tables[2].metric) == ("default", "accuracy", "log_loss")
     assert np.isfinite(found.tables[0].losses).all()
     assert cashmere(*arguments, "--quiet") == ""
-    assert "1 tables in" in cashmere("pretrain", "--runs", run, "--space", "default", "--out", tmp_path / "runs")
+    assert all(len(table.meta_features) == 40 for table in found.tables)
+    own = ["pretrain", "--runs", run, "--space", "default", "--collect-only", "--out", tmp_path / "runs"]
+    assert "1 tables in" in cashmere(*own)
+    assert "3 tables in" in cashmere(*own, "--base", out / "observations.npz")
+    assert "at least 3 origins" in refused(*[a for a in own if a != "--collect-only"])
     assert "rows=" in refused(*arguments, "--rows", 50)
 
 
@@ -314,3 +318,4 @@ def test_pretrain_explains_bad_arguments(sources, run, tmp_path):
     assert "'sklearn12'" in refused(*data, "--space", "sklearn21", *out)
     assert "expected 'sklearn12'" in refused(*data, "--runs", run, *out)
     assert "none of the 3 tables" in refused(*data, "--target", "x_y", *out)
+    assert "no source observations" in refused(*data, "--base", sources / "manifest.json", *out)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import time
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cashmere.budget import Budget, Deadline
+    from cashmere.metalearning.observations import SourceObservations
     from cashmere.progress import Progress
     from cashmere.run import Run
 
@@ -306,44 +308,62 @@ def pretrain(
     rows: Annotated[int, typer.Option(min=10, help="Rows drawn from a table, at most.")] = 1000,
     time_limit: Annotated[str, typer.Option(help="CPU time of one configuration, for example 5s.")] = "5s",
     workers: Annotated[int | None, typer.Option(min=1, help="Evaluations at a time. [cores, at most 4]")] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="observations.npz to add to, or none. [what comes with the package, if only --runs]"
+        ),
+    ] = None,
+    collect_only: Annotated[bool, typer.Option("--collect-only", help="Stop when the tables are evaluated.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same configurations, rows and losses.")] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Evaluate random configurations on many classification tables, for searches that learn from them.
+    """Learn from many classification tables, or from your own runs, what later searches can begin with.
 
-    Called again with the same options it goes on where it was stopped. Nothing leaves this machine.
+    Evaluates random configurations on every table, then makes the artefact that strategies latent, pretrain_bo, as_ml
+    and ahs_ml use: --strategy latent:artefact=FOLDER. Called again with the same options it goes on where it was
+    stopped. Nothing leaves this machine.
     """
     with _typed_errors():
         from cashmere.budget import parse_seconds
         from cashmere.exceptions import DataError, InvalidParameterError
         from cashmere.executors import available_cores
         from cashmere.interrupts import stop_on_interrupt
-        from cashmere.source_collection import collect, find_tables, read_runs
+        from cashmere.metalearning.pretraining import import_torch
+        from cashmere.source_collection import collect, describe_tables, find_tables, read_runs
 
         if data is None and not runs:
             raise InvalidParameterError("--data", None, "a folder of tables, unless --runs names runs to learn from")
         limit_seconds = parse_seconds(time_limit, "--time-limit")
-        added = read_runs(runs, space=space) if runs else None  # what is wrong with them is said before the long work
-        observations, n_missing = added, 0
+        n_workers = workers or min(4, available_cores())
+        # What is wrong is said before the long work.
+        if not collect_only:
+            import_torch()
+        parts = [_base_observations(base, space, wanted=data is None)]
+        parts += [read_runs(runs, space=space) if runs else None]
+        n_missing = 0
         with stop_on_interrupt() as interrupted:
             if data is not None:
                 tables = find_tables(data, group=group, target=target)
-                observations = collect(
+                collected = collect(
                     tables,
                     space=space,
                     n_configurations=configs,
                     n_rows=rows,
                     limit_seconds=limit_seconds,
                     work=out / "work",
-                    n_workers=workers or min(4, available_cores()),
+                    n_workers=n_workers,
                     seed=seed,
                     progress=lambda text: _say(quiet, text),
                     stop=interrupted.is_set,
                 )
-                n_missing = len(tables) - len(observations.tables)
-                if added is not None:
-                    observations = observations.merged(added)
-        assert observations is not None
+                n_missing = len(tables) - len(collected.tables)
+                if not interrupted.is_set():
+                    collected = describe_tables(
+                        collected, tables, work=out / "work", progress=lambda text: _say(quiet, text)
+                    )
+                parts.insert(1, collected)
+        observations = functools.reduce(lambda first, second: first.merged(second), filter(None, parts))
         if not observations.tables and not interrupted.is_set():
             raise DataError(f"{data}: none of the {n_missing} tables can be used; expected classifications.")
         observations.save(out / "observations.npz")
@@ -354,6 +374,42 @@ def pretrain(
                 file=sys.stderr,
             )
             raise typer.Exit(_INTERRUPTED)
+        if not collect_only:
+            _build(observations, out, n_workers=n_workers, seed=seed, quiet=quiet)
+
+
+def _base_observations(base: str | None, space: str, *, wanted: bool) -> SourceObservations | None:
+    """Return the observations that new ones are added to, if there are any."""
+    from cashmere.metalearning.artefact import SHIPPED
+    from cashmere.metalearning.observations import SourceObservations
+
+    if base == "none":
+        return None
+    shipped = SHIPPED / space / "observations.npz"
+    path = Path(base) if base is not None else shipped if wanted and shipped.exists() else None
+    return None if path is None else SourceObservations.load(path)
+
+
+def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed: int, quiet: bool) -> None:
+    from cashmere.artefact_building import BuildSettings, build_artefact
+    from cashmere.source_collection.configurations import REFERENCE
+    from cashmere.space.spaces import make_space
+
+    space = make_space(observations.space, REFERENCE).configuration_space
+    try:
+        artefact = build_artefact(
+            observations,
+            space,
+            work=out / "work",
+            settings=BuildSettings(seed=seed),
+            n_workers=n_workers,
+            report=lambda text: _say(quiet, text),
+        )
+    except KeyboardInterrupt:
+        print("Interrupted; everything is kept. The same command goes on.", file=sys.stderr)
+        raise typer.Exit(_INTERRUPTED) from None
+    artefact.save(out)
+    _say(quiet, f"Artefact of {len(artefact.sources)} tables in {out}. Use it: --strategy latent:artefact={out}")
 
 
 @app.command()
