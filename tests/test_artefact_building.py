@@ -107,9 +107,18 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path):
     bare = replace(observations, tables=tuple(replace(table, meta_features={}) for table in observations.tables))
     with pytest.raises(InvalidParameterError, match="meta_features of table 'table 0'"):
         build_artefact(bare, cash_space(), work=tmp_path, settings=SETTINGS)
-    foreign = replace(observations, configurations=({"algorithm": "unknown"}, *observations.configurations[1:]))
-    with pytest.raises(InvalidParameterError, match="configurations of another space"):
+    foreign = replace(observations, configurations=({"algorithm": "unknown"},) * len(observations.configurations))
+    with pytest.raises(InvalidParameterError, match="at least 3 origins"):
         build_artefact(foreign, cash_space(), work=tmp_path, settings=SETTINGS)
+
+
+def test_configurations_of_another_space_are_left_out(tmp_path):
+    observations = observe()
+    mixed = replace(observations, configurations=({"algorithm": "unknown"}, *observations.configurations[1:]))
+    said = []
+    artefact = build_artefact(mixed, cash_space(), work=tmp_path, settings=SETTINGS, report=said.append)
+    assert said[0] == "Left out 1 configurations that are not of the space made up"
+    assert len(artefact.candidates) == 39
 
 
 def test_without_pytorch_the_command_to_install_it_is_named_and_searches_go_on(tmp_path):

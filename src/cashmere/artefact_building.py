@@ -40,6 +40,9 @@ from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 from cashmere.threads import one_blas_thread
 from cashmere.worker_pool import worker_pool
 
+_FOREIGN = -1
+"""Stands for the algorithm of a configuration that is not of the space, as of a run on a table with categories."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
@@ -74,6 +77,7 @@ class _Described:
     """The observations of one table with the vectors of its configurations."""
 
     table: SourceTable
+    losses: FloatArray
     tasks: IntArray
     vectors: FloatArray
 
@@ -107,14 +111,17 @@ def build_artefact(
     Raises
     ------
     InvalidParameterError
-        If there are too few tables, meta-features are missing, or configurations are not of this space.
+        If there are too few tables with configurations of this space, or meta-features are missing.
     MissingDependencyError
         Without PyTorch.
     """
     import_torch()  # its absence is said before the work
     settings = settings or BuildSettings()
     blocks = AlgorithmBlocks(SpaceEncoder(space))
-    sources = _describe(observations, space, blocks)
+    tasks, vectors = _vectors(observations, space, blocks)
+    if n_foreign := int(np.sum(tasks == _FOREIGN)):
+        report(f"Left out {n_foreign} configurations that are not of the space {observations.space}")
+    sources = _describe(observations, tasks, vectors)
     origins = [source.table.origin for source in sources]
     if len(set(origins)) < 3:
         raise InvalidParameterError("observations", f"tables of {len(set(origins))} origins", "at least 3 origins")
@@ -131,8 +138,9 @@ def build_artefact(
     report("Fitting the rankers")
     features = stack_features([source.table.meta_features for source in sources])
     z = MetaFeatureScaler.fit(features).apply(features)
-    matrix = observations.loss_matrix()
-    tasks, vectors = _vectors(observations, space, blocks)
+    names = {source.table.name for source in sources}
+    matrix = observations.loss_matrix()[[table.name in names for table in observations.tables]]
+    matrix[:, tasks == _FOREIGN] = np.nan
     n_algorithms = len(blocks.names)
     best = np.stack([_least(matrix[:, tasks == m]) for m in range(n_algorithms)], axis=1)
     chosen = choose_candidates(matrix)
@@ -169,29 +177,32 @@ def build_artefact(
 # ---------------------------------------------------------------- observations as arrays
 
 
-def _describe(observations: SourceObservations, space: ConfigurationSpace, blocks: AlgorithmBlocks) -> list[_Described]:
-    tasks, vectors = _vectors(observations, space, blocks)
+def _describe(observations: SourceObservations, tasks: IntArray, vectors: FloatArray) -> list[_Described]:
     described = []
     for table in observations.tables:
         if not table.meta_features:
             raise InvalidParameterError(f"meta_features of table {table.name!r}", "none", "those of the table")
-        if not np.isfinite(table.losses).any():
+        kept = tasks[table.configurations] != _FOREIGN
+        if not np.isfinite(table.losses[kept]).any():
             continue  # nothing succeeded, nothing to learn
-        at = table.configurations
-        described.append(_Described(table=table, tasks=tasks[at], vectors=vectors[at]))
+        at = table.configurations[kept]
+        described.append(_Described(table=table, losses=table.losses[kept], tasks=tasks[at], vectors=vectors[at]))
     return described
 
 
 def _vectors(
     observations: SourceObservations, space: ConfigurationSpace, blocks: AlgorithmBlocks
 ) -> tuple[IntArray, NDArray[np.float64]]:
-    """Return algorithm and vector of every listed configuration."""
-    try:
-        rows = blocks.encoder.encode([Configuration(space, dict(values)) for values in observations.configurations])
-    except (ValueError, KeyError, TypeError) as error:
-        expected = f"configurations of this version's space {observations.space!r} ({error})"
-        raise InvalidParameterError("observations", "configurations of another space", expected) from error
-    return blocks.tasks(rows), blocks.vectors(rows)
+    """Return algorithm and vector of every listed configuration; `_FOREIGN` and zeros if it is not of the space."""
+    tasks = np.full(len(observations.configurations), _FOREIGN)
+    vectors = np.zeros((len(tasks), blocks.width))
+    for i, values in enumerate(observations.configurations):
+        try:
+            row = blocks.encoder.encode([Configuration(space, dict(values))])
+        except (ValueError, KeyError, TypeError):  # what ConfigSpace raises for unknown names and wrong values
+            continue
+        tasks[i], vectors[i] = blocks.tasks(row)[0], blocks.vectors(row)[0]
+    return tasks, vectors
 
 
 def _least(losses: FloatArray) -> NDArray[np.float64]:
@@ -239,7 +250,7 @@ def _pretrain(source: _Described, n_algorithms: int, settings: BuildSettings) ->
     return pretrain(
         source.tasks,
         source.vectors,
-        table.losses,
+        source.losses,
         n_algorithms=n_algorithms,
         source=table.name,
         q=settings.q,
@@ -290,7 +301,7 @@ def _search_one(
     for embedding in embeddings:
         for repeat in range(settings.n_repeats):
             curve = search_recorded(
-                source.table.losses,
+                source.losses,
                 source.tasks,
                 source.vectors,
                 embedding,
@@ -305,7 +316,7 @@ def _fit_prior(sources: Sequence[_Described], algorithm: int, n_dims: int) -> Ga
     """Fit the prior of one algorithm to all sources, their losses standardised table by table."""
     datasets = []
     for source in sources:
-        losses = source.table.losses
+        losses = source.losses
         kept = np.isfinite(losses)
         scale = float(losses[kept].std()) or 1.0
         mine = kept & (source.tasks == algorithm)
