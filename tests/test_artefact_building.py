@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cashmere.artefact_building import BuildSettings, build_artefact
+from cashmere.artefact_building import BuildSettings, SearchFile, build_artefact
 from cashmere.exceptions import InvalidParameterError
 from cashmere.metalearning.artefact import load_artefact
 from cashmere.metalearning.meta_features import META_FEATURES
@@ -84,20 +84,23 @@ def test_the_same_observations_give_the_same_artefact_with_any_number_of_workers
 def test_a_build_goes_on_where_it_was_stopped(built, tmp_path):
     artefact, work = built
     lines = (work / "searches.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "searches.jsonl").write_bytes(b"".join(lines[:2]) + lines[2][:20])
+    assert len(lines) == 5 * 5 - 5 - 2 * 2  # no table with its own embedding, nor with that of its kin
+    (tmp_path / "searches.jsonl").write_bytes(b"".join(lines[:7]) + lines[7][:20])
     said = []
     again = build_artefact(observe(), cash_space(), work=tmp_path, settings=SETTINGS, report=said.append)
-    assert sum(text.startswith("Searched") for text in said) == 3
+    assert sum(text.startswith("Searched") for text in said) == 3  # 3 + 3 + 1 of 3 + 3 + 3 + 3 + 4 were there
     assert again.rankers == artefact.rankers
-    assert len([line for line in (tmp_path / "searches.jsonl").read_bytes().splitlines() if is_json(line)]) == 5
+    assert SearchFile(tmp_path / "searches.jsonl").read() == SearchFile(work / "searches.jsonl").read()
 
 
-def is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+def test_further_tables_are_searched_with_the_new_embeddings_only(built, tmp_path):
+    _, work = built
+    shutil.copy(work / "searches.jsonl", tmp_path)
+    before = SearchFile(tmp_path / "searches.jsonl").read()
+    more = build_artefact(observe(6), cash_space(), work=tmp_path, settings=SETTINGS)
+    after = SearchFile(tmp_path / "searches.jsonl").read()
+    assert before.items() <= after.items()
+    assert len(after) == 6 * 6 - 6 - 3 * 2 and len(more.sources) == 6
 
 
 def test_what_cannot_be_learned_from_is_refused(tmp_path):

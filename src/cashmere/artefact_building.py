@@ -1,14 +1,14 @@
 """From source observations to an artefact: embeddings, the searches that rank them, rankers and priors.
 
-Work in progress lies in ``searches.jsonl``, one line per table that was searched with the embeddings of all others; a
-build that was stopped goes on from there.
+The searches are what costs: one for every pair of tables. Their results are kept in ``searches.jsonl``, so that a build
+that was stopped goes on from there, and one with further tables makes the new searches only.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -39,6 +39,9 @@ from cashmere.surrogates.gaussian_process import GaussianProcessPrior, fit_prior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 from cashmere.threads import one_blas_thread
 from cashmere.worker_pool import worker_pool
+
+SEARCHES = "searches.jsonl"
+"""File of the searches in the folder of work."""
 
 _FOREIGN = -1
 """Stands for the algorithm of a configuration that is not of the space, as of a run on a table with categories."""
@@ -269,38 +272,33 @@ def _search_all(
     report: Callable[[str], None],
 ) -> NDArray[np.float64]:
     """Return the mean loss ``(S, S)`` of searches on table t (row) with the embedding of s; NaN for kin."""
-    names = [source.table.name for source in sources]
-    known = _SearchFile(path=work / "searches.jsonl", digest=_digest(embeddings, settings))
+    stamps = [_stamp(source, settings) for source in sources]
+    known = SearchFile(work / SEARCHES)
     done = known.read()
-    missing = [t for t, name in enumerate(names) if name not in done]
     futures = {}
-    for t in missing:
-        foreign = _foreign(sources, embeddings, t)
-        futures[executor.submit(_search_one, sources[t], foreign, settings)] = names[t]
-    for future in as_completed(futures):
-        name = futures[future]
-        done[name] = future.result()
-        known.add(name, done[name])
-        report(f"Searched {name}; {len(names) - len(done)} tables left")
-    return np.array([[done[target].get(name, np.nan) for name in names] for target in names])
+    for t, target in enumerate(sources):
+        missing = [
+            s
+            for s, source in enumerate(sources)
+            if source.table.origin != target.table.origin and (stamps[t], stamps[s]) not in done
+        ]
+        if missing:
+            futures[executor.submit(_search_one, target, [embeddings[s] for s in missing], settings)] = t, missing
+    for n_done, future in enumerate(as_completed(futures), start=1):
+        t, missing = futures[future]
+        found = {(stamps[t], stamps[s]): loss for s, loss in zip(missing, future.result(), strict=True)}
+        known.add(found)
+        done |= found
+        report(f"Searched {sources[t].table.name}; {len(futures) - n_done} tables left")
+    return np.array([[done.get((target, source), np.nan) for source in stamps] for target in stamps])
 
 
-def _foreign(
-    sources: Sequence[_Described], embeddings: Sequence[PretrainedEmbedding], t: int
-) -> list[PretrainedEmbedding]:
-    """Return the embeddings of tables whose origin is not that of table t."""
-    origin = sources[t].table.origin
-    return [e for e, source in zip(embeddings, sources, strict=True) if source.table.origin != origin]
-
-
-def _search_one(
-    source: _Described, embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings
-) -> dict[str, float]:
+def _search_one(source: _Described, embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings) -> list[float]:
     """Return, per embedding, the best loss so far averaged over decisions and repeats (Algorithm 2)."""
-    worth = dict.fromkeys((embedding.source for embedding in embeddings), 0.0)
+    worth = []
     for embedding in embeddings:
-        for repeat in range(settings.n_repeats):
-            curve = search_recorded(
+        curves = [
+            search_recorded(
                 source.losses,
                 source.tasks,
                 source.vectors,
@@ -308,7 +306,9 @@ def _search_one(
                 _generator(settings, "search", source.table.name, str(repeat)),
                 n_iterations=settings.n_iterations,
             )
-            worth[embedding.source] += float(curve[1:].mean()) / settings.n_repeats
+            for repeat in range(settings.n_repeats)
+        ]
+        worth.append(float(np.mean([curve[1:] for curve in curves])))
     return worth
 
 
@@ -327,35 +327,35 @@ def _fit_prior(sources: Sequence[_Described], algorithm: int, n_dims: int) -> Ga
 # ---------------------------------------------------------------- work in progress
 
 
-def _digest(embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings) -> str:
-    """Return what the searches depend on."""
-    digest = hashlib.sha256(json.dumps(asdict(settings)).encode())
-    for embedding in embeddings:
-        digest.update(embedding.source.encode() + embedding.encoders.w3.tobytes())
-    return digest.hexdigest()[:16]
+def _stamp(source: _Described, settings: BuildSettings) -> str:
+    """Return what identifies the observations of a table, and with them its embedding and the searches on it."""
+    digest = hashlib.sha256(json.dumps([source.table.name, asdict(settings)]).encode())
+    for array in (source.losses.astype(np.float32), source.tasks, source.vectors):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:12]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SearchFile:
-    """Finished searches, one line per table; lines of other embeddings or settings do not count."""
+@dataclass(frozen=True, slots=True)
+class SearchFile:
+    """Results of finished searches, one per line: stamps of the table and of the embedding's source, mean loss."""
 
     path: Path
-    digest: str
 
-    def read(self) -> dict[str, dict[str, float]]:
-        return {name: worth for digest, name, worth in self._lines() if digest == self.digest}
+    def read(self) -> dict[tuple[str, str], float]:
+        """Return the results by stamps; lines that a kill cut short are passed over."""
+        found = {}
+        for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
+            try:
+                target, source, loss = json.loads(line)
+            except (ValueError, TypeError):
+                continue
+            found[target, source] = float(loss)
+        return found
 
-    def add(self, name: str, worth: dict[str, float]) -> None:
+    def add(self, results: Mapping[tuple[str, str], float]) -> None:
+        """Append results."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             if file.tell() and not self.path.read_bytes().endswith(b"\n"):
                 file.write(b"\n")  # the end of a line that a kill cut short
-            file.write(json.dumps([self.digest, name, worth]).encode() + b"\n")
-
-    def _lines(self) -> Iterator[tuple[str, str, dict[str, float]]]:
-        for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
-            try:
-                digest, name, worth = json.loads(line)
-            except ValueError:
-                continue
-            yield digest, name, worth
+            file.writelines(json.dumps([*stamps, loss]).encode() + b"\n" for stamps, loss in results.items())
