@@ -339,12 +339,8 @@ class LatentSurrogate:
             start, unit = self.pretrained.encoders, max(self.pretrained.loss_std, MIN_LOSS_STD)
             c0, penalty = float(targets.min()), self.alpha / unit
         # A length scale of sqrt(unit) is an embedding's distance over which the standardised regret grows by 1.
-        shift = [np.log(unit) / 2, 0.0, c0, -np.log(unit)]
-        centre, spread = (
-            np.concatenate([[prior[i] for prior in _PRIOR[:4]], *(np.full(m, prior[i]) for prior in _PRIOR[4:])])
-            for i in (0, 1)
-        )
-        centre[:4] += shift
+        centre, spread = np.repeat(np.array(_PRIOR).T, [1, 1, 1, 1, m, m], axis=1)
+        centre[:4] += np.log(unit) / 2, 0.0, c0, -np.log(unit)
         return LatentObjective(
             tasks=np.asarray(tasks, dtype=np.int64),
             vectors=vectors,
