@@ -28,7 +28,7 @@ from cashmere.exceptions import CorruptStoreError
 from cashmere.store import write_atomically
 from cashmere.worker_pool import worker_pool
 
-CODE_FOLDERS = ("acquisition", "ensembles", "space", "strategies", "surrogates")
+CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space", "strategies", "surrogates")
 CODE_FILES = ("evaluation/metrics.py", "loss.py", "study.py", "trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
