@@ -19,7 +19,7 @@ LEVELS = [
     {"space", "acquisition", "surrogates", "metalearning", "ensembles", "contests"},
     {"strategies", "evaluation", "persistence"},
     {"store", "executors", "worker_pool", "study", "ensemble_builder"},
-    {"predictor", "run_directory", "settings", "progress", "charts", "bracket"},
+    {"predictor", "run_directory", "settings", "progress", "charts", "bracket", "latent_chart"},
     {"leaderboard", "analysis", "report"},
     {"run", "source_collection", "artefact_building"},
     {"estimators"},
