@@ -17,12 +17,14 @@ from typing import Any
 
 from cashmere.analysis.contest import CONTEST_FACT, recorded_contest
 from cashmere.analysis.contest_summary import summarise_contest
+from cashmere.analysis.latent_map import LATENT_MAP_FACT, summarise_latent_map
 from cashmere.analysis.summary import MEDIAN_WINDOW, summarise_diversity
 from cashmere.bracket import MAX_ROWS, Cell, Contender, bracket_chart, fitted_name
 from cashmere.budget import Budget
 from cashmere.charts import Series, Strip, bar, heat_map, line_chart, strip_chart
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import InvalidParameterError
+from cashmere.latent_chart import MAX_MARKS, Place, latent_chart
 from cashmere.leaderboard import (
     BASELINE_NAME,
     algorithm_name,
@@ -44,6 +46,7 @@ _FACTS = (
     "goal",
     *("decision", "latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
     CONTEST_FACT,
+    LATENT_MAP_FACT,
 )
 
 _COLUMNS_SHOWN = 60
@@ -120,6 +123,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "decision": _decision(facts, target),
         "diversity": _diversity(folder, rows, weights, settings, metric),
         "contest": _contest(facts, rows, metric),
+        "latent_map": _latent_map(facts, metric),
         "algorithms": _algorithms(rows, metric),
         "failures": _failures(rows),
         "settings": {_line(k): _setting(v) for k, v in settings.items() if k != "own_objects"},
@@ -386,6 +390,17 @@ def _contest(
         return None
 
 
+def _latent_map(facts: Mapping[str, Any], metric: Metric | None) -> dict[str, Any] | None:
+    """Return what `summarise_latent_map` finds; None where there was no latent space, or no map that can be read."""
+    fact = _dictionary(facts[LATENT_MAP_FACT])
+    if not fact:
+        return None
+    try:
+        return summarise_latent_map(fact, metric)
+    except ValueError:
+        return None
+
+
 def configuration_summary(configuration: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a stored configuration as short texts, without the name of the algorithm in front.
 
@@ -564,6 +579,8 @@ def render_report(summary: Mapping[str, Any]) -> str:
         median_window=MEDIAN_WINDOW,
         contest_charts=[[Markup(svg) for svg in charts] for charts in _contest_charts(summary)],
         leavers_shown=MAX_ROWS,
+        latent_charts=[Markup(svg) for svg in _latent_charts(summary)],
+        places_shown=MAX_MARKS,
         weight_bars=[
             Markup(bar((m["weight"] or 0.0) / largest, title=f"weight {format_percent(m['weight'])}"))
             for m in summary["ensemble"]["members"]
@@ -780,6 +797,36 @@ def _curves_range(contest: Mapping[str, Any], sign: float) -> tuple[float, float
         shown += [loss for loss in losses if loss <= limit]
     ends = sign * min(shown), sign * max(shown)
     return min(ends), max(ends)
+
+
+def _latent_charts(summary: Mapping[str, Any]) -> list[str]:
+    """Draw where the trials are in the latent space, for wide and for narrow pages."""
+    found, metric = summary["latent_map"], summary["metric"]
+    if found is None:
+        return []
+    name = "loss" if metric["own"] else metric["name"]
+    places = [
+        Place(
+            trial=point["trial"], algorithm=point["algorithm"], x=point["x"], y=point["y"], loss=point["loss"],
+            text=format_number(point["score"]),
+        )
+        for point in found["points"]
+    ]  # fmt: skip
+    best = min(places, key=lambda place: (place.loss, place.trial), default=None)
+    description = "" if best is None else f"The best is trial {best.trial}, {best.algorithm}, with {best.text}."
+    return [
+        latent_chart(
+            places,
+            title=f"trials in the latent space of all algorithms, with {name}",
+            description=description,
+            legend=name,
+            centre=None if found["centre"] is None else tuple(found["centre"]),
+            centre_label="the best of the source",
+            width=width,
+            css=css,
+        )
+        for width, _, css in _SIZES
+    ]
 
 
 def _heat_maps(summary: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cashmere.analysis import CONTEST_FACT, contest_fact
+from cashmere.analysis import CONTEST_FACT, LATENT_MAP_FACT, contest_fact, latent_map_fact
 from cashmere.budget import Budget, Deadline
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import choose_resampling, make_folds
@@ -344,6 +344,7 @@ class Run:
         for name, value in facts.items():
             self._store.set_fact(name, value)
         self._keep_contest(history)
+        self._store.set_fact(LATENT_MAP_FACT, latent_map_fact(self.strategy, history))
 
     def _keep_contest(self, history: History) -> None:
         """Store who has met whom up to now, if the strategy is a contest."""
