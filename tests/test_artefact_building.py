@@ -17,7 +17,7 @@ from cashmere.space.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding import SpaceEncoder
 from contracts.strategy_contract import cash_space
 
-SETTINGS = BuildSettings(n_steps=40, n_iterations=3)
+SETTINGS = BuildSettings(n_steps=40, n_iterations=3, n_repeats=1)
 
 
 def observe(n_tables: int = 5, n_configurations: int = 40) -> SourceObservations:

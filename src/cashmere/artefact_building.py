@@ -71,7 +71,7 @@ class BuildSettings:
     lambda_adv: float = 1.0
     n_steps: int = 300
     n_iterations: int = 30
-    n_repeats: int = 1
+    n_repeats: int = 3
     seed: int = 0
 
 

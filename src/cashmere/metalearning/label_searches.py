@@ -50,7 +50,7 @@ def search_recorded(
     Returns
     -------
     (n_iterations + 1,) array
-        Best loss after the initial configurations and after each decision; the last is repeated once nothing is left.
+        Best loss after the initial configurations and after each decision; constant from the least recorded loss on.
 
     Raises
     ------
@@ -68,15 +68,14 @@ def search_recorded(
         for position in rng.permutation(np.flatnonzero(tasks == task))[:n_initial].tolist()
     ]
     best = [losses[chosen].min()]
-    for _ in range(n_iterations):
+    least = losses.min()
+    while len(best) <= n_iterations and best[-1] > least:  # after the least loss nothing can change any more
         rest = np.setdiff1d(np.arange(len(losses)), chosen)
-        if len(rest) == 0:
-            best.append(best[-1])
-            continue
         surrogate = LatentSurrogate(n_algorithms=n_algorithms, pretrained=pretrained)
         surrogate.fit(tasks[chosen], vectors[chosen], losses[chosen], rng)
         mean, variance = surrogate.predict(tasks[rest], vectors[rest])
         improvement = log_expected_improvement(mean, np.sqrt(variance), best[-1])
         chosen.append(int(rest[np.argmax(improvement)]))
         best.append(min(best[-1], losses[chosen[-1]]))
+    best += [best[-1]] * (n_iterations + 1 - len(best))
     return np.array(best)
