@@ -12,7 +12,16 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks import dacopt, latent_study, real_runs, record, replay_study, surrogate_tau, tpe_study
+    from benchmarks import (
+        dacopt,
+        latent_overlap,
+        latent_study,
+        real_runs,
+        record,
+        replay_study,
+        surrogate_tau,
+        tpe_study,
+    )
     from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -21,6 +30,7 @@ def main() -> None:
         "record": record,
         "replay": replay_study,
         "latent": latent_study,
+        "overlap": latent_overlap,
         "tau": surrogate_tau,
         "tpe": tpe_study,
         "run": real_runs,
