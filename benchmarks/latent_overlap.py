@@ -88,7 +88,7 @@ def main(arguments: argparse.Namespace) -> None:
     console.print(Text(table.note, style="dim"))
 
 
-def judge(target: Target, seed: int, *, n_steps: int = 300) -> tuple[list[dict[str, float | int | str]], Embedded]:
+def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]], Embedded]:
     """Pre-train on a part of a table's configurations and ask about the others, with each of `WEIGHTS`.
 
     Returns
@@ -115,7 +115,7 @@ def judge(target: Target, seed: int, *, n_steps: int = 300) -> tuple[list[dict[s
         rng = np.random.default_rng(seed)
         embedding = pretrain(
             tasks[known], vectors[known], losses[known],
-            n_algorithms=len(blocks.names), rng=rng, source=target.name, lambda_adv=weight, n_steps=n_steps,
+            n_algorithms=len(blocks.names), rng=rng, source=target.name, lambda_adv=weight,
         )  # fmt: skip
         points = embedding.encoders.embed(tasks, vectors)
         accuracy = pairwise_accuracy(points[known], tasks[known], points[~known], tasks[~known], rng=rng)
