@@ -391,11 +391,16 @@ def _base_observations(base: str | None, space: str, *, wanted: bool) -> SourceO
 
 
 def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed: int, quiet: bool) -> None:
-    from cashmere.artefact_building import BuildSettings, build_artefact
+    from cashmere.artefact_building import SEARCHES, BuildSettings, build_artefact
+    from cashmere.metalearning.artefact import SHIPPED
     from cashmere.source_collection.configurations import REFERENCE
     from cashmere.space.spaces import make_space
 
     space = make_space(observations.space, REFERENCE).configuration_space
+    shipped = SHIPPED / observations.space / SEARCHES
+    if shipped.exists() and not (out / "work" / SEARCHES).exists():  # those among the package's own tables
+        (out / "work").mkdir(parents=True, exist_ok=True)
+        (out / "work" / SEARCHES).write_bytes(shipped.read_bytes())
     try:
         artefact = build_artefact(
             observations,
