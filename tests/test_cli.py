@@ -162,6 +162,7 @@ def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path)
     assert (folder / "report.html").exists()
 
 
+@pytest.mark.alone
 def test_time_budget_covers_the_whole_call(table, tmp_path):
     start = time.perf_counter()
     command = [*CASHMERE, "fit", table, "--target", "target", "--budget", "20s", "--out", tmp_path / "r", "--quiet"]

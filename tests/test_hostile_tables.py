@@ -109,7 +109,7 @@ def test_table_that_cannot_work_is_refused_with_a_reason(name):
         ({"metric": "acuracy"}, "'accuracy'"),
         ({"metric": "rmse"}, "does not fit"),
         ({"metric": 7}, "name, a Metric or a function"),
-        ({"strategy": "bayes"}, "Known: bo"),
+        ({"strategy": "bayes"}, "Known: .* bo,"),
         ({"space": "defualt"}, "'default'"),
         ({"resampling": "1fold"}, "resampling"),
         ({"ensemble": "select"}, "'selection'"),

@@ -89,6 +89,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(sys.platform != "linux", reason="the trials use Linux calls")
 def test_twenty_hostile_trials_leave_the_run_whole_and_no_orphan():
     before = set(psutil.pids())
