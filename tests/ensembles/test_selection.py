@@ -184,7 +184,7 @@ def test_convex_loss_never_exceeds_best_single(name, seed, size):
     p, y = make_candidates(name, np.random.default_rng(seed))
     measure = ALL[name] if name != "log_loss" else log_loss(clip=0.0)
     result = select_ensemble(p, y, measure, size=size)
-    assert (result.trajectory <= result.trajectory[0] + 1e-9).all()
+    assert (result.trajectory <= result.trajectory[0] * (1 + 1e-12) + 1e-9).all()  # relative errors may be huge
 
 
 @settings(max_examples=20, deadline=None)

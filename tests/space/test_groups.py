@@ -20,7 +20,8 @@ from ConfigSpace import (
     OrConjunction,
     UniformIntegerHyperparameter,
 )
-from hypothesis import HealthCheck, given, settings
+from ConfigSpace.exceptions import InactiveHyperparameterSetError
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from cashmere.data.task import TaskProfile, TaskType
@@ -326,7 +327,10 @@ def user_spaces(draw):
         literals = [literal(child) for _ in range(draw(st.integers(1, 2)))]
         conjunction = draw(st.sampled_from([AndConjunction, OrConjunction]))
         two_parents = len({condition.parent.name for condition in literals}) == 2
-        space.add(child, conjunction(*literals) if two_parents else literals[0])
+        try:
+            space.add(child, conjunction(*literals) if two_parents else literals[0])
+        except InactiveHyperparameterSetError:  # ConfigSpace takes "a and b" of one child for "a or b" of another
+            reject()
 
     default = dict(space.get_default_configuration())
     candidates = [*operators, space["other"]]
