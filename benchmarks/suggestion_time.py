@@ -27,7 +27,8 @@ from ConfigSpace import (
 from cashmere.budget import Budget
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
-from cashmere.protocols import Strategy
+from cashmere.exceptions import InvalidParameterError
+from cashmere.protocols import Strategy, TableAware
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
 from cashmere.trial import History, Observation, Trial, TrialStatus
@@ -138,8 +139,14 @@ def main() -> None:
     print(f"{'strategy':<12} {'observations':>12} {'median s':>10} {'p90 s':>10}")
     for name in arguments.strategies:
         strategy = make_strategy(name, space)
+        if isinstance(strategy, TableAware):
+            strategy = strategy.for_table({})  # a table of which nothing is known
         for n in arguments.observations:
-            seconds = time_suggestions(strategy, observations[:n], arguments.repeats)
+            try:
+                seconds = time_suggestions(strategy, observations[:n], arguments.repeats)
+            except InvalidParameterError as error:  # no artefact for the space
+                print(f"{name:<12} {error}")
+                break
             print(f"{name:<12} {n:>12} {np.median(seconds):>10.4f} {np.quantile(seconds, 0.9):>10.4f}")
 
 
