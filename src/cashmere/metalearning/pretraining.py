@@ -13,8 +13,9 @@ U                       ``(M, n, q)``              embeddings
 
 References
 ----------
-"Bayesian optimization for simultaneous selection of machine learning algorithms and hyperparameters on shared latent
-space", section 3.2, equations 10-13; `spec/latent.md` 5.4, 5.5.
+Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of machine
+learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329, section 3.2,
+equations 10-13; `spec/latent.md` 5.4, 5.5.
 """
 
 from __future__ import annotations

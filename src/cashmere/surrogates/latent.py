@@ -6,8 +6,9 @@ time of PyTorch's autograd, and less of GPyTorch's (`benchmarks/latent_time.py`)
 
 References
 ----------
-"Bayesian optimization for simultaneous selection of machine learning algorithms and hyperparameters on shared latent
-space", section 3.1, equations 4-6; `spec/latent.md` 5.1, 5.2.
+Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of machine
+learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329, section 3.1,
+equations 4-6; `spec/latent.md` 5.1, 5.2.
 """
 
 from __future__ import annotations

@@ -16,8 +16,9 @@ Losses are minimised, where the paper maximises scores: the regret ``||u||^2`` i
 
 References
 ----------
-"Bayesian optimization for simultaneous selection of machine learning algorithms and hyperparameters on shared latent
-space", section 3.1, equations 2-4; `spec/latent.md` 5.1.
+Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of machine
+learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329, section 3.1,
+equations 2-4; `spec/latent.md` 5.1.
 """
 
 from __future__ import annotations
