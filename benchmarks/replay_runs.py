@@ -1,7 +1,8 @@
 """Finished replays on disk, and the worker processes that add the missing ones.
 
 A run is the replay of one strategy with one seed on one recording. It is appended to a file of JSON lines as soon as it
-is known; a longer run answers for a shorter one, because strategies do not know how long they will be asked.
+is known. A longer run answers for a shorter one if the strategy does not know how long it will be asked; contests and
+rising bandits do, and plan by it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import traceback
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
 from cashmere.store import write_atomically
+from cashmere.strategies import STRATEGIES, parse_strategy
 from cashmere.worker_pool import worker_pool
 
 CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space", "strategies", "surrogates")
@@ -118,20 +120,21 @@ class RunFiles:
     """The runs of a folder, in one file of JSON lines per recording and metric."""
 
     folder: Path
-    _known: dict[RunKey, Run] = field(default_factory=dict)
+    _known: dict[RunKey, dict[int, Run]] = field(default_factory=dict)
 
     def load(self, recordings: Iterable[tuple[str, str]]) -> None:
         """Read the runs of pairs of recording and metric; lines that a crash cut short are passed over."""
         for recording, metric in recordings:
             for run in self._read(self._path(recording, metric)):
-                known = self._known.get(run.key)
-                if known is None or run.trials >= known.trials:
-                    self._known[run.key] = run
+                self._known.setdefault(run.key, {})[run.trials] = run
 
     def find(self, key: RunKey, n_trials: int) -> Run | None:
         """Return the run if it is long enough."""
-        run = self._known.get(key)
-        return run if run is not None and run.trials >= n_trials else None
+        known = self._known.get(key, {})
+        if n_trials in known or plans_by_budget(key.strategy):
+            return known.get(n_trials)
+        longest = max(known, default=0)
+        return known[longest] if longest > n_trials else None
 
     def add(self, run: Run) -> None:
         """Append a run to its file."""
@@ -143,7 +146,7 @@ class RunFiles:
             if file.tell() and not _ends_line(path):
                 file.write(b"\n")
             file.write(line.encode())
-        self._known[run.key] = run
+        self._known.setdefault(run.key, {})[run.trials] = run
 
     def forget(self, keys: Iterable[RunKey]) -> int:
         """Remove runs from their files; return how many there were."""
@@ -172,6 +175,12 @@ class RunFiles:
     def _read(self, path: Path) -> Iterator[Run]:
         if path.exists():
             yield from filter(None, map(_parse, path.read_bytes().splitlines()))
+
+
+def plans_by_budget(strategy: str) -> bool:
+    """Whether a strategy, by name with its options, decides by the number of trials that is planned."""
+    factory: Any = STRATEGIES.get(parse_strategy(strategy)[0])
+    return is_dataclass(factory) and any(option.name == "budget" for option in fields(factory))
 
 
 def _ends_line(path: Path) -> bool:

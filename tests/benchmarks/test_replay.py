@@ -3,6 +3,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,6 +109,19 @@ def test_runs_come_back_and_serve_shorter_ones(tmp_path):
     assert files.find(make_run(1).key, 5) is None
     files.add(make_run(0, trials=20))
     assert reopened(tmp_path).find(make_run(0).key, 11).trials == 20
+
+
+@pytest.mark.parametrize("strategy", ["contest:inner=bo", "dac_hb", "rb_smac"])
+def test_longer_runs_do_not_answer_for_shorter_ones_of_strategies_that_plan(tmp_path, strategy):
+    short, long = (
+        replace(run, key=replace(run.key, strategy=strategy)) for run in (make_run(0), make_run(0, trials=20))
+    )
+    files = reopened(tmp_path)
+    files.add(short)
+    files.add(long)
+    again = reopened(tmp_path)
+    assert (again.find(short.key, 10), again.find(short.key, 20)) == (short, long)
+    assert again.find(short.key, 15) is None
 
 
 def test_line_cut_short_costs_one_run_only(tmp_path):
