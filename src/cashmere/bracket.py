@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cashmere.charts import svg_attribute, svg_element, svg_text
 from cashmere.text import clean_text
 
 _CHARACTER = 6.8
@@ -108,7 +109,7 @@ def bracket_chart(
     """
     shown = contenders[:MAX_ROWS]
     if not rounds or not any(contender.cells for contender in shown):
-        return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
+        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
     names = [fitted_name(contender.name) for contender in shown]
     bold = [1.1 if contender.reason is None else 1.0 for contender in shown]
     left = 10.0 if names_above else 18 + max(map(operator.mul, bold, map(_width, names)))
@@ -138,9 +139,7 @@ def bracket_chart(
     if rest:
         parts.append(f'<text class="tick" x="10" y="{bottom + 46:g}">… and {rest} more that left before</text>')
     height = int(bottom + (56 if rest else 34))
-    head = f'<svg class="chart {_attribute(css)}" viewBox="0 0 {width} {height}" role="img">'
-    told = f"<title>{_text(title, 300)}</title><desc>{_text(description, 600)}</desc>"
-    return f"{head}{told}{''.join(parts)}</svg>"
+    return svg_element(parts, width, height, title, css, description)
 
 
 def fitted_name(name: str) -> str:
@@ -197,15 +196,14 @@ def _cell(cell: Cell, box: _Box, who: str, shade: float) -> str:
     rectangle = f'x="{box.x:.1f}" y="{box.y:g}" width="{box.width:.1f}" height="{box.height:g}"'
     css = "track" if cell.loss is None else "cell"
     opacity = "" if cell.loss is None else f' fill-opacity="{_opacity(shade)}"'
-    drawn = (
-        f'<rect class="{css}"{opacity} {rectangle}><title>{_text(f"{who}: {cell.text}, {trials}", 120)}</title></rect>'
-    )
+    title = svg_text(f"{who}: {cell.text}, {trials}", 120)
+    drawn = f'<rect class="{css}"{opacity} {rectangle}><title>{title}</title></rect>'
     short = trials if _DIGIT * len(trials) <= box.width - 4 else f"{cell.trials:,}"
     middle = f'x="{box.x + box.width / 2:.1f}" text-anchor="middle"'
     for text, share in ((cell.text, 0.44), (short, 0.86)):
         if _DIGIT * len(text) <= box.width - 2:
             y = box.y + share * box.height - 1
-            drawn += f'<text class="value" {middle} y="{y:.1f}">{_text(text, 20)}</text>'
+            drawn += f'<text class="value" {middle} y="{y:.1f}">{svg_text(text, 20)}</text>'
     return drawn
 
 
@@ -213,7 +211,7 @@ def _cross(x: float, y: float, height: float, reason: str) -> str:
     """Draw the line at which a sub-space left, with a cross."""
     middle = y + height / 2
     path = f"M{x:.1f} {y:g}v{height:g}M{x + 5:.1f} {middle - 4:g}l8 8m0 -8l-8 8"
-    return f'<path class="rug" d="{path}"><title>left: {_text(reason, 300)}</title></path>'
+    return f'<path class="rug" d="{path}"><title>left: {svg_text(reason, 300)}</title></path>'
 
 
 def _shades(losses: Sequence[float]) -> dict[float | None, float]:
@@ -242,11 +240,3 @@ def _legend(y: float) -> list[str]:
     parts.append(f'<path class="rug" d="M190 {y - 1:g}v12M195 {y + 1:g}l8 8m0 -8l-8 8"/>')
     parts.append(f'<text class="tick" x="210" y="{y + 9:g}">left the contest</text>')
     return parts
-
-
-def _text(text: str, limit: int) -> str:
-    return html.escape(clean_text(text, limit))
-
-
-def _attribute(text: str) -> str:
-    return html.escape(clean_text(text, 80), quote=True)

@@ -183,7 +183,7 @@ def line_chart(
     xs = [x for s in drawn for x in s.x if not log_x or x > 0]
     ys = [y for s in drawn for y in s.y]
     if not xs or not ys:
-        return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
+        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
     low, high = y_range if y_range is not None else (min(ys), max(ys))
     low, high = padded(low, high)
     y_ticks = nice_ticks(low, high, max(2, height // 60))
@@ -197,11 +197,11 @@ def line_chart(
     parts = [legend[0], *_x_axis(x, bottom, top, x_label), *_y_axis(y, y_ticks, y_texts, left, right, y_label)]
     for s in drawn:
         parts.extend(_drawn(s, x, y))
-    return _svg(parts, width, height, title, css)
+    return svg_element(parts, width, height, title, css)
 
 
 def _drawn(series: Series, x: _Scale, y: _Scale) -> list[str]:
-    css = _attribute(series.css)
+    css = svg_attribute(series.css)
     points = [(a, b) for a, b in zip(series.x, series.y, strict=False) if not x.log or a > 0]
     if series.kind == "constant":
         if not series.y or series.y[0] not in y:
@@ -264,7 +264,9 @@ def _x_axis(x: _Scale, bottom: float, top: float, label: str) -> list[str]:
         parts.append(f'<path class="axis" d="M{place:g} {bottom:g}v5"/>')
         parts.append(f'<text class="tick" x="{place:g}" y="{bottom + 18:g}" text-anchor="middle">{text}</text>')
     middle = (x.start + x.end) / 2
-    parts.append(f'<text class="label" x="{middle:g}" y="{bottom + 37:g}" text-anchor="middle">{_text(label)}</text>')
+    parts.append(
+        f'<text class="label" x="{middle:g}" y="{bottom + 37:g}" text-anchor="middle">{svg_text(label)}</text>'
+    )
     return parts
 
 
@@ -278,7 +280,7 @@ def _y_axis(
         parts.append(f'<text class="tick" x="{left - 7:g}" y="{place + 4:g}" text-anchor="end">{text}</text>')
     middle = (y.start + y.end) / 2
     turn = f'transform="rotate(-90 12 {middle:g})"'
-    parts.append(f'<text class="label" x="12" y="{middle:g}" text-anchor="middle" {turn}>{_text(label, 50)}</text>')
+    parts.append(f'<text class="label" x="12" y="{middle:g}" text-anchor="middle" {turn}>{svg_text(label, 50)}</text>')
     return parts
 
 
@@ -292,7 +294,7 @@ def _legend(series: Sequence[Series], width: float, shown: tuple[float, float]) 
         needed = 24 + _CHARACTER * len(text) + 14
         if x + needed > width and x > 8:
             x, y = 8.0, y + 19
-        css = _attribute(s.css)
+        css = svg_attribute(s.css)
         if s.kind == "dots":
             mark = f'<circle class="dot {css}" cx="{x + 9:g}" cy="{y - 4:g}" r="3.2"/>'
         elif s.kind == "rug":
@@ -300,7 +302,7 @@ def _legend(series: Sequence[Series], width: float, shown: tuple[float, float]) 
         else:
             kind = "constant" if s.kind == "constant" else "step"
             mark = f'<path class="{kind} {css}" d="M{x:g} {y - 4:g}h18"/>'
-        parts.append(f'{mark}<text class="legend" x="{x + 24:g}" y="{y:g}">{_text(text, 80)}</text>')
+        parts.append(f'{mark}<text class="legend" x="{x + 24:g}" y="{y:g}">{svg_text(text, 80)}</text>')
         x += needed
     return "".join(parts), y
 
@@ -350,7 +352,7 @@ def strip_chart(
     values = [[v for v in s.values if math.isfinite(v)] for s in strips]
     joined = [v for row in values for v in row]
     if not joined:
-        return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
+        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
     low, high = padded(*(x_range if x_range is not None else (min(joined), max(joined))), share=0.03)
     names = [clean_text(s.label, 26) for s in strips]
     left = 12.0 if labels_above else 18 + _CHARACTER * max(map(len, names))
@@ -361,10 +363,10 @@ def strip_chart(
     for i, (strip, name, row) in enumerate(zip(strips, names, values, strict=True)):
         middle = 8 + pitch * (i + 1) - 15
         if labels_above:
-            parts.append(f'<text class="name" x="{left:g}" y="{middle - 14:g}">{_text(name)}</text>')
+            parts.append(f'<text class="name" x="{left:g}" y="{middle - 14:g}">{svg_text(name)}</text>')
         else:
             parts.append(
-                f'<text class="name" x="{left - 10:g}" y="{middle + 4:g}" text-anchor="end">{_text(name)}</text>'
+                f'<text class="name" x="{left - 10:g}" y="{middle + 4:g}" text-anchor="end">{svg_text(name)}</text>'
             )
         parts.append(f'<path class="grid" d="M{left:g} {middle:g}H{x.end:g}"/>')
         for value in _thinned(row):
@@ -376,7 +378,7 @@ def strip_chart(
             edge = "" if strip.marked in x else " edge"
             parts.append(f'<circle class="dot best{edge}" cx="{x(strip.marked):g}" cy="{middle:g}" r="4.6"/>')
     parts.extend(_x_axis(x, bottom, 8, x_label))
-    return _svg(parts, width, int(bottom + 46), title, css)
+    return svg_element(parts, width, int(bottom + 46), title, css)
 
 
 _CELL = 46.0
@@ -414,7 +416,7 @@ def heat_map(
     """
     values = [v for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j and math.isfinite(v)]
     if not values:
-        return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
+        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
     n, largest = len(matrix), max(values)
     # Nearly equal values look so: the colours span a fifth of the largest at least.
     lowest = max(0.0, min(1.25 * min(values) - 0.25 * largest, 0.8 * largest))
@@ -435,8 +437,8 @@ def heat_map(
         turn = f' transform="rotate(-90 {x_middle + 4:g} {top - 6:g})"' if turned else ""
         head = f'x="{x_middle + 4 * turned:g}" y="{top - 6:g}" text-anchor="{"start" if turned else "middle"}"{turn}'
         parts.append(
-            f'<text class="name" x="{left - 8:g}" y="{middle + 4:g}" text-anchor="end">{_text(long[i])}</text>'
-            f'<text class="tick" {head}>{_text(short[i])}</text>'
+            f'<text class="name" x="{left - 8:g}" y="{middle + 4:g}" text-anchor="end">{svg_text(long[i])}</text>'
+            f'<text class="tick" {head}>{svg_text(short[i])}</text>'
         )
         for j, value in enumerate(row):
             x = left + side * j
@@ -449,7 +451,7 @@ def heat_map(
                 centre = f'x="{x + side / 2 - 0.5:.1f}" y="{middle + 3.5:g}" text-anchor="middle"'
                 parts.append(f'<rect class="cell" {share} {box}/><text class="value" {centre}>{texts[value]}</text>')
             else:
-                pair = _text(f"{long[i]}, {long[j]}: {texts[value]}", 120)
+                pair = svg_text(f"{long[i]}, {long[j]}: {texts[value]}", 120)
                 parts.append(f'<rect class="cell" {share} {box}><title>{pair}</title></rect>')
     bottom = top + side * n + 16
     low, high = (_cell_text(value, largest) for value in (lowest, largest))
@@ -460,9 +462,9 @@ def heat_map(
     parts.append(
         f'<text class="tick" x="8" y="{bottom + 9:.1f}">{low}</text>'
         f'<text class="tick" x="{start + 126:g}" y="{bottom + 9:.1f}">{high}</text>'
-        f'<text class="label" x="8" y="{bottom + 29:.1f}">{_text(legend, 120)}</text>'
+        f'<text class="label" x="8" y="{bottom + 29:.1f}">{svg_text(legend, 120)}</text>'
     )
-    return _svg(parts, width, int(bottom + 38), title, css, description)
+    return svg_element(parts, width, int(bottom + 38), title, css, description)
 
 
 def _heat_map_grid(names: Sequence[str], n: int, width: int) -> tuple[float, float]:
@@ -505,21 +507,24 @@ def bar(share: float, *, title: str, css: str = "s1", track: bool = False) -> st
     share = min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
     return (
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" role="img">'
-        f"<title>{_text(title)}</title>"
+        f"<title>{svg_text(title)}</title>"
         + ('<rect class="track" width="100" height="10"/>' if track else "")
-        + f'<rect class="{_attribute(css)}" width="{round(100 * share, 2):g}" height="10"/></svg>'
+        + f'<rect class="{svg_attribute(css)}" width="{round(100 * share, 2):g}" height="10"/></svg>'
     )
 
 
-def _svg(parts: Sequence[str], width: int, height: int, title: str, css: str, description: str = "") -> str:
-    head = f'<svg class="chart {_attribute(css)}" viewBox="0 0 {width} {height}" role="img">'
-    told = f"<desc>{_text(description, 600)}</desc>" if description else ""
-    return f"{head}<title>{_text(title, 300)}</title>{told}{''.join(parts)}</svg>"
+def svg_element(parts: Sequence[str], width: int, height: int, title: str, css: str, description: str = "") -> str:
+    """Return a drawing of these parts, with what it shows in words."""
+    head = f'<svg class="chart {svg_attribute(css)}" viewBox="0 0 {width} {height}" role="img">'
+    told = f"<desc>{svg_text(description, 600)}</desc>" if description else ""
+    return f"{head}<title>{svg_text(title, 300)}</title>{told}{''.join(parts)}</svg>"
 
 
-def _text(text: str, limit: int = 80) -> str:
+def svg_text(text: str, limit: int = 80) -> str:
+    """Return a text made fit to stand between tags, cut to a number of characters."""
     return html.escape(clean_text(text, limit))
 
 
-def _attribute(text: str) -> str:
+def svg_attribute(text: str) -> str:
+    """Return a text made fit to stand between the quotes of an attribute."""
     return html.escape(clean_text(text, 80), quote=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cashmere.bracket import fitted_name
+from cashmere.charts import svg_attribute, svg_element, svg_text
 from cashmere.text import clean_text
 
 MAX_MARKS = 600
@@ -93,7 +94,7 @@ def latent_chart(
     """
     known = [p for p in sorted(places, key=lambda p: p.trial) if all(map(math.isfinite, (p.x, p.y, p.loss)))]
     if not known:
-        return f'<p class="empty {_attribute(css)}">Nothing to draw yet.</p>'
+        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
     best = incumbents(known)
     chosen = {p.trial for p in best}
     others = [p for p in known if p.trial not in chosen]
@@ -116,9 +117,7 @@ def latent_chart(
     parts += [_mark(p, at, symbols[p.algorithm], shades, is_best=True) for p, at in zip(best, stations, strict=True)]
     parts += _ends(stations, [*marks, *stations], width, top + side)
     parts += shades.bar(top + side + 14, legend)
-    head = f'<svg class="chart {_attribute(css)}" viewBox="0 0 {width} {int(top + side + 34)}" role="img">'
-    told = f"<title>{_text(title, 300)}</title><desc>{_text(description, 600)}</desc>"
-    return f"{head}{told}{''.join(parts)}</svg>"
+    return svg_element(parts, width, int(top + side + 34), title, css, description)
 
 
 def incumbents(places: Sequence[Place]) -> list[Place]:
@@ -204,7 +203,9 @@ class _Shades:
         best = clean_text(self.best.text, 20)
         end = start + 10 * _SHADES + 6
         parts.append(f'<text class="tick" x="{end:g}" y="{y + 10:g}">{html.escape(best)}</text>')
-        parts.append(f'<text class="label" x="{end + 14 + _width(best):g}" y="{y + 10:g}">{_text(legend, 40)}</text>')
+        parts.append(
+            f'<text class="label" x="{end + 14 + _width(best):g}" y="{y + 10:g}">{svg_text(legend, 40)}</text>'
+        )
         return parts
 
 
@@ -212,7 +213,7 @@ def _mark(place: Place, at: tuple[float, float], symbol: str, shades: _Shades, *
     x, y = at
     circle = f'cx="{x:g}" cy="{y:g}" r="{_RADIUS:g}"'
     so_far = ", the best so far" if is_best else ""
-    tip = _text(f"trial {place.trial}: {fitted_name(place.algorithm)}, {clean_text(place.text, 20)}{so_far}", 120)
+    tip = svg_text(f"trial {place.trial}: {fitted_name(place.algorithm)}, {clean_text(place.text, 20)}{so_far}", 120)
     return (
         f'<g class="mark{" best" if is_best else ""}"><title>{tip}</title><circle class="under" {circle}/>'
         f'<circle class="cell" fill-opacity="{shades(place.loss):g}" {circle}/>'
@@ -263,7 +264,7 @@ def _ends(
 
 def _centre(x: float, y: float, label: str) -> str:
     cross = f"M{x - 11:g} {y:g}h22M{x:g} {y - 11:g}v22"
-    return f'<path class="median" d="{cross}"><title>{_text(label, 120)}</title></path>'
+    return f'<path class="median" d="{cross}"><title>{svg_text(label, 120)}</title></path>'
 
 
 def _legend(symbols: dict[str, str], centre: str, width: int) -> tuple[list[str], float]:
@@ -296,11 +297,3 @@ def _legend(symbols: dict[str, str], centre: str, width: int) -> tuple[list[str]
 def _width(text: str) -> float:
     """Estimate the width of a text in units of the drawing; Chinese characters are wide."""
     return sum(12.5 if ord(character) > 0x2E7F else 7.0 for character in text)
-
-
-def _text(text: str, limit: int) -> str:
-    return html.escape(clean_text(text, limit))
-
-
-def _attribute(text: str) -> str:
-    return html.escape(clean_text(text, 80), quote=True)

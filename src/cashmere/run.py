@@ -34,7 +34,7 @@ from cashmere.exceptions import CashmereError, NoSuccessfulTrialError, RunDirect
 from cashmere.executors import InProcessExecutor, WorkerProcessExecutor
 from cashmere.interrupts import stop_on_interrupt
 from cashmere.leaderboard import failures_table
-from cashmere.metalearning.meta_features import meta_features
+from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.persistence import dump_fold_models, load_fold_models
 from cashmere.predictor import Predictor, save_model, versions
 from cashmere.progress import Progress, Silence, Status
@@ -492,9 +492,9 @@ class Run:
             features = meta_features(
                 coded.values, self._data.y, categorical=coded.categorical, task_type=self.target.task_type
             )
-            stored = {name: None if np.isnan(value) else value for name, value in features.items()}
+            stored = features_to_json(features)
             self._store.set_fact(META_FEATURES_FACT, stored)
-        return {name: np.nan if value is None else value for name, value in stored.items()}
+        return features_from_json(stored)
 
     def _prepare(self, plan: Budget) -> None:
         """Encode the folds, evaluate the constant predictor, take up the study."""

@@ -361,6 +361,16 @@ def stack_features(tables: Sequence[Mapping[str, float]]) -> Float64:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(META_FEATURES))
 
 
+def features_to_json(features: Mapping[str, float]) -> dict[str, float | None]:
+    """Return meta-features as JSON knows them: NaN is null."""
+    return {name: float(value) if np.isfinite(value) else None for name, value in features.items()}
+
+
+def features_from_json(stored: Mapping[str, float | None]) -> dict[str, float]:
+    """Return meta-features from what `features_to_json` has made of them."""
+    return {name: float("nan") if value is None else float(value) for name, value in stored.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MetaFeatureScaler:
     """Brings meta-features to a common scale: the vectors z of `spec/latent.md` 5.6.

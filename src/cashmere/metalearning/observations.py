@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from cashmere.arrays import FloatArray, IntArray
 from cashmere.exceptions import CorruptStoreError, InvalidParameterError
+from cashmere.metalearning.meta_features import features_from_json, features_to_json
 
 FORMAT = "cashmere source observations"
 VERSION = 1
@@ -180,7 +181,7 @@ class SourceObservations:
                     "origin": table.origin,
                     "metric": table.metric,
                     "n": len(table.configurations),
-                    "meta_features": {name: _json_number(value) for name, value in table.meta_features.items()},
+                    "meta_features": features_to_json(table.meta_features),
                 }
                 for table in tables
             ],
@@ -264,12 +265,11 @@ def _table(entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Sour
         for name, values in arrays.items()
         if name.startswith(prefix) and not np.isnan(values).all()
     }
-    numbers = {name: np.nan if value is None else float(value) for name, value in entry["meta_features"].items()}
     return SourceTable(
         name=entry["name"],
         origin=entry["origin"],
         metric=entry["metric"],
-        meta_features=numbers,
+        meta_features=features_from_json(entry["meta_features"]),
         configurations=arrays["configurations"].astype(np.int64),
         losses=arrays["losses"].astype(np.float64),
         seconds=arrays["seconds"].astype(np.float64),
@@ -283,11 +283,6 @@ def _with_positions(table: SourceTable, positions: IntArray) -> SourceTable:
 
 def _key(values: Mapping[str, Any]) -> str:
     return json.dumps(dict(values), sort_keys=True)
-
-
-def _json_number(value: float) -> float | None:
-    """Return a number as JSON knows it: NaN and infinity are none."""
-    return float(value) if np.isfinite(value) else None
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:

@@ -8,12 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
-from cashmere.metalearning.meta_features import describe_frame, meta_features
+from cashmere.metalearning.meta_features import describe_frame, features_from_json, features_to_json, meta_features
 from cashmere.metalearning.observations import SourceObservations
 from cashmere.run_directory import TrainingRows, read_json
 from cashmere.source_collection.tables import SourceFile
@@ -59,10 +57,12 @@ def describe_tables(
             progress(f"Describing {len(missing)} tables")
         for name in missing:
             features = describe_frame(*by_name[name].read(), "classification")
-            known[name] = {"content": stamps[name], "features": _plain(features)}
+            known[name] = {"content": stamps[name], "features": features_to_json(features)}
             write_atomically(path, json.dumps(known).encode())
         tables = tuple(
-            replace(table, meta_features=_numbers(known[table.name]["features"])) if table.name in stamps else table
+            replace(table, meta_features=features_from_json(known[table.name]["features"]))
+            if table.name in stamps
+            else table
             for table in observations.tables
         )
     except (KeyError, TypeError, AttributeError) as error:
@@ -89,12 +89,3 @@ def describe_run(folder: Path, schema: Mapping[str, Any]) -> dict[str, float]:
     coded = CodedTable(values=rows.values, texts=rows.texts, schema=TableSchema.from_json(schema["columns"]))
     task_type = TaskType(schema["target"]["task_type"])
     return meta_features(coded.values, rows.y, categorical=coded.categorical, task_type=task_type)
-
-
-def _plain(features: Mapping[str, float]) -> dict[str, float | None]:
-    """Return the numbers as JSON knows them."""
-    return {name: float(value) if np.isfinite(value) else None for name, value in features.items()}
-
-
-def _numbers(stored: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: float("nan") if value is None else value for name, value in stored.items()}
