@@ -10,7 +10,6 @@ import hashlib
 import inspect
 import json
 import traceback
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.metalearning.artefact import SHIPPED, Artefact
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.protocols import Strategy, TableAware
+from cashmere.seeds import seed_of
 from cashmere.source_collection.configurations import REFERENCE
 from cashmere.space.space import ALGORITHM
 from cashmere.space.spaces import make_space
@@ -151,7 +151,7 @@ def choose_targets(targets: Sequence[Target], names: Sequence[str], n_trials: in
 
 def run_number(table: str, seed: int) -> int:
     """Return the seed of everything random in a run: the same for all strategies, another one for every table."""
-    return int(np.random.SeedSequence([seed, zlib.crc32(table.encode())]).generate_state(1)[0] % 2**31)
+    return seed_of(seed, table)
 
 
 def find_strategy(text: str, target: Target, seed: int, artefact: Path | None) -> Strategy:

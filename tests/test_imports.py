@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "cashmere"
 
 # From the bottom up: a module may import its own level and everything below. docs/design.md says the same in words.
 LEVELS = [
-    {"arrays", "exceptions", "loss", "trial", "budget", "text", "datasets", "interrupts", "threads"},
+    {"arrays", "exceptions", "loss", "trial", "budget", "text", "datasets", "interrupts", "threads", "seeds"},
     {"protocols"},
     {"data"},
     {"space", "acquisition", "surrogates", "metalearning", "ensembles", "contests"},

@@ -30,6 +30,7 @@ from cashmere.exceptions import (
 )
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.run_directory import TrainingRows
+from cashmere.seeds import seed_of
 from cashmere.source_collection import (
     SourceFile,
     collect,
@@ -42,7 +43,7 @@ from cashmere.source_collection import (
     read_runs,
     read_work,
 )
-from cashmere.source_collection.configurations import REFERENCE, configuration_text, seed_of
+from cashmere.source_collection.configurations import REFERENCE, configuration_text
 from cashmere.space.component import Algorithm, Subspace
 from cashmere.space.space import Space
 from cashmere.space.spaces import make_space

@@ -33,6 +33,7 @@ from cashmere.metalearning.ranking import (
     embedding_queries,
 )
 from cashmere.predictor import versions
+from cashmere.seeds import seed_of
 from cashmere.space.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.surrogates.gaussian_process import GaussianProcessPrior, fit_prior
@@ -242,12 +243,6 @@ def _workers(n_workers: int) -> Iterator[Any]:
             yield executor
 
 
-def _generator(settings: BuildSettings, *names: str) -> np.random.Generator:
-    """Return a generator that depends on names, not on the order of tables."""
-    digest = hashlib.sha256("\0".join(names).encode()).digest()
-    return np.random.default_rng([settings.seed, int.from_bytes(digest[:8], "little")])
-
-
 def _pretrain(source: _Described, n_algorithms: int, settings: BuildSettings) -> PretrainedEmbedding:
     table = source.table
     return pretrain(
@@ -259,7 +254,7 @@ def _pretrain(source: _Described, n_algorithms: int, settings: BuildSettings) ->
         q=settings.q,
         lambda_adv=settings.lambda_adv,
         n_steps=settings.n_steps,
-        rng=_generator(settings, "pretrain", table.name),
+        rng=np.random.default_rng(seed_of(settings.seed, "pretrain", table.name)),
     )
 
 
@@ -303,7 +298,7 @@ def _search_one(source: _Described, embeddings: Sequence[PretrainedEmbedding], s
                 source.tasks,
                 source.vectors,
                 embedding,
-                _generator(settings, "search", source.table.name, str(repeat)),
+                np.random.default_rng(seed_of(settings.seed, "search", source.table.name, repeat)),
                 n_iterations=settings.n_iterations,
             )
             for repeat in range(settings.n_repeats)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from ConfigSpace.util import generate_grid
 
 from cashmere.data.task import TaskProfile, TaskType
+from cashmere.seeds import seed_of
 from cashmere.space.restriction import lift, restrict
 from cashmere.space.space import ALGORITHM, Space
 from cashmere.store import plain_values
@@ -72,9 +72,3 @@ def _candidates(part: ConfigurationSpace, n: int, seed: int) -> Iterator[Configu
 def configuration_text(values: Mapping[str, Any]) -> str:
     """Return a text that is equal for equal values."""
     return json.dumps(dict(values), sort_keys=True)
-
-
-def seed_of(seed: int, *parts: str | int) -> int:
-    """Return a seed in [0, 2**31) that belongs to texts and numbers."""
-    words = [zlib.crc32(part.encode()) if isinstance(part, str) else part for part in parts]
-    return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0]) % 2**31

@@ -20,8 +20,8 @@ from cashmere.data.task import TaskProfile
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.exceptions import UnknownNameError
+from cashmere.seeds import seed_of
 from cashmere.source_collection.batches import BatchObjective, failure_record
-from cashmere.source_collection.configurations import seed_of
 from cashmere.source_collection.journal import METRIC, Journal
 from cashmere.source_collection.tables import SourceFile, draw_rows, holdout
 from cashmere.space.space import ALGORITHM, Space
