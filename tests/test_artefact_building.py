@@ -83,22 +83,22 @@ def test_the_same_observations_give_the_same_artefact_with_any_number_of_workers
 
 def test_a_build_goes_on_where_it_was_stopped(built, tmp_path):
     artefact, work = built
-    lines = (work / "searches.jsonl").read_bytes().splitlines(keepends=True)
+    lines = (work / "searches.ndjson").read_bytes().splitlines(keepends=True)
     assert len(lines) == 5 * 5 - 5 - 2 * 2  # no table with its own embedding, nor with that of its kin
-    (tmp_path / "searches.jsonl").write_bytes(b"".join(lines[:7]) + lines[7][:20])
+    (tmp_path / "searches.ndjson").write_bytes(b"".join(lines[:7]) + lines[7][:20])
     said = []
     again = build_artefact(observe(), cash_space(), work=tmp_path, settings=SETTINGS, report=said.append)
     assert sum(text.startswith("Searched") for text in said) == 3  # 3 + 3 + 1 of 3 + 3 + 3 + 3 + 4 were there
     assert again.rankers == artefact.rankers
-    assert SearchFile(tmp_path / "searches.jsonl").read() == SearchFile(work / "searches.jsonl").read()
+    assert SearchFile(tmp_path / "searches.ndjson").read() == SearchFile(work / "searches.ndjson").read()
 
 
 def test_further_tables_are_searched_with_the_new_embeddings_only(built, tmp_path):
     _, work = built
-    shutil.copy(work / "searches.jsonl", tmp_path)
-    before = SearchFile(tmp_path / "searches.jsonl").read()
+    shutil.copy(work / "searches.ndjson", tmp_path)
+    before = SearchFile(tmp_path / "searches.ndjson").read()
     more = build_artefact(observe(6), cash_space(), work=tmp_path, settings=SETTINGS)
-    after = SearchFile(tmp_path / "searches.jsonl").read()
+    after = SearchFile(tmp_path / "searches.ndjson").read()
     assert before.items() <= after.items()
     assert len(after) == 6 * 6 - 6 - 3 * 2 and len(more.sources) == 6
 

@@ -16,6 +16,7 @@ from ConfigSpace import Categorical, Float, Integer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cashmere.artefact_building import SEARCHES, SearchFile
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
@@ -468,3 +469,9 @@ def test_runs_that_do_not_fit_are_refused(tmp_path):
 
 def test_the_reference_task_has_no_encodings_to_choose():
     assert isinstance(REFERENCE, TaskProfile) and not REFERENCE.has_categories
+
+
+def test_searches_of_a_build_in_the_folder_are_no_table(collected, tmp_path):
+    work = shutil.copytree(collected, tmp_path / "work")
+    SearchFile(work / SEARCHES).add({("target", "source"): 0.5})
+    assert [table.name for table in read_work(work).tables] == [table.name for table in read_work(collected).tables]

@@ -1,7 +1,7 @@
 """From source observations to an artefact: embeddings, the searches that rank them, rankers and priors.
 
-The searches are what costs: one for every pair of tables. Their results are kept in ``searches.jsonl``, so that a build
-that was stopped goes on from there, and one with further tables makes the new searches only.
+The searches are what costs: one for every pair of tables. Their results are kept in ``searches.ndjson``, so that a
+build that was stopped goes on from there, and one with further tables makes the new searches only.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 from cashmere.threads import one_blas_thread
 from cashmere.worker_pool import worker_pool
 
-SEARCHES = "searches.jsonl"
-"""File of the searches in the folder of work."""
+SEARCHES = "searches.ndjson"
+"""File of the searches in the folder of work, where the files of evaluations are called ``*.jsonl``."""
 
 _FOREIGN = -1
 """Stands for the algorithm of a configuration that is not of the space, as of a run on a table with categories."""
