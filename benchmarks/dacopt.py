@@ -31,6 +31,7 @@ from benchmarks.suite_runs import (
     SuiteRun,
     make_key,
     run_suite,
+    search,
 )
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
 from cashmere.budget import Budget
@@ -220,7 +221,7 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
         _check_strategies(protocol, tables[0], strategies)
     except CashmereError as error:
         raise SystemExit(str(error)) from error
-    file = SuiteFile(arguments.work / f"{protocol.name}.jsonl")
+    file = SuiteFile(arguments.work / f"{protocol.name}.jsonl", SuiteRun)
     keys = [
         make_key(protocol, table.name, strategy, seed, budget)
         for seed in range(arguments.repeats)
@@ -293,7 +294,7 @@ def _run_missing(
     protocol: Protocol,
     tables: Sequence[BenchmarkTable],
     keys: Sequence[SuiteKey],
-    file: SuiteFile,
+    file: SuiteFile[SuiteRun],
     n_workers: int,
     console: Console,
 ) -> int:
@@ -315,5 +316,5 @@ def _run_missing(
         console.print(f"{name}: {score} after {len(result.curve)} trials, {result.seconds:.0f} s", markup=False)
 
     if missing and n_workers:
-        run_suite(protocol, tables, missing, n_workers=n_workers, report=report)
+        run_suite(protocol, tables, missing, n_workers=n_workers, report=report, make_run=search)
     return failures

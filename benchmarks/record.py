@@ -18,20 +18,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.recorded_history import RecordedHistory, save_recorded
+from benchmarks.search_table import SearchTable
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
-from cashmere.data.frames import to_frame
-from cashmere.data.prepared import is_complete, prepare_folds
+from cashmere.data.prepared import is_complete
 from cashmere.data.resampling import Fold
-from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import infer_schema
-from cashmere.data.target import TargetCoding
-from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.limits import Limits
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.executors import WorkerProcessExecutor
 from cashmere.predictor import versions
-from cashmere.space.spaces import make_space
 from cashmere.store import RunStore
 from cashmere.study import Study
 from cashmere.trial import Outcome, Trial, TrialStatus
@@ -66,7 +61,9 @@ class RecordingObjective:
         return replace(outcome, fit_seconds=seconds, predict_seconds=0.0)
 
 
-def split_rows(y: np.ndarray, n_rows: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def split_rows(
+    y: np.ndarray, n_rows: int, *, classes: bool, seed: int = SEED
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ascending row numbers for training (60 %), validation (20 %) and test (20 %), drawn from all rows.
 
     Classes are spread evenly over the parts, unless one of them has fewer rows than there are classes. A class of which
@@ -82,7 +79,7 @@ def split_rows(y: np.ndarray, n_rows: int, *, classes: bool) -> tuple[np.ndarray
         if n_other >= len(common):
             return lone, common
         even = classes and min(n_other, len(common) - n_other) >= np.sum(counts > 1)
-        kept, other = train_test_split(common, test_size=size, random_state=SEED, stratify=y[common] if even else None)
+        kept, other = train_test_split(common, test_size=size, random_state=seed, stratify=y[common] if even else None)
         return np.sort(np.concatenate([kept, lone])), np.sort(other)
 
     rows = np.arange(len(y))
@@ -122,33 +119,20 @@ def record(
         Worker processes of one thread each.
     """
     folder = work / f"{table.name}-{space_name}"
-    X, labels = table.read()
-    target = TargetCoding.from_target(labels, None if table.is_classification else TaskType.REGRESSION)
-    rows = canonical_rows(to_frame(X), target.encode(labels), None)
-    schema = infer_schema(rows.frame)
-    y = rows.y
-    train, validation, test = split_rows(y, n_rows, classes=target.task_type.is_classification)
-    if not target.task_type.is_classification:
+    data = SearchTable.read(table)
+    y, task_type = data.y, data.task_type
+    train, validation, test = split_rows(y, n_rows, classes=task_type.is_classification)
+    if not task_type.is_classification:
         y = (y - y[train].mean()) / y[train].std()
     judged = np.sort(np.concatenate([validation, test]))
-    profile = TaskProfile(
-        task_type=target.task_type,
-        n_rows=len(train),
-        n_columns=len(schema.used),
-        n_classes=target.n_classes,
-        has_categories=schema.has_categories,
-    )
-    space = make_space(space_name, profile)
+    space = data.make_space(space_name, len(train))
     prepared = (folder / "prepared").absolute()
     if not is_complete(prepared):
-        prepare_folds(
-            prepared, schema.code(rows.frame), y, [Fold(train, judged)], sorted(space.encodings),
-            task_type=target.task_type, seed=SEED,
-        )  # fmt: skip
+        data.prepare(prepared, y, [Fold(train, judged)], space, seed=SEED)
     objective = CrossValidationObjective(
         folder=prepared,
         space=space,
-        metric=get_metric("accuracy" if target.task_type.is_classification else "mse", target.task_type),
+        metric=get_metric("accuracy" if task_type.is_classification else "mse", task_type),
         keep_model=False,
     )
     limits = Limits(seconds=WALL_FACTOR * limit_seconds, memory_mib=4096)
@@ -174,7 +158,7 @@ def record(
     history = RecordedHistory(
         dataset=table.name,
         space_name=space_name,
-        task_type=target.task_type,
+        task_type=task_type,
         space=space.configuration_space,
         configurations=tuple(o.trial.configuration for o in observations),
         statuses=tuple(o.status for o in observations),
@@ -185,8 +169,8 @@ def record(
         y_test=y[test],
         facts={
             "n_rows": len(train) + len(judged),
-            "n_columns": profile.n_columns,
-            "n_classes": profile.n_classes,
+            "n_columns": space.profile.n_columns,
+            "n_classes": space.profile.n_classes,
             "limit_cpu_seconds": limit_seconds,
             "seed": SEED,
             "versions": versions(),

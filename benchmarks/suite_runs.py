@@ -15,25 +15,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from filelock import FileLock
 
+from benchmarks.search_table import SearchTable
 from benchmarks.tables import BenchmarkTable
 from cashmere.budget import Budget
-from cashmere.data.frames import to_frame
-from cashmere.data.prepared import PreparedFolds, prepare_folds
+from cashmere.data.prepared import PreparedFolds
 from cashmere.data.resampling import Fold, make_folds
-from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import infer_schema
-from cashmere.data.target import TargetCoding
-from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.limits import Limits
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.executors import WorkerProcessExecutor
-from cashmere.space.spaces import make_space
 from cashmere.study import Study
 from cashmere.trial import History, Trial
 from cashmere.worker_pool import worker_pool
@@ -82,13 +77,21 @@ class SuiteKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteRun:
-    """A finished run.
+class FinishedRun:
+    """What all kinds of finished runs have: the `key` says which one it is. Everything else is plain data."""
+
+    key: SuiteKey
+
+
+R = TypeVar("R", bound=FinishedRun)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun(FinishedRun):
+    """A finished run that reports its best configuration.
 
     Attributes
     ----------
-    key : SuiteKey
-        Which one.
     curve : list of float or None
         Lowest loss after every trial; None before the first success.
     failed : int
@@ -101,7 +104,6 @@ class SuiteRun:
         Values of the best configuration.
     """
 
-    key: SuiteKey
     curve: list[float | None]
     failed: int
     test: float | None
@@ -125,18 +127,18 @@ def make_key(protocol: Protocol, table: str, strategy: str, seed: int, budget: B
     return SuiteKey(suite=protocol.name, protocol=digest, table=table, strategy=strategy, seed=seed, budget=str(budget))
 
 
-class SuiteFile:
-    """The finished runs of a suite: a file of JSON lines, one per run."""
+class SuiteFile(Generic[R]):
+    """The finished runs of a suite: a file of JSON lines, one per run, all of one kind."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kind: type[R]) -> None:
         self.path = path
-        self._runs = {run.key: run for run in _read(path)}
+        self._runs = {run.key: run for run in _read(path, kind)}
 
-    def find(self, key: SuiteKey) -> SuiteRun | None:
+    def find(self, key: SuiteKey) -> R | None:
         """Return the run, if it is there."""
         return self._runs.get(key)
 
-    def add(self, run: SuiteRun) -> None:
+    def add(self, run: R) -> None:
         """Append a run."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(asdict(run))
@@ -147,11 +149,11 @@ class SuiteFile:
         self._runs[run.key] = run
 
 
-def _read(path: Path) -> Iterator[SuiteRun]:
+def _read(path: Path, kind: type[R]) -> Iterator[R]:
     for line in path.read_bytes().splitlines() if path.exists() else []:
         try:
             values = json.loads(line)
-            yield SuiteRun(**values | {"key": SuiteKey(**values["key"])})
+            yield kind(**values | {"key": SuiteKey(**values["key"])})
         except (ValueError, KeyError, TypeError):  # cut short, or of an older version
             continue
 
@@ -162,7 +164,8 @@ def run_suite(
     missing: Sequence[SuiteKey],
     *,
     n_workers: int,
-    report: Callable[[SuiteRun | SuiteFailure], None],
+    report: Callable[[R | SuiteFailure], None],
+    make_run: Callable[[Protocol, BenchmarkTable, SuiteKey], R],
 ) -> None:
     """Make runs in processes of one thread each; every result is reported as soon as it is there.
 
@@ -178,17 +181,24 @@ def run_suite(
         Runs at a time.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
+    make_run : callable
+        Makes a run in a worker, such as `search`.
     """
     by_name = {table.name: table for table in tables}
     with worker_pool(n_workers) as executor:
-        tasks = [executor.submit(_run, protocol, by_name[key.table], key) for key in missing]
+        tasks = [executor.submit(_run, make_run, protocol, by_name[key.table], key) for key in missing]
         for task in as_completed(tasks):
             report(task.result())
 
 
-def _run(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun | SuiteFailure:
+def _run(
+    make_run: Callable[[Protocol, BenchmarkTable, SuiteKey], R],
+    protocol: Protocol,
+    table: BenchmarkTable,
+    key: SuiteKey,
+) -> R | SuiteFailure:
     try:
-        return search(protocol, table, key)
+        return make_run(protocol, table, key)
     except Exception:
         return SuiteFailure(key=key, error=traceback.format_exc())
 
@@ -197,36 +207,21 @@ def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun
     """Make one run in this process; its trials run in one worker process, strictly one after the other."""
     clock = time.perf_counter()
     budget = Budget.parse(key.budget)
-    X, labels = table.read()
-    target = TargetCoding.from_target(labels, None if table.is_classification else TaskType.REGRESSION)
-    data = canonical_rows(to_frame(X), target.encode(labels), None)
-    schema = infer_schema(data.frame)
-    train, test = _split(data.y, protocol, key.seed, classes=target.task_type.is_classification)
-    inner = make_folds(
-        data.y[train], target.task_type, protocol.resampling, seed=key.seed, n_columns=data.frame.shape[1]
-    )
+    data = SearchTable.read(table)
+    train, test = _split(data.y, protocol, key.seed, classes=data.task_type.is_classification)
+    inner = make_folds(data.y[train], data.task_type, protocol.resampling, seed=key.seed, n_columns=data.frame.shape[1])
     folds = [Fold(train[fold.train], train[fold.validation]) for fold in inner]
     if len(test):
         folds.append(Fold(train, test))
-    profile = TaskProfile(
-        task_type=target.task_type,
-        n_rows=len(train),
-        n_columns=len(schema.used),
-        n_classes=target.n_classes,
-        has_categories=schema.has_categories,
-    )
-    space = make_space(protocol.space, profile)
-    metric = get_metric(protocol.metric, target.task_type)
+    space = data.make_space(protocol.space, len(train))
+    metric = get_metric(protocol.metric, data.task_type)
     with tempfile.TemporaryDirectory(prefix="cashmere-suite-") as folder:
         prepared = {}
         parts = {"search": folds[: len(inner)], "test": folds[len(inner) :]}
         for part, its_folds in parts.items():
             if its_folds:
                 prepared[part] = Path(folder, part)
-                prepare_folds(
-                    prepared[part], schema.code(data.frame), data.y, its_folds, sorted(space.encodings),
-                    task_type=target.task_type, seed=key.seed,
-                )  # fmt: skip
+                data.prepare(prepared[part], data.y, its_folds, space, seed=key.seed)
         objectives = {
             part: CrossValidationObjective(folder=path, space=space, metric=metric, keep_model=False)
             for part, path in prepared.items()

@@ -54,19 +54,21 @@ def test_runs_in_worker_processes_are_reported_and_a_broken_one_hurts_no_other(f
     table = BenchmarkTable(name="made", path=folder / "made.parquet", task_type=TaskType.BINARY)
     keys = [make_key(QUICK, "made", strategy, 0, Budget(trials=2)) for strategy in ("no such thing", "random")]
     results = {}
-    run_suite(QUICK, [table], keys, n_workers=1, report=lambda result: results.update({result.key: result}))
+    run_suite(
+        QUICK, [table], keys, n_workers=1, report=lambda result: results.update({result.key: result}), make_run=search
+    )
     assert isinstance(results[keys[0]], SuiteFailure) and "no such thing" in results[keys[0]].error
     assert len(results[keys[1]].curve) == 2
 
 
 def test_finished_runs_survive_a_line_cut_short(tmp_path):
-    file = SuiteFile(tmp_path / "quick.jsonl")
+    file = SuiteFile(tmp_path / "quick.jsonl", SuiteRun)
     one, two = made_run(seed=0), made_run(seed=1)
     file.add(one)
     with file.path.open("a") as stream:
         stream.write('{"key": {"suite"')
     file.add(two)
-    again = SuiteFile(file.path)
+    again = SuiteFile(file.path, SuiteRun)
     assert again.find(one.key) == one and again.find(two.key) == two
 
 
@@ -108,7 +110,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     monkeypatch.setattr(dacopt, "PUBLISHED", folder)
     (folder / "quick.csv").write_text("table,method,mean\nmade,Hyperopt,0.9\n")
     monkeypatch.setattr("benchmarks.suite_runs._run", lambda *arguments: pytest.fail("nothing is missing"))
-    protocol_file = SuiteFile(tmp_path / "work" / "quick.jsonl")
+    protocol_file = SuiteFile(tmp_path / "work" / "quick.jsonl", SuiteRun)
     key = make_key(QUICK, "made", "random", 0, Budget(trials=3))
     run = made_run()
     protocol_file.add(
