@@ -1,4 +1,4 @@
-"""Statistics of a comparison: pure functions on a table of losses.
+"""Statistics of a comparison: pure functions on a table of losses over trials.
 
 All take a tidy frame ``runs`` with the columns ``recording``, ``strategy``, ``seed``, ``trials``, ``validation`` and
 ``test``: one row per replay and number of trials; the last two are losses of the ensemble, smaller is better. Runs with
@@ -7,7 +7,7 @@ the same recording and seed are pairs. `paired` removes what has no partner; the
 Two conventions hold throughout. A strategy does not profit from runs that had no ensemble yet: the mean of a group with
 a missing value is missing, never the mean of the others, and in ranks and tests a missing loss is worse than any other
 and equal to another missing one. And the reference is a strategy like any other, so that its own row calibrates the
-reading.
+reading. What does not depend on trials and recordings is in `benchmarks.statistics`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,30 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+
+from benchmarks import statistics
+from benchmarks.statistics import DIGITS, count_verdicts, signed_rank_test
+
+__all__ = [
+    "DIGITS",
+    "Part",
+    "across_recordings",
+    "average_ranks",
+    "count_verdicts",
+    "first_hit",
+    "losses_at",
+    "mean_losses",
+    "mean_speed_up",
+    "paired",
+    "ranks_per_seed",
+    "relative_differences",
+    "signed_rank_test",
+    "speed_ups",
+    "standard_errors",
+    "wilcoxon_by_recording",
+]
 
 Part = Literal["validation", "test"]
-
-DIGITS = 12
-"""Losses that agree to so many decimals are ties: the same ensemble, summed in another order."""
 
 
 def paired(runs: pd.DataFrame) -> pd.DataFrame:
@@ -74,83 +92,13 @@ def ranks_per_seed(runs: pd.DataFrame, trials: int, part: Part) -> pd.DataFrame:
 def wilcoxon_by_recording(
     runs: pd.DataFrame, trials: int, part: Part, reference: str, *, level: float = 0.05
 ) -> pd.DataFrame:
-    """Test every strategy against a reference over the seeds of each recording.
-
-    Returns
-    -------
-    DataFrame
-        One row per recording and other strategy: ``recording``, ``strategy``, ``p_value`` (two-sided Wilcoxon
-        signed-rank test, pairs with equal losses left out, missing losses the worst) and ``verdict``: ``better`` or
-        ``worse`` where p is at most `level`, else ``same``. Fewer than six seeds cannot reach 0.05.
-    """
-    losses = losses_at(runs, trials, part)
-    rows = []
-    for recording, table in losses.groupby(level="recording"):
-        for strategy in losses.columns.drop(reference):
-            differences = _missing_worst(table[strategy] - table[reference], table[strategy], table[reference])
-            p_value, direction = signed_rank_test(differences)
-            verdict = "same" if p_value > level or direction == 0 else ("better" if direction < 0 else "worse")
-            rows.append({"recording": recording, "strategy": strategy, "p_value": p_value, "verdict": verdict})
-    return pd.DataFrame(rows, columns=["recording", "strategy", "p_value", "verdict"])
-
-
-def count_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Count recordings on which a strategy is ``better``, ``same`` and ``worse``: rows strategies."""
-    counts = pd.crosstab(verdicts["strategy"], verdicts["verdict"])
-    order = list(dict.fromkeys(verdicts["strategy"]))
-    return counts.reindex(index=order, columns=["better", "same", "worse"], fill_value=0)
-
-
-def signed_rank_test(differences: np.ndarray) -> tuple[float, int]:
-    """Return the two-sided p-value of the Wilcoxon signed-rank test, and the sign of the rank sum.
-
-    Differences that are zero, to `DIGITS` decimals, are left out; without any others the p-value is 1.
-
-    Examples
-    --------
-    >>> signed_rank_test(np.array([-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]))
-    (0.03125, -1)
-    >>> signed_rank_test(np.zeros(9))
-    (1.0, 0)
-    """
-    rounded = np.round(differences, DIGITS)
-    nonzero = rounded[rounded != 0]
-    if len(nonzero) == 0:
-        return 1.0, 0
-    direction = np.sign(np.sum(np.sign(nonzero) * stats.rankdata(np.abs(nonzero))))
-    return float(stats.wilcoxon(nonzero).pvalue), int(direction)
+    """Test every strategy against a reference over the seeds of each recording, see `wilcoxon_by_table`."""
+    return statistics.wilcoxon_by_table(losses_at(runs, trials, part), reference, level=level)
 
 
 def across_recordings(runs: pd.DataFrame, trials: int, part: Part, reference: str) -> pd.DataFrame:
-    """Test every strategy against a reference over recordings, each of which counts once.
-
-    Returns
-    -------
-    DataFrame
-        Rows strategies. ``wins``, ``ties``, ``losses``: recordings by mean loss, a missing one being the worst; a
-        strategy without any mean has no row. ``sign_p``: two-sided sign test.
-        ``wilcoxon_p``: signed-rank test of the relative differences of the means, since losses of different tables
-        have no common scale. ``smallest_p``: what either could give at best with so many recordings; more than 0.05
-        below six.
-    """
-    means = mean_losses(runs, trials, part)
-    rows = {}
-    for strategy in means.columns.drop(reference):
-        value, base = means[strategy], means[reference]
-        if value.isna().all():
-            continue
-        relative = _missing_worst(_relative(value, base), value, base)
-        signs = np.sign(np.round(relative, DIGITS))
-        wins, losses = int((signs < 0).sum()), int((signs > 0).sum())
-        rows[strategy] = {
-            "wins": wins,
-            "ties": int((signs == 0).sum()),
-            "losses": losses,
-            "sign_p": float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0,
-            "wilcoxon_p": signed_rank_test(relative)[0],
-            "smallest_p": min(1.0, 2.0 ** (1 - len(means))),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    """Test every strategy against a reference over recordings by mean losses, see `wilcoxon_holm`."""
+    return statistics.wilcoxon_holm(mean_losses(runs, trials, part), reference)
 
 
 def relative_differences(
@@ -257,18 +205,7 @@ def _means(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def _ranks(losses: pd.DataFrame) -> pd.DataFrame:
-    return losses.round(DIGITS).rank(axis=1, method="average", na_option="bottom")
-
-
-def _missing_worst(differences: pd.Series, value: pd.Series, reference: pd.Series) -> np.ndarray:
-    """Fill the differences of missing losses: larger than all others towards the missing one, zero where both are."""
-    largest = 1 + np.nan_to_num(differences.abs().max())
-    signs = value.isna().astype(float) - reference.isna().astype(float)
-    return differences.fillna(largest * signs).to_numpy()
-
-
-def _relative(value: pd.Series, reference: pd.Series) -> pd.Series:
-    return 100 * (value - reference) / reference.abs().clip(lower=np.finfo(np.float64).tiny)
+    return pd.DataFrame(statistics.rank_methods(losses), index=losses.index, columns=losses.columns)
 
 
 def _relative_means(losses: np.ndarray, reference: int, rows: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from benchmarks import comparison
+from benchmarks import comparison, statistics
 from benchmarks.comparison_charts import loss_panels, rank_panels, small_multiples
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
@@ -189,18 +189,19 @@ def difference_table(runs: pd.DataFrame, trials: int, part: comparison.Part, ref
 def across_table(runs: pd.DataFrame, trials: int, reference: str) -> Table:
     """Return tests over recordings, each of which counts once."""
     rows = []
-    smallest = 1.0
     for part in PARTS:
         for strategy, test in comparison.across_recordings(runs, trials, part, reference).iterrows():
-            smallest = test["smallest_p"]
             counts = "/".join(f"{test[name]:.0f}" for name in ("wins", "ties", "losses"))
-            rows.append((str(strategy), part, counts, f"{test['sign_p']:.3f}", f"{test['wilcoxon_p']:.3f}"))
+            rows.append((str(strategy), part, counts, *(f"{test[f'{p}_p']:.3f}" for p in ("sign", "wilcoxon", "holm"))))
+    n_recordings, n_others = runs["recording"].nunique(), runs["strategy"].nunique() - 1
+    smallest, corrected = (statistics.smallest_p_value(n_recordings, n) for n in (1, n_others))
     return Table(
         title=f"Tests over recordings against {reference}, after {trials} trials",
-        columns=("strategy", "loss", "won/tied/lost", "sign test p", "signed-rank p"),
+        columns=("strategy", "loss", "won/tied/lost", "sign test p", "signed-rank p", "Holm p"),
         rows=tuple(rows),
-        note="Each recording counts once, by its mean over seeds; the signed-rank test sees relative differences. With "
-        f"so many recordings p cannot be smaller than {smallest:.2g}.",
+        note="Each recording counts once, by its mean over seeds; the signed-rank test sees relative differences, and "
+        f"`Holm` corrects its p for {n_others} comparisons. With {n_recordings} recordings p cannot be smaller than "
+        f"{smallest:.2g}, corrected {corrected:.2g}.",
     )
 
 
