@@ -1,0 +1,117 @@
+"""The experiments on ensembles from replays of recordings: what was chosen says everything that could be reported."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.ensemble_runs import EnsembleRun, members_of
+from benchmarks.recorded_history import load_recorded
+from benchmarks.replay import ReplayObjective, constant_prediction
+from benchmarks.replay_runs import Recording, Run
+from benchmarks.report_forms import make_report
+from benchmarks.suite_runs import SuiteFailure, SuiteKey
+from cashmere.budget import Budget
+from cashmere.evaluation.metrics import get_metric
+from cashmere.strategies import make_strategy
+from cashmere.trial import History, Trial, observe
+from cashmere.worker_pool import worker_pool
+
+
+def replay_key(recording: Recording, run: Run, n_trials: int) -> SuiteKey:
+    """Return the key of a replay's report: another recording or other choices are another run."""
+    words = json.dumps([recording.digest, run.key.metric, run.chosen[:n_trials]])
+    return SuiteKey(
+        suite="recorded",
+        protocol=hashlib.sha256(words.encode()).hexdigest()[:8],
+        table=recording.name.rpartition("-")[0],
+        strategy=run.key.strategy,
+        seed=run.key.seed,
+        budget=str(Budget(trials=n_trials)),
+    )
+
+
+def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
+    """Judge a replay, as many trials of it as the budget of the key says.
+
+    Targets of regressions are standardised in recordings, so that losses have no unit. Seconds of deciding are known
+    for the whole replay only and shared out equally.
+    """
+    n_trials = Budget.parse(key.budget).trials or 0
+    objective = _objective(path, run.key.digest, run.key.metric)
+    recorded = objective.history
+    metric = get_metric(run.key.metric, recorded.task_type)
+    chosen = run.chosen[:n_trials]
+    trials = [
+        Trial(number=n, configuration=recorded.configurations[position], seed=0) for n, position in enumerate(chosen)
+    ]
+    history = History(
+        observations=tuple(observe(trial, objective(trial), finished_at=0.0) for trial in trials),
+        worst_loss=metric.worst_loss,
+        baseline_loss=metric.loss(recorded.y_validation, constant_prediction(recorded), None),
+        metric=metric,
+        targets=recorded.y_validation.astype(np.float64),
+        budget=Budget(trials=run.trials),
+    )
+    test = [recorded.test[position] if o.succeeded else None for position, o in zip(chosen, history, strict=True)]
+    strategy = make_strategy(run.key.strategy, recorded.space, catalogue=recorded.configurations)
+    report = make_report(history, test, recorded.y_test, metric, members_of(strategy))
+    training = sum(o.fit_seconds for o in history)
+    suggest_seconds = run.suggest_seconds / run.trials
+    return EnsembleRun.of(
+        key,
+        metric,
+        history,
+        report,
+        unit=1.0,
+        suggest_seconds=[round(suggest_seconds, 3)] * n_trials,
+        training_seconds=round(training, 2),
+        seconds=round(training + suggest_seconds * n_trials, 2),
+        deciding_cpu_seconds=round(suggest_seconds * n_trials, 2),
+        memory_mib={"training": None, "deciding": None},
+        code=run.code,
+    )
+
+
+def report_missing(
+    missing: Sequence[tuple[Recording, Run, SuiteKey]],
+    *,
+    n_workers: int,
+    report: Callable[[EnsembleRun | SuiteFailure], None],
+) -> None:
+    """Judge replays in worker processes; every result is reported as soon as it is there.
+
+    Parameters
+    ----------
+    missing : sequence of (Recording, Run, SuiteKey)
+        What to do, in this order.
+    n_workers : int
+        Processes.
+    report : callable
+        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
+    """
+    with worker_pool(n_workers) as executor:
+        tasks = [executor.submit(_report, recording.path.absolute(), run, key) for recording, run, key in missing]
+        for task in as_completed(tasks):
+            report(task.result())
+
+
+def _report(path: Path, run: Run, key: SuiteKey) -> EnsembleRun | SuiteFailure:
+    try:
+        return report_replay(path, run, key)
+    except Exception:
+        return SuiteFailure(key=key, error=traceback.format_exc())
+
+
+@functools.lru_cache(maxsize=8)
+def _objective(path: Path, digest: str, metric: str) -> ReplayObjective:
+    """Load a recording, once per process."""
+    recorded = load_recorded(path)
+    return ReplayObjective.of(recorded, get_metric(metric, recorded.task_type))
