@@ -212,7 +212,7 @@ def wilcoxon_holm(losses: pd.DataFrame, reference: str) -> pd.DataFrame:
         value = losses[method]
         if value.isna().all():
             continue
-        larger = np.maximum(value.abs(), base.abs()).replace(0.0, 1.0)  # no difference then
+        larger = value.abs().clip(lower=base.abs()).replace(0.0, 1.0)  # of two zeros the difference is zero
         relative = _missing_worst((value - base) / larger, value, base)
         signs = np.sign(np.round(relative, DIGITS))
         wins, losts = int((signs < 0).sum()), int((signs > 0).sum())
