@@ -5,70 +5,19 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
-from rich import box
 from rich.console import Console
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from benchmarks import comparison, statistics
 from benchmarks.comparison_charts import loss_panels, rank_panels, small_multiples
+from benchmarks.rank_report import rank_diagram, rank_test_table
+from benchmarks.report_table import Table
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """Text in rows and columns.
-
-    Attributes
-    ----------
-    title, note : str
-        Above and below it.
-    columns : tuple of str
-        Heads.
-    rows : tuple of tuple of str
-        Cells.
-    best : frozenset of (int, int)
-        Row and column of the cells to stress.
-    """
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    best: frozenset[tuple[int, int]] = field(default=frozenset())
-
-    def to_rich(self) -> RichTable:
-        """Return it for the terminal, without title and note."""
-        table = RichTable(box=box.SIMPLE_HEAD)
-        for i, column in enumerate(self.columns):
-            table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
-        for i, row in enumerate(self.rows):
-            table.add_row(*(Text(cell, style="bold" if (i, j) in self.best else "") for j, cell in enumerate(row)))
-        return table
-
-    def to_markdown(self) -> str:
-        """Return it as Markdown, with its title as a heading."""
-        lines = [f"### {self.title}", "", "| " + " | ".join(self.columns) + " |"]
-        lines.append("| --- |" + " ---: |" * (len(self.columns) - 1))
-        for i, row in enumerate(self.rows):
-            cells = (f"**{cell}**" if (i, j) in self.best else cell for j, cell in enumerate(row))
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join([*lines, "", self.note, ""] if self.note else [*lines, ""])
-
-    def to_html(self) -> str:
-        """Return it as HTML, with its title as a heading."""
-        head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
-        body = ""
-        for i, row in enumerate(self.rows):
-            cells = (f"<b>{html.escape(c)}</b>" if (i, j) in self.best else html.escape(c) for j, c in enumerate(row))
-            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-        note = f"<p>{html.escape(self.note.replace('`', ''))}</p>" if self.note else ""
-        return f"<h2>{html.escape(self.title)}</h2><table><tr>{head}</tr>{body}</table>{note}"
 
 
 def rank_table(runs: pd.DataFrame, checkpoints: Sequence[int]) -> Table:
@@ -114,7 +63,7 @@ def speed_table(runs: pd.DataFrame, reference: str) -> Table:
     seconds = _suggest_seconds(runs)
     rows = []
     for strategy in dict.fromkeys(runs["strategy"]):
-        cells = (_mean_speed_up(speed.loc[strategy][name]) for name in ("speed_up", "seed_speed_up"))
+        cells = (speed_up_text(speed.loc[strategy][name]) for name in ("speed_up", "seed_speed_up"))
         rows.append((strategy, *cells, f"{seconds[strategy]:.3f}"))
     last = runs["trials"].max()
     return Table(
@@ -228,6 +177,8 @@ def print_report(
     if all_pairs:
         tables += [pairs_table(runs, last, part) for part in PARTS]
     tables += [rank_table(runs, checkpoints), reference_table(runs, last, reference), speed_table(runs, reference)]
+    if _can_test_ranks(runs):
+        tables.append(_rank_tests(runs, last, reference))
     for table in tables:
         console.print(Text(table.title, style="bold"))
         console.print(table.to_rich(), end="")
@@ -248,6 +199,8 @@ def all_tables(
     """Return every table, the most condensed first."""
     last = checkpoints[-1]
     tables = [rank_table(runs, checkpoints), reference_table(runs, last, reference), speed_table(runs, reference)]
+    if _can_test_ranks(runs):
+        tables.append(_rank_tests(runs, last, reference))
     tables += [across_table(runs, last, reference), speed_up_table(runs, reference)]
     tables += [difference_table(runs, last, part, reference) for part in PARTS]
     if all_pairs:
@@ -268,6 +221,11 @@ def write_report(
         "validation": small_multiples(loss_panels(runs, "validation"), title="Validation loss of the ensemble"),
         "test": small_multiples(loss_panels(runs, "test"), title="Test loss of the ensemble"),
     }
+    if _can_test_ranks(runs):
+        for part in PARTS:
+            title = f"Average ranks by {part} loss after {checkpoints[-1]} trials"
+            losses = comparison.mean_losses(runs, checkpoints[-1], part)
+            charts[f"critical_difference_{part}"] = rank_diagram(losses, title=title)
     for name, chart in charts.items():
         (folder / f"{name}.svg").write_text(chart)
     page = folder / "index.html"
@@ -278,7 +236,7 @@ def write_report(
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <link rel="icon" href="data:,">
-<title>Replay: {heading}</title>
+<title>{title}: {heading}</title>
 <style>
 body {{ margin: 0; background: #f7f5f1; color: #23211d; font: 15px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans",
   "Liberation Sans", "DejaVu Sans", sans-serif; }}
@@ -292,7 +250,7 @@ th, td {{ padding: 5px 18px 5px 0; border-bottom: 1px solid #e3ded4; text-align:
 th {{ font-weight: 500; color: #69635a; vertical-align: bottom; }}
 th:first-child, td:first-child {{ text-align: left; }} tr:last-child td {{ border: 0; }}
 td:first-child {{ white-space: normal; overflow-wrap: anywhere; min-width: 120px; }}
-</style></head><body><main><h1>Strategies on recorded histories</h1><p>{heading}</p>
+</style></head><body><main><h1>{title}</h1><p>{heading}</p>
 {sections}
 </main></body></html>
 """
@@ -303,11 +261,37 @@ def _page(heading: str, tables: Sequence[Table], charts: dict[str, str]) -> str:
         "ranks": "Average rank over trials. Ranks within recording and seed, one standard error.",
         "validation": "Mean validation loss of the ensemble over trials, one standard error.",
         "test": "Mean test loss of the ensemble over trials, one standard error.",
+        "critical_difference_validation": "Average ranks by validation loss. Bars: not told apart by Nemenyi's test.",
+        "critical_difference_test": "Average ranks by test loss. Bars: not told apart by Nemenyi's test.",
     }
-    drawn = [f"<section><h2>{captions[name]}</h2>{chart}</section>" for name, chart in charts.items()]
-    written = [f'<section><div class="scroll">{table.to_html()}</div></section>' for table in tables]
+    drawn = [chart_section(captions[name], chart) for name, chart in charts.items()]
+    written = [table_section(table) for table in tables]
     # The condensed tables, the charts, then every number.
-    return PAGE.format(heading=html.escape(heading), sections="\n".join(written[:3] + drawn + written[3:]))
+    return make_page("Strategies on recorded histories", heading, written[:3] + drawn + written[3:])
+
+
+def table_section(table: Table) -> str:
+    """Return a table as a part of a page."""
+    return f'<section><div class="scroll">{table.to_html()}</div></section>'
+
+
+def chart_section(caption: str, chart: str) -> str:
+    """Return an ``<svg>`` with a caption as a part of a page."""
+    return f"<section><h2>{html.escape(caption)}</h2>{chart}</section>"
+
+
+def make_page(title: str, heading: str, sections: Sequence[str]) -> str:
+    """Return a page that needs no other file: a title, a line about what is shown, and parts of HTML."""
+    return PAGE.format(title=html.escape(title), heading=html.escape(heading), sections="\n".join(sections))
+
+
+def _can_test_ranks(runs: pd.DataFrame) -> bool:
+    return runs["strategy"].nunique() > 1 and runs["recording"].nunique() > 1
+
+
+def _rank_tests(runs: pd.DataFrame, trials: int, reference: str) -> Table:
+    losses = {part: comparison.mean_losses(runs, trials, part) for part in PARTS}
+    return rank_test_table(losses, reference, title=f"Do the average ranks differ after {trials} trials?")
 
 
 def _counts(runs: pd.DataFrame, trials: int, part: comparison.Part, reference: str) -> dict[str, str]:
@@ -326,7 +310,8 @@ def _interval(row: pd.Series) -> str:
     return f"{row['difference']:+.2f} [{interval}]"
 
 
-def _mean_speed_up(speed_up: pd.Series) -> str:
+def speed_up_text(speed_up: pd.Series) -> str:
+    """Return the geometric mean of speed-ups, ``<=`` before it if some count as 1, or ``never``."""
     mean, reached = comparison.mean_speed_up(speed_up)
     if reached == 0:
         return "never"
@@ -349,8 +334,6 @@ def _digits(values: pd.Series) -> int:
 
 def _best(values: object, *, axis: int) -> frozenset[tuple[int, int]]:
     """Return the cells with the smallest value of their column (axis 0) or row (axis 1); a column of names is first."""
-    import numpy as np
-
     array = np.round(np.asarray(values, dtype=np.float64), comparison.DIGITS)
     smallest = np.nanmin(np.where(np.isnan(array), np.inf, array), axis=axis, keepdims=True)
     return frozenset((int(i), int(j) + 1) for i, j in np.argwhere(array == smallest))

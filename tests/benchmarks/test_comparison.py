@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from benchmarks import comparison, replay_study
-from benchmarks.comparison_report import reference_table
+from benchmarks.comparison_report import reference_table, write_report
 
 
 def make_runs(losses: dict[tuple[str, str], dict[int, list[float]]]) -> pd.DataFrame:
@@ -194,3 +194,28 @@ def test_reference_reaches_its_own_final_loss():
     values = np.random.default_rng(1).random(20)
     runs = make_runs({("r", "bo"): {5: [*(values + 1)], 10: [*values]}, ("r", "a"): {5: [*values], 10: [*values]}})
     assert comparison.speed_ups(runs, "bo")["trials"].tolist() == [10, 5]
+
+
+def test_report_says_whether_ranks_differ(tmp_path):
+    rng = np.random.default_rng(0)
+    names = ("bo", "middle", "worse")
+    runs = make_runs({(f"r{i}", s): {5: [*(rng.random(2) + j)]} for i in range(12) for j, s in enumerate(names)})
+    runs["suggest_seconds"] = 0.1
+    write_report(tmp_path, runs, [5], "bo")
+    text, page = ((tmp_path / name).read_text() for name in ("summary.md", "index.html"))
+    losses = comparison.mean_losses(runs, 5, "validation")
+    expected = stats.friedmanchisquare(*losses.to_numpy().T)
+    assert f"over 12 tables: validation chi-squared {expected.statistic:.2f}, p {expected.pvalue:.2g}" in text
+    assert "at most 0.05 where ranks are 0.96 or more apart" in text
+    assert "| bo | 1.00 [1.00, 1.00] | - | 1.00 [1.00, 1.00] | - |" in text
+    assert "| worse | 3.00 [3.00, 3.00] | 2.9e-06 |" in text
+    assert page.count(">critical difference 0.96<") == 2
+    assert (tmp_path / "critical_difference_test.svg").read_text() in page
+
+
+def test_one_recording_has_no_ranks_to_test(tmp_path):
+    runs = make_runs({("r", s): {5: [1.0, 2.0]} for s in ("bo", "a")})
+    runs["suggest_seconds"] = 0.1
+    write_report(tmp_path, runs, [5], "bo")
+    assert "Nemenyi" not in (tmp_path / "summary.md").read_text()
+    assert not list(tmp_path.glob("critical*"))

@@ -1,0 +1,62 @@
+"""Whether average ranks differ, as a table and as a picture, for losses of methods on tables of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import statistics
+from benchmarks.critical_difference import critical_difference_diagram
+from benchmarks.report_table import Table
+
+LEVEL = 0.05
+
+
+def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title: str) -> Table:
+    """Return average ranks with intervals, Nemenyi's test against one method, and Friedman's over all.
+
+    Parameters
+    ----------
+    losses : mapping of str to DataFrame
+        By what they are losses of (``validation``, ``test``): rows tables, columns methods, at least two each, smaller
+        is better; missing ones come last. All with the same rows and columns.
+    reference : str
+        A column.
+    title : str
+        Of the table.
+    """
+    cells: dict[str, list[str]] = {}
+    said = []
+    for part, frame in losses.items():
+        ranks, test = statistics.rank_methods(frame), statistics.friedman_test(frame)
+        p_values = statistics.nemenyi_p_values(test.average_ranks, len(frame))[frame.columns.get_loc(reference)]
+        rng = np.random.default_rng(0)
+        for i, name in enumerate(frame.columns):
+            low, high = statistics.bootstrap_interval(ranks[:, i], rng)
+            p_value = "-" if name == reference else f"{p_values[i]:.2g}"
+            cells.setdefault(name, []).extend((f"{test.average_ranks[i]:.2f} [{low:.2f}, {high:.2f}]", p_value))
+        said.append(
+            f"{part} chi-squared {test.chi2:.2f}, p {test.p_value:.2g} (Iman and Davenport: F {test.f:.2f}, "
+            f"p {test.f_p_value:.2g})"
+        )
+    return Table(
+        title=title,
+        columns=("strategy", *(head for part in losses for head in (f"{part} rank", f"p against {reference}"))),
+        rows=tuple((name, *row) for name, row in cells.items()),
+        note=f"Whether there is any difference, by Friedman's test over {len(frame)} tables: {'; '.join(said)}. "
+        "Average ranks of means with 95 % bootstrap intervals (BCa) over tables. p by Nemenyi's test, corrected for "
+        f"all pairs: at most {LEVEL} where ranks are {_critical_difference(frame):.2f} or more apart.",
+    )
+
+
+def rank_diagram(losses: pd.DataFrame, *, title: str) -> str:
+    """Return the critical-difference diagram (Nemenyi, level 0.05) of losses: rows tables, columns methods."""
+    ranks = dict(zip(losses.columns, statistics.average_ranks(losses).tolist(), strict=True))
+    return critical_difference_diagram(ranks, _critical_difference(losses), title=title)
+
+
+def _critical_difference(losses: pd.DataFrame) -> float:
+    n_tables, n_methods = losses.shape
+    return statistics.nemenyi_critical_difference(n_methods, n_tables, LEVEL)
