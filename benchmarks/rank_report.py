@@ -27,7 +27,8 @@ def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title
     title : str
         Of the table.
     """
-    cells: dict[str, list[str]] = {}
+    first = next(iter(losses.values()))
+    cells: dict[str, list[str]] = {name: [] for name in first.columns}
     said = []
     for part, frame in losses.items():
         ranks, test = statistics.rank_methods(frame), statistics.friedman_test(frame)
@@ -36,7 +37,7 @@ def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title
         for i, name in enumerate(frame.columns):
             low, high = statistics.bootstrap_interval(ranks[:, i], rng)
             p_value = "-" if name == reference else f"{p_values[i]:.2g}"
-            cells.setdefault(name, []).extend((f"{test.average_ranks[i]:.2f} [{low:.2f}, {high:.2f}]", p_value))
+            cells[name] += [f"{test.average_ranks[i]:.2f} [{low:.2f}, {high:.2f}]", p_value]
         said.append(
             f"{part} chi-squared {test.chi2:.2f}, p {test.p_value:.2g} (Iman and Davenport: F {test.f:.2f}, "
             f"p {test.f_p_value:.2g})"
@@ -45,9 +46,9 @@ def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title
         title=title,
         columns=("strategy", *(head for part in losses for head in (f"{part} rank", f"p against {reference}"))),
         rows=tuple((name, *row) for name, row in cells.items()),
-        note=f"Whether there is any difference, by Friedman's test over {len(frame)} tables: {'; '.join(said)}. "
+        note=f"Whether there is any difference, by Friedman's test over {len(first)} tables: {'; '.join(said)}. "
         "Average ranks of means with 95 % bootstrap intervals (BCa) over tables. p by Nemenyi's test, corrected for "
-        f"all pairs: at most {LEVEL} where ranks are {_critical_difference(frame):.2f} or more apart.",
+        f"all pairs: at most {LEVEL} where ranks are {_critical_difference(first):.2f} or more apart.",
     )
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,10 @@ from hypothesis import strategies as st
 
 from benchmarks import critical_difference
 from benchmarks.critical_difference import WIDTH, critical_difference_diagram, indistinct_groups
+from benchmarks.rank_report import rank_diagram
 from cashmere.exceptions import InvalidParameterError
 
+ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 
 ascending = st.lists(st.integers(100, 1500).map(lambda n: n / 100), min_size=2, max_size=15).map(sorted)
@@ -91,6 +95,13 @@ def test_fifteen_long_names_keep_apart_and_leave_room_for_the_axis():
         heights = sorted(float(text.get("y")) for text in labels if text.get("text-anchor") == side)
         assert np.diff(heights).min() > 16
     assert start > 0
+
+
+def test_picture_in_the_docs_is_up_to_date():
+    published = json.loads((ROOT / "tests" / "vectors" / "published_ranks.json").read_text())["divbo_table1"]
+    losses = pd.DataFrame(published["means"], columns=published["methods"])
+    svg = rank_diagram(losses, title="Average ranks of DivBO's Table 1")
+    assert (ROOT / "docs" / "images" / "critical_difference_divbo.svg").read_text() == svg
 
 
 def test_names_are_escaped():
