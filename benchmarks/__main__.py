@@ -14,6 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def main() -> None:
     from benchmarks import (
         dacopt,
+        ensemble_suites,
         latent_overlap,
         latent_study,
         real_runs,
@@ -45,14 +46,16 @@ def main() -> None:
         module.add_arguments(command)
         command.set_defaults(main=module.main)
     experiments = {
-        "dacopt1": (dacopt.add_arguments_1, dacopt.main_1),
-        "dacopt2": (dacopt.add_arguments_2, dacopt.main_2),
+        "dacopt1": (dacopt, dacopt.add_arguments_1, dacopt.main_1),
+        "dacopt2": (dacopt, dacopt.add_arguments_2, dacopt.main_2),
+        "divbo": (ensemble_suites, ensemble_suites.add_arguments, ensemble_suites.main_divbo),
+        "optdivbo": (ensemble_suites, ensemble_suites.add_arguments, ensemble_suites.main_optdivbo),
     }
-    for name, (add_arguments, start) in experiments.items():
+    for name, (module, add_arguments, start) in experiments.items():
         command = commands.add_parser(
             name,
-            help=_first_line(dacopt),
-            description=dacopt.__doc__,
+            help=_first_line(module),
+            description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         add_arguments(command)

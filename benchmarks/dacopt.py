@@ -316,5 +316,7 @@ def _run_missing(
         console.print(f"{name}: {score} after {len(result.curve)} trials, {result.seconds:.0f} s", markup=False)
 
     if missing and n_workers:
-        run_suite(protocol, tables, missing, n_workers=n_workers, report=report, make_run=search)
+        by_name = {table.name: table for table in tables}
+        work = [(protocol, by_name[key.table], key) for key in missing]
+        run_suite(work, search, n_workers=n_workers, report=report)
     return failures

@@ -11,7 +11,7 @@ import json
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -158,45 +158,37 @@ def _read(path: Path, kind: type[R]) -> Iterator[R]:
             continue
 
 
+MakeRun = Callable[[Protocol, BenchmarkTable, SuiteKey], R]
+"""Makes a run in a worker, such as `search`."""
+
+
 def run_suite(
-    protocol: Protocol,
-    tables: Iterable[BenchmarkTable],
-    missing: Sequence[SuiteKey],
+    missing: Sequence[tuple[Protocol, BenchmarkTable, SuiteKey]],
+    make_run: MakeRun[R],
     *,
     n_workers: int,
     report: Callable[[R | SuiteFailure], None],
-    make_run: Callable[[Protocol, BenchmarkTable, SuiteKey], R],
 ) -> None:
     """Make runs in processes of one thread each; every result is reported as soon as it is there.
 
     Parameters
     ----------
-    protocol : Protocol
-        How.
-    tables : iterable of BenchmarkTable
-        All that the keys name.
-    missing : sequence of SuiteKey
+    missing : sequence of (Protocol, BenchmarkTable, SuiteKey)
         What to do, in this order.
+    make_run : callable
+        How.
     n_workers : int
         Runs at a time.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
-    make_run : callable
-        Makes a run in a worker, such as `search`.
     """
-    by_name = {table.name: table for table in tables}
     with worker_pool(n_workers) as executor:
-        tasks = [executor.submit(_run, make_run, protocol, by_name[key.table], key) for key in missing]
+        tasks = [executor.submit(_run, make_run, *each) for each in missing]
         for task in as_completed(tasks):
             report(task.result())
 
 
-def _run(
-    make_run: Callable[[Protocol, BenchmarkTable, SuiteKey], R],
-    protocol: Protocol,
-    table: BenchmarkTable,
-    key: SuiteKey,
-) -> R | SuiteFailure:
+def _run(make_run: MakeRun[R], protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> R | SuiteFailure:
     try:
         return make_run(protocol, table, key)
     except Exception:

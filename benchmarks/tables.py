@@ -63,6 +63,15 @@ def add_data_argument(parser: argparse.ArgumentParser) -> None:
 
 def find_tables(folder: Path, names: list[str]) -> list[BenchmarkTable]:
     """Return tables by name; what is wrong with folder, manifest or names ends the program with one line."""
+    entries = read_manifest(folder)
+    for name in names:
+        if name not in entries:
+            raise SystemExit(f"no table {name!r} in {folder}; there are {', '.join(sorted(entries))}")
+    return [entries[name] for name in names]
+
+
+def read_manifest(folder: Path) -> dict[str, BenchmarkTable]:
+    """Return all tables of a folder by name; what is wrong with it ends the program with one line."""
     path = folder / "manifest.json"
     if not path.exists():
         raise SystemExit(
@@ -70,7 +79,7 @@ def find_tables(folder: Path, names: list[str]) -> list[BenchmarkTable]:
             f"variable CASHMERE_DATA; {DOCUMENTED}."
         )
     try:
-        entries = {
+        return {
             entry["name"]: BenchmarkTable(
                 name=entry["name"],
                 path=folder / entry["file"],
@@ -84,7 +93,3 @@ def find_tables(folder: Path, names: list[str]) -> list[BenchmarkTable]:
         raise SystemExit(
             f"{path} is not a list of entries with name, file and task ({problem}). {DOCUMENTED}."
         ) from error
-    for name in names:
-        if name not in entries:
-            raise SystemExit(f"no table {name!r} in {folder}; there are {', '.join(sorted(entries))}")
-    return [entries[name] for name in names]

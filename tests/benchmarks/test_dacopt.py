@@ -54,9 +54,8 @@ def test_runs_in_worker_processes_are_reported_and_a_broken_one_hurts_no_other(f
     table = BenchmarkTable(name="made", path=folder / "made.parquet", task_type=TaskType.BINARY)
     keys = [make_key(QUICK, "made", strategy, 0, Budget(trials=2)) for strategy in ("no such thing", "random")]
     results = {}
-    run_suite(
-        QUICK, [table], keys, n_workers=1, report=lambda result: results.update({result.key: result}), make_run=search
-    )
+    work = [(QUICK, table, key) for key in keys]
+    run_suite(work, search, n_workers=1, report=lambda result: results.update({result.key: result}))
     assert isinstance(results[keys[0]], SuiteFailure) and "no such thing" in results[keys[0]].error
     assert len(results[keys[1]].curve) == 2
 
