@@ -1,4 +1,4 @@
-"""The ensemble that the observations so far would make: what strategies compare candidates with."""
+"""What strategies that search for an ensemble look at: the validation predictions, and the ensemble they make."""
 
 from __future__ import annotations
 
@@ -14,10 +14,33 @@ from cashmere.ensembles import TieRule, select_ensemble
 from cashmere.exceptions import MissingPredictionsError
 from cashmere.loss import Loss
 from cashmere.surrogates.compression import fixed_rows
-from cashmere.trial import History
+from cashmere.trial import History, Observation
 
 if TYPE_CHECKING:
     from cashmere.space.encoding import SpaceEncoder
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ValidationPredictions:
+    """Successful observations with finite predictions, and what these are judged by.
+
+    Attributes
+    ----------
+    observations : tuple of n Observation
+        In the order of the history.
+    predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
+        Their predictions of the validation rows, or of the rows that are looked at if there are very many.
+    y, row_weights : (n_rows,) array
+        Targets, and weights or None.
+    metric : Loss
+        What is minimised.
+    """
+
+    observations: tuple[Observation, ...]
+    predictions: tuple[AnyArray, ...]
+    y: AnyArray
+    row_weights: NDArray[np.float64] | None
+    metric: Loss
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,6 +101,47 @@ class TemporaryPool:
         return self.predictions[0].ndim == 2
 
 
+def collect_predictions(history: History) -> ValidationPredictions | None:
+    """Return what is known of the predictions of a history; None without any finite ones.
+
+    Parameters
+    ----------
+    history : History
+        Its metric and targets must be known.
+
+    Raises
+    ------
+    MissingPredictionsError
+        If successful observations lack predictions, or the history lacks the metric or the targets.
+    """
+    observations = history.successes
+    predictions: list[Any] = [o.predictions for o in observations if o.predictions is not None]
+    if history.metric is None or history.targets is None or len(predictions) < len(observations):
+        raise MissingPredictionsError(
+            metric=history.metric is not None,
+            targets=history.targets is not None,
+            n_missing=len(observations) - len(predictions),
+        )
+    finite = [bool(np.isfinite(prediction).all()) for prediction in predictions]
+    if not any(finite):
+        return None
+    observations = tuple(itertools.compress(observations, finite))
+    predictions = list(itertools.compress(predictions, finite))
+    y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
+    row_weights = history.row_weights
+    kept = fixed_rows(predictions[0], y)  # those that the surrogates would choose: they see the same rows
+    if len(kept) < len(y):
+        predictions, y = [stack[kept] for stack in predictions], y[kept]
+        row_weights = None if row_weights is None else row_weights[kept]
+    return ValidationPredictions(
+        observations=observations,
+        predictions=tuple(predictions),
+        y=y,
+        row_weights=row_weights,
+        metric=history.metric,
+    )
+
+
 def select_pool(
     history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first"
 ) -> TemporaryPool | None:
@@ -102,33 +166,17 @@ def select_pool(
     Raises
     ------
     MissingPredictionsError
-        If successful observations lack predictions, or the history lacks the metric or the targets.
+        See `collect_predictions`.
     """
-    observations = history.successes
-    predictions: list[Any] = [o.predictions for o in observations if o.predictions is not None]
-    if history.metric is None or history.targets is None or len(predictions) < len(observations):
-        raise MissingPredictionsError(
-            metric=history.metric is not None,
-            targets=history.targets is not None,
-            n_missing=len(observations) - len(predictions),
-        )
-    finite = [bool(np.isfinite(prediction).all()) for prediction in predictions]
-    if sum(finite) < 2:
+    known = collect_predictions(history)
+    if known is None or len(known.observations) < 2:
         return None
-    observations = tuple(itertools.compress(observations, finite))
-    predictions = list(itertools.compress(predictions, finite))
-    y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
-    row_weights = history.row_weights
-    kept = fixed_rows(predictions[0], y)  # those that the surrogates would choose: they see the same rows
-    if len(kept) < len(y):
-        predictions, y = [stack[kept] for stack in predictions], y[kept]
-        row_weights = None if row_weights is None else row_weights[kept]
-    chosen = select_ensemble(predictions, y, history.metric, size=size, weight=row_weights, tie=tie)
+    chosen = select_ensemble(known.predictions, known.y, known.metric, size=size, weight=known.row_weights, tie=tie)
     return TemporaryPool(
-        rows=encoder.encode(o.trial.configuration for o in observations),
-        predictions=tuple(predictions),
-        y=y,
-        row_weights=row_weights,
-        metric=history.metric,
+        rows=encoder.encode(o.trial.configuration for o in known.observations),
+        predictions=known.predictions,
+        y=known.y,
+        row_weights=known.row_weights,
+        metric=known.metric,
         order=chosen.order,
     )
