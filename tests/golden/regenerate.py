@@ -22,6 +22,9 @@ from cashmere.trial import History, Observation, Trial, TrialStatus, configurati
 FOLDER = Path(__file__).parent
 N_TRIALS = 30
 
+OPTIONS = {"nes": "population=8"}
+"""Of strategies whose random start would take all of the trials."""
+
 
 def tabulated_space() -> ConfigurationSpace:
     """Return a finite space of three algorithms."""
@@ -66,7 +69,7 @@ def tabulated_predictions(configuration) -> np.ndarray:
 
 def run_trajectory(name: str) -> list[dict[str, object]]:
     """Return number, origin, key and loss of every trial, with two trials pending."""
-    strategy = make_strategy(name, tabulated_space())
+    strategy = make_strategy(f"{name}:{OPTIONS[name]}" if name in OPTIONS else name, tabulated_space())
     done: list[Observation] = []
     for number in range(N_TRIALS):
         suggestion = None

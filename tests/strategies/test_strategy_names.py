@@ -4,7 +4,15 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.strategies import STRATEGIES, BayesianOptimisation, RandomSearch, cite, make_strategy, strategy_names
+from cashmere.strategies import (
+    STRATEGIES,
+    BayesianOptimisation,
+    RandomSearch,
+    cite,
+    make_strategy,
+    status,
+    strategy_names,
+)
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 
@@ -13,6 +21,14 @@ def test_every_name_makes_a_strategy_with_a_reference():
     for name in strategy_names():
         assert type(make_strategy(name, SPACE)) is STRATEGIES[name]
         assert "(20" in cite(name)
+
+
+def test_every_name_has_a_status():
+    assert {status(name) for name in strategy_names()} == {"method", "variant", "baseline", "ours"}
+    assert status("divbo:tau=0.1") == "method" and status(RandomSearch(SPACE)) == "baseline"
+    assert status(lambda space: None) == "own"
+    with pytest.raises(UnknownNameError):
+        status("nothing")
 
 
 def test_options_reach_the_strategy():

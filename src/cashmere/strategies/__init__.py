@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -21,7 +21,10 @@ from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.contest import Contest, HighestBO4ML, HighestTPE, StatisticalBO4ML, StatisticalTPE
 from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.ensemble_gain import EnsembleGain
+from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
+from cashmere.strategies.kbo import KBO
 from cashmere.strategies.latent import Latent
+from cashmere.strategies.nes import NES
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.pretrain_bo import PretrainBO
 from cashmere.strategies.random_search import RandomSearch
@@ -46,7 +49,10 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "divbo": DivBO,
     "divbo_fixed": FixedDivBO,
     "ensemble_gain": EnsembleGain,
+    "ensemble_optimisation": EnsembleOptimisation,
+    "kbo": KBO,
     "latent": Latent,
+    "nes": NES,
     "optdivbo": OptDivBO,
     "pretrain_bo": PretrainBO,
     "random": RandomSearch,
@@ -57,6 +63,36 @@ STRATEGIES: dict[str, StrategyFactory] = {
 }
 """Strategies that can be chosen by name; add yours to make it available everywhere."""
 
+Status = Literal["method", "variant", "baseline", "ours", "own"]
+"""What a strategy is here.
+
+``"method"``: proposed by one of the four papers that the package is about. ``"variant"``: an ablation in one of them.
+``"baseline"``: what they were compared with. ``"ours"``: new in this package. ``"own"``: everything else, such as a
+strategy that you add.
+"""
+
+_STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
+    "method": (Contest, DivBO, HighestBO4ML, HighestTPE, Latent, OptDivBO, StatisticalBO4ML, StatisticalTPE),
+    "variant": (FixedDivBO,),
+    "baseline": (
+        AhsMl,
+        AsMl,
+        BO4ML,
+        BanditBO,
+        BayesianOptimisation,
+        EnsembleOptimisation,
+        KBO,
+        NES,
+        PretrainBO,
+        RandomSearch,
+        RisingBandit,
+        RisingSMAC,
+        SMAC,
+        TPE,
+    ),
+    "ours": (EnsembleGain,),
+}
+
 
 def strategy_names() -> list[str]:
     """Return the names that `make_strategy` knows.
@@ -65,8 +101,8 @@ def strategy_names() -> list[str]:
     --------
     >>> strategy_names()
     ['ahs_ml', 'as_ml', 'bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo',
-     'divbo_fixed', 'ensemble_gain', 'latent', 'optdivbo', 'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac',
-     'tpe']
+     'divbo_fixed', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent', 'nes', 'optdivbo', 'pretrain_bo',
+     'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
     """
     return sorted(STRATEGIES)
 
@@ -190,11 +226,28 @@ def describe(strategy: str | Strategy | StrategyFactory) -> str:
     return _documentation(strategy).partition("\n")[0]
 
 
+def status(strategy: str | Strategy | StrategyFactory) -> Status:
+    """Return what a strategy is here: a paper's method, a baseline, ..., see `Status`.
+
+    Examples
+    --------
+    >>> status("optdivbo"), status("bo"), status("ensemble_gain")
+    ('method', 'baseline', 'ours')
+    """
+    described = _described(strategy)
+    return next((name for name, factories in _STATUSES.items() if described in factories), "own")
+
+
 def _documentation(strategy: str | Strategy | StrategyFactory) -> str:
+    return inspect.getdoc(_described(strategy)) or ""
+
+
+def _described(strategy: str | Strategy | StrategyFactory) -> Any:
+    """Return the class or function that a name or an object stands for."""
     described: Any = _find(parse_strategy(strategy)[0]) if isinstance(strategy, str) else strategy
     if not (inspect.isclass(described) or inspect.isfunction(described)):
         described = type(described)
-    return inspect.getdoc(described) or ""
+    return described
 
 
 def _find(name: str) -> StrategyFactory:
@@ -206,6 +259,8 @@ def _find(name: str) -> StrategyFactory:
 
 __all__ = [
     "BO4ML",
+    "KBO",
+    "NES",
     "SMAC",
     "STRATEGIES",
     "TPE",
@@ -216,16 +271,19 @@ __all__ = [
     "Contest",
     "DivBO",
     "EnsembleGain",
+    "EnsembleOptimisation",
     "FixedDivBO",
     "Latent",
     "OptDivBO",
     "PretrainBO",
     "RandomSearch",
     "RisingBandit",
+    "Status",
     "StrategyFactory",
     "cite",
     "describe",
     "make_strategy",
     "parse_strategy",
+    "status",
     "strategy_names",
 ]

@@ -1,0 +1,143 @@
+"""Neural ensemble search by regularised evolution: mutate members of the ensemble of the latest configurations."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import KW_ONLY, dataclass, replace
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
+
+from cashmere.arrays import FloatArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.groups import operator_choices
+from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.strategies.temporary_pool import select_pool
+from cashmere.trial import History, Suggestion
+
+_N_DRAWS = 4
+"""Values of a number that are tried before another parameter is changed."""
+
+
+@dataclass(frozen=True)
+class NES:
+    """Decides for a mutation of a member of the ensemble that the latest configurations make.
+
+    The population is the latest successful trials: each new one takes the place of the oldest. From it an ensemble is
+    selected, one of its members is drawn, and one of its hyper-parameters is changed: regularised evolution. The first
+    trials are random, stratified over algorithms.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The search space.
+    population : int
+        Trials in the population, at least 2. Trials are random until so many succeeded, or twice as many ended.
+    ensemble_size : int
+        Picks of the ensemble whose members may become parents, at least 1; repetitions included.
+    catalogue : tuple of Configuration, optional
+        The only configurations that may be suggested, as for replays of recorded trials: the one nearest to the
+        mutation among those not decided yet.
+
+    Notes
+    -----
+    - Every distinct member of the ensemble is the parent with equal probability, however often it was picked.
+    - Of p active hyper-parameters, the choice of an operator (the algorithm, or another choice that others depend on)
+      changes with probability 1/p, one of the rest otherwise. Numbers move as in `SpaceEncoder.coordinate_moves`, and
+      children that become active take their default. If all that comes of it is known, another parameter is changed.
+    - Failed trials are never in the population, and pending ones are not yet.
+    - The distance to a mutation, in a catalogue, is the sum over hyper-parameters of differences on the unit scale; it
+      is 1 for unequal choices and where a parameter is active in one of the two only.
+
+    References
+    ----------
+    Zaidi, Zela, Elsken, Holmes, Hutter and Teh (2021), Neural ensemble search for uncertainty estimation and dataset
+    shift, NeurIPS: NES-RE. For configurations as in Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble
+    learning, NeurIPS.
+    """
+
+    space: ConfigurationSpace
+    _: KW_ONLY
+    population: int = 30
+    ensemble_size: int = 25
+    catalogue: tuple[Configuration, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("population", 2), ("ensemble_size", 1)):
+            if getattr(self, name) < least:
+                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
+
+    @functools.cached_property
+    def encoder(self) -> SpaceEncoder:
+        """The compiled space, limited to the catalogue; a cache."""
+        return make_encoder(self.space, self.catalogue)
+
+    @functools.cached_property
+    def _whole_space(self) -> SpaceEncoder:
+        return self.encoder if self.catalogue is None else SpaceEncoder(self.space)
+
+    @functools.cached_property
+    def _operators(self) -> frozenset[str]:
+        return frozenset(operator_choices(self.space))
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
+        """Return a mutation of a parent, see `cashmere.protocols.Strategy.suggest`."""
+        decided = self.encoder.encode(trial.configuration for trial in history.trials)
+        parents = None if self._is_starting(history) else self.parents(history)
+        suggestion = None
+        if parents is not None:
+            suggestion = self._mutate(rng.choice(parents), self.encoder.keys(decided), rng)
+        return suggestion or draw_suggestion(self.encoder, decided, rng)
+
+    def parents(self, history: History) -> NDArray[np.float64] | None:
+        """Return the encoded configurations of the ensemble that the population makes.
+
+        Parameters
+        ----------
+        history : History
+            Its metric and targets must be known.
+
+        Returns
+        -------
+        (n_members, d) array or None
+            Each once. None as long as fewer than two of the population have finite predictions.
+
+        Raises
+        ------
+        MissingPredictionsError
+            If the population lacks predictions, or the history the metric or the targets.
+        """
+        population = replace(history, observations=history.successes[-self.population :], pending=())
+        pool = select_pool(population, self.encoder, size=self.ensemble_size, tie="secondary")
+        return None if pool is None else pool.rows[pool.members]
+
+    def _is_starting(self, history: History) -> bool:
+        return len(history.successes) < self.population and len(history) < 2 * self.population
+
+    def _mutate(self, parent: FloatArray, seen: NDArray[np.uint64], rng: np.random.Generator) -> Suggestion | None:
+        """Return a new configuration that differs from the parent in one choice, None if there is none."""
+        for name in self._order_of_change(parent, rng):
+            fixed = [other for other in self._whole_space.names if other != name]
+            moved, _ = self._whole_space.coordinate_moves(parent[None], rng, n_draws=_N_DRAWS, fixed=fixed)
+            moved = rng.permutation(moved)
+            if len(moved) and self.catalogue is not None:
+                moved = self._nearest_listed(moved[0], rng)
+            suggestion = first_unseen(self.encoder, moved, seen, origin="mutation")
+            if suggestion is not None:
+                return suggestion
+        return None
+
+    def _order_of_change(self, parent: FloatArray, rng: np.random.Generator) -> list[str]:
+        """Return the active hyper-parameters in the order in which they are tried."""
+        active = np.flatnonzero(self._whole_space.activity(parent[None])[0])
+        names = [self._whole_space.names[column] for column in rng.permutation(active)]
+        operators_first = bool(names) and rng.random() < 1 / len(names)
+        return sorted(names, key=lambda name: (name in self._operators) != operators_first)
+
+    def _nearest_listed(self, row: FloatArray, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return all rows of the catalogue, the nearest first, equals in random order."""
+        listed = self.encoder.sample(len(self.catalogue or ()), rng)
+        distances = np.minimum(np.abs(listed - row), 1).sum(axis=1)
+        return listed[np.argsort(distances, kind="stable")]
