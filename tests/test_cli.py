@@ -205,11 +205,11 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
 
 def test_version_and_strategies_are_told():
     from cashmere import __version__
-    from cashmere.strategies import strategy_names
+    from cashmere.strategies import status, strategy_names
 
     assert cashmere("--version") == f"cashmere {__version__}\n"
     output = cashmere("strategies")
-    assert all(name in output for name in strategy_names())
+    assert all(f"{name} ({status(name)})\n" in output for name in strategy_names())
     assert "Bergstra" in output
 
 

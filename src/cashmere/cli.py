@@ -278,17 +278,19 @@ def report(folder: RunFolder) -> None:
 
 @app.command()
 def strategies() -> None:
-    """List the strategies: how each chooses configurations, and where it comes from."""
+    """List the strategies: what each is here, how it chooses configurations, and where it comes from."""
     from rich.console import Console
-    from rich.table import Table
+    from rich.padding import Padding
+    from rich.text import Text
 
-    from cashmere.strategies import cite, describe, strategy_names
+    from cashmere.strategies import cite, describe, status, strategy_names
 
-    grid = Table("name", "what it does", "reference", show_lines=True)
-    grid.columns[0].no_wrap, grid.columns[2].overflow = True, "fold"
-    for name in strategy_names():
-        grid.add_row(name, describe(name).replace("`", ""), " ".join(cite(name).split()))
-    Console().print(grid)
+    console = Console(highlight=False)
+    for name in strategy_names():  # paragraphs and no table, which would be narrow columns in most terminals
+        console.print(Text.assemble((name, "bold"), f" ({status(name)})"))
+        for text in (describe(name).replace("`", ""), " ".join(cite(name).split())):
+            console.print(Padding(Text(text), (0, 0, 0, 4), expand=False))
+    print("\nA method of a paper, a variant of one (ablation), a baseline they were compared with, or ours.")
     print("Options follow the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
 
 
