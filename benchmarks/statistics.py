@@ -254,8 +254,8 @@ def wilcoxon_by_table(losses: pd.DataFrame, reference: str, *, level: float = 0.
 
     References
     ----------
-    Shen et al. (2022), DivBO, Table 2, and Poduval et al. (2024), Optimal diversity, Tables 2 and 4, count so, over
-    ten repeats at 0.05.
+    Shen et al. (2022), DivBO, NeurIPS, Table 2, and Poduval et al. (2024), CASH via Optimal Diversity for Ensemble
+    Learning, KDD, Tables 2 and 4, count so: over ten repeats, at 0.05.
     """
     _column(losses, reference)
     head = losses.index.names[0]
