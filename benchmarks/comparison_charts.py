@@ -97,8 +97,12 @@ def rank_panels(runs: pd.DataFrame) -> list[Panel]:
     return panels
 
 
-def small_multiples(panels: Sequence[Panel], *, title: str, x_label: str = "trials", n_columns: int = 3) -> str:
+def small_multiples(
+    panels: Sequence[Panel], *, title: str, x_label: str = "trials", n_columns: int = 3, order: Sequence[str] = ()
+) -> str:
     """Draw panels in a grid with a common legend and x axis, each with its own y axis.
+
+    Colours follow the labels in their `order`, so that several charts can agree; by default that of their appearance.
 
     The first tenth of the x axis is not drawn, and the y axis fits what comes after the third: early losses are so
     large that nothing else could be told apart. Curves are cut off where they leave the panel.
@@ -108,11 +112,12 @@ def small_multiples(panels: Sequence[Panel], *, title: str, x_label: str = "tria
     str
         An ``<svg>`` element with its own style.
     """
-    labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    drawn = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
+    labels = list(dict.fromkeys([*order, *drawn]))
     n_columns = max(1, min(n_columns, len(panels)))
     width = WIDTH / n_columns
     height = 250.0 if n_columns == 3 else 300.0
-    legend, top = _legend(labels)
+    legend, top = _legend([(label, *_look(labels.index(label))) for label in drawn])
     parts = [legend]
     for i, panel in enumerate(panels):
         parts += _panel(panel, labels, width * (i % n_columns), top + height * (i // n_columns), width, height, x_label)
@@ -183,15 +188,14 @@ def _look(i: int) -> tuple[str, str]:
     return COLOURS[i % len(COLOURS)], f' stroke-dasharray="{6 / dash:g} 3"' if dash else ""
 
 
-def _legend(labels: Sequence[str]) -> tuple[str, float]:
-    """Return the legend and the height it takes."""
+def _legend(entries: Sequence[tuple[str, str, str]]) -> tuple[str, float]:
+    """Return the legend of labels with colours and dashes, and the height it takes."""
     parts, x, y = [], 14.0, 20.0
-    for i, label in enumerate(labels):
+    for label, colour, dash in entries:
         text = label if len(label) <= 60 else label[:59] + "…"
         needed = 26 + _CHARACTER * len(text) + 16
         if x + needed > WIDTH and x > 14:
             x, y = 14.0, y + 20
-        colour, dash = _look(i)
         parts.append(f'<path class="line" stroke="{colour}"{dash} d="M{x:g} {y - 4:g}h20"/>')
         parts.append(f'<text class="name" x="{x + 26:g}" y="{y:g}">{html.escape(text)}</text>')
         x += needed

@@ -28,6 +28,9 @@ from benchmarks.rank_report import rank_diagram, rank_test_table
 from benchmarks.report_forms import checkpoints
 from benchmarks.report_table import Table
 
+UNITS = {"accuracy": "error as a share", "mse": "mean squared error", "mae": "mean absolute error"}
+"""Of the charts."""
+
 SMOOTHED = 20
 """Trials that a point of the diversity of suggestions is the mean of."""
 
@@ -45,7 +48,8 @@ def describe(results: Sequence[Results]) -> str:
     kind = "replays of recordings" if first.recorded else "runs on tables"
     seeds = {run.key.seed for part in results for runs in part.runs.values() for run in runs}
     n_tables = sum(len(part.tables) for part in results)
-    return f"{kind}; {n_tables} data sets, {len(seeds)} repeats, {first.n_trials} trials"
+    counts = (("data set", n_tables), ("repeat", len(seeds)), ("trial", first.n_trials))
+    return f"{kind}; " + ", ".join(f"{n} {noun}{'s' if n != 1 else ''}" for noun, n in counts)
 
 
 def print_report(console: Console, results: Sequence[Results]) -> None:
@@ -100,18 +104,19 @@ def _chart_sections(results: Results) -> list[str]:
         "Average rank over trials; ranks within data set and repeat, one standard error.": small_multiples(
             rank_panels(frame), title="Average rank over trials", n_columns=2
         ),
-        f"Validation loss over trials ({METRICS[results.metric]} as a share or in the target's unit), one standard "
-        "error: figures 1 to 4 of the papers.": small_multiples(
+        f"Validation loss over trials ({UNITS[results.metric]}), one standard error: figures 1 to 4.": small_multiples(
             loss_panels(frame, "validation"), title="Validation loss over trials"
         ),
-        "Test loss over trials.": small_multiples(loss_panels(frame, "test"), title="Test loss over trials"),
+        f"Test loss over trials ({UNITS[results.metric]}).": small_multiples(
+            loss_panels(frame, "test"), title="Test loss over trials"
+        ),
         f"Smallest diversity of a suggestion to the pool before it, mean of {SMOOTHED} trials: figure 5.": (
-            small_multiples(_panels(results, _diversity), title="Diversity of suggestions over trials")
+            small_multiples(_panels(results, _diversity), title="Diversity of suggestions over trials", order=labels)
         ),
     }
     if results.metric == "accuracy":
         charts["Disagreement of the members of the pool: figure 6."] = small_multiples(
-            _panels(results, _disagreement), title="Disagreement in the pool over trials"
+            _panels(results, _disagreement), title="Disagreement in the pool over trials", order=labels
         )
     return [chart_section(caption, chart) for caption, chart in charts.items()]
 

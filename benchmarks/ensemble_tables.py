@@ -187,7 +187,7 @@ def speed_table(results: Results) -> Table | None:
             (label, speed_up_text(hits["speed_up"]), speed_up_text(in_seconds), _SPEED_SAID.get((proposed, label), "-"))
         )
     return Table(
-        title=f"Speed-up of {proposed}",
+        title=f"Speed-up of {proposed} by {METRICS[results.metric].partition(',')[0]}",
         columns=("to the last loss of", "in trials", "in seconds", "paper, in trials"),
         rows=tuple(rows),
         note=f"{results.n_trials} divided by the trials after which the mean validation curve of {proposed} is as "
