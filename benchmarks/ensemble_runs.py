@@ -18,7 +18,7 @@ import psutil
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from benchmarks import suite_runs
-from benchmarks.record import WALL_FACTOR, RecordingObjective, split_rows
+from benchmarks.record import RecordingObjective, split_rows
 from benchmarks.replay_runs import code_digest
 from benchmarks.report_forms import Members, Report, Row, make_report, rounded
 from benchmarks.search_table import SearchTable
@@ -39,6 +39,9 @@ N_COMMON = 5
 
 MEMORY_MIB = 4096
 """Of a trial, at most."""
+
+WALL_FACTOR = 5
+"""Wall seconds a trial may take per CPU second of its limit: CPU seconds decide, on a busy machine too."""
 
 
 @runtime_checkable
