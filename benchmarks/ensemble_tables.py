@@ -66,8 +66,8 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
         columns=("method", *names, "rank", "paper's rank"),
         rows=tuple(rows),
         note=f"Test {METRICS[results.metric]}; mean ± standard deviation over {_repeats(frame)}, in brackets the "
-        f"paper's mean over 10. Ranks of the means, 1 is best; the paper's on {n_theirs} of these {len(names)} data "
-        "sets, recomputed." + _unit_note(results, names),
+        f"paper's mean over 10. Ranks of the means, 1 is best; the paper's, worked out again, on the data sets "
+        f"it has ({n_theirs} of these {len(names)})." + _unit_note(results, names),
         best=best,
     )
 
@@ -261,9 +261,9 @@ def _published_ranks(
     published: dict[tuple[str, str], float], names: Sequence[str], labels: Sequence[str]
 ) -> tuple[dict[str, float], int]:
     """Return the average ranks of the printed means on the data sets shown here, and on how many they rest."""
-    there = [name for name in names if any((name, label) in published for label in labels)]
-    shown = [label for label in labels if there and all((name, label) in published for name in there)]
-    if len(shown) < 2:
+    shown = [label for label in labels if any((name, label) in published for name in names)]
+    there = [name for name in names if all((name, label) in published for label in shown)]
+    if len(shown) < 2 or not there:
         return {}, 0
     losses = np.array([[published[name, label] for label in shown] for name in there])
     return dict(zip(shown, statistics.average_ranks(losses).tolist(), strict=True)), len(there)

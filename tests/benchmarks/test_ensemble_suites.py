@@ -169,6 +169,17 @@ def test_losses_stand_beside_the_printed_ones():
     assert printed_table(results, DIVBO.printed[1]) is None  # a single method of it has runs
 
 
+def test_ranks_of_the_paper_are_those_on_data_sets_it_has():
+    results = make_results(Stacking=[0.48], DivBO=[0.45])
+    other = {method: [*runs, make_run(method.strategy, "cpu_act")] for method, runs in results.runs.items()}
+    (results,) = by_metric(DIVBO, other, recorded=False)
+    table = printed_table(results, DIVBO.printed[2])  # quake is in table 9, cpu_act is not
+    assert [row[1:] for row in table.rows] == [
+        ("40.00", "48.00 (46.58)", "1.75", "2.00"), ("40.00 (5.37)", "45.00 (45.55)", "1.25", "1.00")
+    ]  # fmt: skip
+    assert "it has (1 of these 2)" in table.note
+
+
 def test_runs_without_partner_are_left_out():
     results = make_results(RS=[0.48, 0.5], DivBO=[0.45])
     assert printed_table(results, DIVBO.printed[0]).rows[0][1] == "48.00 (48.17)"
