@@ -17,6 +17,7 @@ def main() -> None:
         ensemble_suites,
         latent_overlap,
         latent_study,
+        peer_study,
         real_runs,
         record,
         replay_study,
@@ -35,6 +36,7 @@ def main() -> None:
         "tau": surrogate_tau,
         "tpe": tpe_study,
         "run": real_runs,
+        "peers": peer_study,
     }
     for name, module in modules.items():
         command = commands.add_parser(

@@ -1,0 +1,28 @@
+"""The package itself with default settings, in the environment that the benchmark runs in."""
+
+from __future__ import annotations
+
+import time
+
+from exchange import read_task, write_predictions
+
+from cashmere import AutoClassifier, AutoRegressor
+
+if __name__ == "__main__":
+    task = read_task()
+    start = time.monotonic()
+    model = (AutoClassifier if task.is_classification else AutoRegressor)(
+        budget=f"{task.seconds_left:.1f}s",
+        metric=task.metric,
+        n_workers=task.threads,
+        random_state=task.seed,
+    ).fit(task.X, task.y)
+    fit_seconds = time.monotonic() - start
+    write_predictions(
+        task,
+        model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test),
+        model.classes_ if task.is_classification else None,
+        fit_seconds=fit_seconds,
+        models=len(model.study_.history),
+        packages=["cashmere-automl", "scikit-learn", "lightgbm"],
+    )

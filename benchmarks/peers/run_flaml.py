@@ -1,0 +1,38 @@
+"""FLAML's `AutoML` with default settings: cheap configurations first, the best single model at the end.
+
+Wang et al. (2021), FLAML: a fast and lightweight AutoML library, MLSys.
+"""
+
+from __future__ import annotations
+
+import time
+
+from exchange import read_task, write_predictions
+from flaml import AutoML
+
+if __name__ == "__main__":
+    task = read_task()
+    start = time.monotonic()
+    model = AutoML()
+    model.fit(
+        task.X,
+        task.y,
+        task="classification" if task.is_classification else "regression",
+        metric=task.metric,
+        time_budget=task.seconds_left,
+        n_jobs=task.threads,
+        seed=task.seed,
+        log_file_name=str(task.folder / "flaml.log"),
+        log_type="all",  # a line per model, not only those that were better
+        verbose=0,
+    )
+    fit_seconds = time.monotonic() - start
+    lines = (task.folder / "flaml.log").read_text().splitlines()
+    write_predictions(
+        task,
+        model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test),
+        model.classes_ if task.is_classification else None,
+        fit_seconds=fit_seconds,
+        models=sum('"record_id"' in line for line in lines),
+        packages=["flaml", "lightgbm", "xgboost-cpu", "scikit-learn"],
+    )
