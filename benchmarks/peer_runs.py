@@ -139,15 +139,20 @@ def give(folder: Path, table: BenchmarkTable, protocol: PeerProtocol, seed: int)
     return y[train], y[test]
 
 
-def run_peer(peer: Peer, table: BenchmarkTable, protocol: PeerProtocol, seed: int) -> PeerRun:
-    """Let a peer learn and predict, and judge it; what goes wrong in its process is a result too."""
+def run_peer(
+    peer: Peer, table: BenchmarkTable, protocol: PeerProtocol, seed: int, scratch: Path | None = None
+) -> PeerRun:
+    """Let a peer learn and predict, and judge it; what goes wrong in its process is a result too.
+
+    Files are exchanged in a folder below `scratch`, by default that for temporary files, which is removed afterwards.
+    """
     circumstances = {
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "load": round(os.getloadavg()[0], 1),
         "threads": protocol.threads,
         "date": date.today().isoformat(),
     }
-    with tempfile.TemporaryDirectory(prefix="cashmere-peer-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(prefix="cashmere-peer-", dir=scratch, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         y_train, y_test = give(folder, table, protocol, seed)
         log = folder / "output.txt"
@@ -242,8 +247,11 @@ def run_missing(
     report: Callable[[PeerRun], None],
 ) -> None:
     """Make runs; every result is reported in this process as soon as it is there."""
-    with worker_pool(n_workers) as executor:
-        for task in as_completed([executor.submit(run_peer, *each) for each in missing]):
+    with (
+        tempfile.TemporaryDirectory(prefix="cashmere-peers-", ignore_cleanup_errors=True) as scratch,
+        worker_pool(n_workers) as executor,  # killed workers leave their files to this process
+    ):
+        for task in as_completed([executor.submit(run_peer, *each, Path(scratch)) for each in missing]):
             report(task.result())
 
 
