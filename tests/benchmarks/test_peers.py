@@ -28,7 +28,7 @@ from benchmarks.tables import BenchmarkTable
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, UnknownNameError
 
-PROTOCOL = PeerProtocol(seconds=20, threads=1)
+PROTOCOL = PeerProtocol(seconds=100, threads=1)  # never used up: the machine may be busy
 
 STAND_IN = """
 import json, sys, time
@@ -102,7 +102,7 @@ def make_table(data: Path, task: str) -> BenchmarkTable:
 def test_peers_of_a_seed_share_the_split_and_seeds_do_not(data):
     y = make_table(data, "multiclass").read()[1].to_numpy()
     train, test = split(y, PROTOCOL, 0, classes=True)
-    again = split(y, dataclasses.replace(PROTOCOL, seconds=99, threads=7), 0, classes=True)
+    again = split(y, dataclasses.replace(PROTOCOL, seconds=5, threads=7), 0, classes=True)
     np.testing.assert_array_equal(test, again[1])
     assert not np.array_equal(test, split(y, PROTOCOL, 1, classes=True)[1])
     np.testing.assert_array_equal(np.sort(np.concatenate([train, test])), np.arange(160))
@@ -124,7 +124,7 @@ def test_runner_sees_no_label_of_the_test_rows(table, tmp_path):
     np.testing.assert_array_equal(y_test.astype(str), y.to_numpy()[rows].astype(str))
     settings = json.loads((tmp_path / "settings.json").read_text())
     metric = "log_loss" if table.is_classification else "rmse"
-    assert settings == {"task": table.name, "metric": metric, "seconds": 20, "seed": 3, "threads": 1}
+    assert settings == {"task": table.name, "metric": metric, "seconds": 100, "seed": 3, "threads": 1}
 
 
 def test_runner_may_use_the_threads_it_is_told(data, tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_run_is_judged_by_what_the_task_has(table, tmp_path):
     }
     assert run.measures.keys() == names[table.name]
     assert run.measures.get("error", run.measures.get("rmse")) < 0.5
-    assert 0 < run.seconds < 20
+    assert 0 < run.seconds < 200
     assert run.facts["versions"] == {"stand-in": "1"}
     assert run.circumstances["threads"] == 1
 
@@ -222,9 +222,9 @@ open(sys.argv[1], "w").write(" ".join(str(child.pid) for child in children))
 def test_children_are_killed_even_in_sessions_of_their_own(tmp_path, waits):
     pids = tmp_path / "pids"
     command = [sys.executable, "-c", SLEEPER + ("time.sleep(600)" if waits else "sys.exit(5)"), str(pids)]
-    ended = run_supervised(command, limit_seconds=2 if waits else 60, log=tmp_path / "log", environment={})
+    ended = run_supervised(command, limit_seconds=4 if waits else 60, log=tmp_path / "log", environment={})
     assert ended.code == (None if waits else 5)
-    assert ended.seconds < 10
+    assert ended.seconds < 60
     children = pids.read_text().split()
     assert len(children) == 2
     for child in map(int, children):
@@ -236,8 +236,7 @@ def test_run_is_killed_at_twice_the_budget_and_counts_as_a_failure(data, tmp_pat
     protocol = dataclasses.replace(PROTOCOL, seconds=2)
     run = run_peer(stand_in(tmp_path, "time.sleep(600)"), make_table(data, "regression"), protocol, 0)
     assert run.failure == "killed at 2 x the budget"
-    assert 4 <= run.seconds < 8
-    assert time.monotonic() - start < 10
+    assert 4 <= run.seconds <= time.monotonic() - start < 20
     assert run.is_final and run.measures == {}
 
 
@@ -290,7 +289,7 @@ def made_runs() -> pd.DataFrame:
             PeerRun(
                 key=PROTOCOL.key(table, peer, seed),
                 failure="killed at 2 x the budget" if loss is None else None,
-                seconds=40.0 if loss is None else 10.0,
+                seconds=200.0 if loss is None else 50.0,
                 code="",
                 measures={} if loss is None else {"log_loss": loss},
                 facts={} if loss is None else {"fit_seconds": 9.0, "models": 3, "versions": {peer: "1.0"}},
@@ -313,7 +312,7 @@ def test_report_by_hand():
     assert losses.rows[0] == ("x", "0.2000 ± 0.1000", "0.4000 ± 0.0000", "0.6000 ± 0.1000")
     assert losses.rows[1][1:] == ("0.8000 ± 0.1000", "0.5000 ± 0.0000", "failed")
     assert losses.best == {(0, 1), (1, 2)}
-    assert failures.rows == (("c", "y", "1", "40", "killed at 2 x the budget"),)
+    assert failures.rows == (("c", "y", "1", "200", "killed at 2 x the budget"),)
 
 
 def test_data_set_counts_for_ranks_when_all_peers_have_its_seeds():
