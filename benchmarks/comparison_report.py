@@ -12,7 +12,8 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from benchmarks import comparison, statistics
+from benchmarks import comparison
+from benchmarks import method_statistics as statistics
 from benchmarks.comparison_charts import loss_panels, rank_panels, small_multiples
 from benchmarks.rank_report import rank_diagram, rank_test_table
 from benchmarks.report_table import Table

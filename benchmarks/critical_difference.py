@@ -74,7 +74,7 @@ def critical_difference_diagram(
     ranks : mapping of str to float
         Average rank of each method, 1 is best; at least two. A Series will do.
     critical_difference : float
-        From `benchmarks.statistics.nemenyi_critical_difference`, for as many methods.
+        From `benchmarks.method_statistics.nemenyi_critical_difference`, for as many methods.
     title : str
         What it shows, for those who cannot see it; ranks and groups follow in words.
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmarks import comparison, statistics
+from benchmarks import comparison
+from benchmarks import method_statistics as statistics
 from benchmarks.comparison_report import speed_up_text
 from benchmarks.ensemble_methods import PaperTable, display_unit, published_counts, published_values
 from benchmarks.ensemble_results import Results

@@ -10,7 +10,7 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from benchmarks import statistics
+from benchmarks import method_statistics as statistics
 from benchmarks.peer_runs import MEASURES, PeerRun
 from benchmarks.report_table import Table
 from cashmere.budget import parse_seconds

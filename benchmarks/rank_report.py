@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from benchmarks import statistics
+from benchmarks import method_statistics as statistics
 from benchmarks.critical_difference import critical_difference_diagram
 from benchmarks.report_table import Table
 

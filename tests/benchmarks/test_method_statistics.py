@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from benchmarks import statistics
+from benchmarks import method_statistics as statistics
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 
 PUBLISHED = json.loads((Path(__file__).parents[1] / "vectors" / "published_ranks.json").read_text())
