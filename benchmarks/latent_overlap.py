@@ -3,15 +3,16 @@
     python -m benchmarks overlap --observations observations.npz --tables diabetes glass --out latent_overlap.csv
 
 On every table the networks are pre-trained on 70 % of each algorithm's recorded configurations, without the adversarial
-term (eq. 13) and with two weights of it. The others are held out. Two questions are asked about these:
+term (eq. 13) and with three weights of it. The others are held out. Two questions are asked about these:
 
 - How well does the predicted regret, the squared radius, rank their losses (Spearman)? For comparison the same of a
   prediction that knows the algorithm only, its mean loss.
 - How often do new one-versus-one classifiers tell the algorithms of two embeddings apart (0.5 is chance)? For
   comparison the same by the true losses: as far as algorithms differ in quality, no radius can hide them.
 
-With --chart the embeddings of some algorithms' held-out configurations are drawn, without the term and with the weight
-that artefacts are built with (as Figure 3 of the paper). Needs the extra `latent`; one pre-training takes seconds.
+With --chart the embeddings of some algorithms' held-out configurations are drawn, without the term and with ten times
+the weight that artefacts are built with (as Figure 3 of the paper). Needs the extra `latent`; one pre-training takes
+seconds.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ LEARNED = 0.7
 LAMBDA_ADV = BuildSettings().lambda_adv
 """Weight of the adversarial term where artefacts are built."""
 
-WEIGHTS = tuple(sorted({0.0, 0.1, LAMBDA_ADV}))
+WEIGHTS = (0.0, LAMBDA_ADV, 10 * LAMBDA_ADV, 100 * LAMBDA_ADV)
 
 SHOWN = ("knn", "logistic_regression", "svc", "mlp", "random_forest", "gradient_boosting")
 
@@ -185,7 +186,7 @@ def overlap_chart(embedded: Embedded, table: str, algorithms: Sequence[str]) -> 
         parts.append(f'<text class="name" x="{x + 16:g}" y="20">{html.escape(name)}</text>')
         x += 34 + 6.8 * len(name)
     parts += [_ring(f"{x + 9:g}", "16"), f'<text class="name" x="{x + 24:g}" y="20">best loss expected</text>']
-    for k, weight in enumerate((0.0, LAMBDA_ADV)):
+    for k, weight in enumerate((WEIGHTS[0], WEIGHTS[2])):
         names, points = embedded[weight]
         left = 14 + 472 * k
         heading = "without the adversarial term" if weight == 0 else f"with the term, λ = {weight:g}"

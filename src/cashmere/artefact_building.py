@@ -69,7 +69,7 @@ class BuildSettings:
     """
 
     q: int = 2
-    lambda_adv: float = 1.0
+    lambda_adv: float = 0.1
     n_steps: int = 300
     n_iterations: int = 30
     n_repeats: int = 3

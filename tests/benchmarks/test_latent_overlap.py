@@ -82,7 +82,7 @@ def test_table_has_medians_over_seeds_and_tables():
     rows = [
         {
             "table": table, "seed": seed, "lambda_adv": weight, "rank_correlation": 0.5 + 0.1 * seed + 0.01 * weight,
-            "rank_correlation_of_means": 0.4, "accuracy": 0.9 - 0.1 * weight, "accuracy_by_loss": 0.7,
+            "rank_correlation_of_means": 0.4, "accuracy": 0.9 - 0.01 * weight, "accuracy_by_loss": 0.7,
         }
         for table in ("one", "two") for seed in range(3) for weight in WEIGHTS
     ]  # fmt: skip

@@ -54,7 +54,7 @@ def pretrain(
     rng: np.random.Generator,
     source: str = "",
     q: int = 2,
-    lambda_adv: float = 1.0,
+    lambda_adv: float = 0.1,
     n_steps: int = 300,
     n_hidden: int = 32,
 ) -> PretrainedEmbedding:
