@@ -84,9 +84,15 @@ def test_without_an_artefact_for_the_space_it_says_how_to_make_one(name):
 
 
 def test_an_artefact_of_another_space_is_refused(artefact_of):
-    strategy = make_strategy("as_ml", flat_space(), artefact=artefact_of(cash_space()))
-    with pytest.raises(ArtefactError, match="does not know"):
-        run_trials(strategy.for_table(TABLE), 2)
+    for name in NAMES:
+        with pytest.raises(ArtefactError, match="does not know"):
+            make_strategy(name, flat_space(), artefact=artefact_of(cash_space()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_that_holds_none_is_refused_before_the_first_trial(name, tmp_path):
+    with pytest.raises(ArtefactError, match="cashmere pretrain"):
+        make_strategy(f"{name}:artefact={tmp_path}", cash_space())
 
 
 def test_latent_takes_the_embedding_it_is_told_to(artefact_of):
@@ -112,7 +118,7 @@ def test_latent_refuses_what_it_cannot_do(artefact_of):
     for embedding in ("ranked", "random", "source 1"):
         with pytest.raises(InvalidParameterError, match="cashmere pretrain"):
             make_strategy("latent", space, embedding=embedding)
-    with pytest.raises(InvalidParameterError, match="'source 0'"):
+    with pytest.raises(InvalidParameterError, match=r"such as 'source \d'"):
         make_strategy("latent", space, embedding="source 9", artefact=artefact_of(space))
     for option in ({"n_initial": 0}, {"n_starts": 0}, {"alpha": -1.0}):
         with pytest.raises(InvalidParameterError, match=next(iter(option))):

@@ -140,7 +140,7 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
             known = {field.name: field for field in dataclasses.fields(factory) if field.name != "space"}
             for option, value in options.items():
                 if option not in known or option in _NOT_WRITTEN & written.keys():
-                    raise UnknownNameError(f"option of strategy {name!r}", option, known.keys() - _NOT_WRITTEN)
+                    raise UnknownNameError(f"{name!r} option", option, known.keys() - _NOT_WRITTEN)
                 _check_kind(name, option, value, known[option])
         try:
             return factory(space, **options)

@@ -48,6 +48,7 @@ class AsMl(MetaLearned):
     n_starts: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("n_initial", "n_starts"):
             if getattr(self, name) < 1:
                 raise InvalidParameterError(name, getattr(self, name), "at least 1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 from dataclasses import KW_ONLY, dataclass
 
@@ -74,15 +75,21 @@ class Latent(MetaLearned):
     embedding_seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name, least in (("n_initial", 1), ("n_starts", 1)):
             if getattr(self, name) < least:
                 raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
         if not self.alpha >= 0:
             raise InvalidParameterError("alpha", self.alpha, "zero or more")
         if self.embedding not in ("auto", "scratch"):
-            known = (*EMBEDDINGS, *self.known_artefact.sources)
-            if self.embedding not in known:
-                raise InvalidParameterError("embedding", self.embedding, f"one of {', '.join(map(repr, known))}")
+            sources = self.known_artefact.sources
+            if self.embedding not in (*EMBEDDINGS, *sources):
+                near = difflib.get_close_matches(self.embedding, sources, n=3) or sources[:3]
+                named = ", ".join(map(repr, EMBEDDINGS))
+                expected = (
+                    f"{named}, or one of the artefact's {len(sources)} sources, such as {', '.join(map(repr, near))}"
+                )
+                raise InvalidParameterError("embedding", self.embedding, expected)
 
     @functools.cached_property
     def pretrained(self) -> PretrainedEmbedding | None:

@@ -30,6 +30,11 @@ class MetaLearned:
         The only configurations that may be suggested, as for replays of recorded trials.
     meta_features : mapping, optional
         Of the table, see `for_table`.
+
+    Raises
+    ------
+    ArtefactError
+        If a folder is named that cannot be read, or that was made for other hyper-parameters.
     """
 
     space: ConfigurationSpace
@@ -37,6 +42,10 @@ class MetaLearned:
     artefact: str | Path = "auto"
     catalogue: tuple[Configuration, ...] | None = None
     meta_features: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.artefact != "auto":  # what is wrong with a folder that is named is said before the first trial
+            _ = self.found_artefact
 
     def for_table(self, meta_features: Mapping[str, float]) -> Self:
         """Return the strategy for a table, see `cashmere.protocols.TableAware`."""
