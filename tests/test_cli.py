@@ -155,7 +155,7 @@ def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path)
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert f"cashmere resume {folder}" in errors
     assert "interrupted by the user" in output
     assert len(Predictor.load(folder).predict(pd.read_csv(table))) == 240
@@ -255,7 +255,7 @@ def test_interrupt_while_workers_start_prints_no_traceback(table, tmp_path):
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
         output, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "Traceback" not in output + errors
     assert f"cashmere resume {folder}" in errors
 
@@ -290,7 +290,7 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, errors
     assert "Interrupted; everything is kept" in errors and "The same command goes on." in errors
     assert "Traceback" not in output + errors
     output = cashmere(*arguments, "--runs", run)

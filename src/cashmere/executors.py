@@ -224,10 +224,12 @@ class _Slot(threading.Thread):
 
     def _ensure_worker(self) -> int:
         if self._pool is None:
-            from loky import ProcessPoolExecutor
-            from loky.backend import resource_tracker
+            from multiprocessing import resource_tracker
 
-            resource_tracker.ensure_running()  # its start would undo the mask
+            from loky import ProcessPoolExecutor
+
+            # Python's own is started with the first worker otherwise, and its start undoes the mask.
+            resource_tracker.ensure_running()
             if hasattr(signal, "pthread_sigmask"):
                 # Workers inherit it: Ctrl+C must not hit them before they have left the terminal's process group.
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
