@@ -18,7 +18,7 @@ import psutil
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from benchmarks import suite_runs
-from benchmarks.record import RecordingObjective, split_rows
+from benchmarks.record import RecordingObjective, split_rows, trial_limits
 from benchmarks.replay_runs import code_digest
 from benchmarks.report_forms import Members, Report, Row, make_report, rounded
 from benchmarks.search_table import SearchTable
@@ -27,7 +27,7 @@ from benchmarks.tables import BenchmarkTable
 from cashmere.budget import Budget
 from cashmere.data.resampling import Fold
 from cashmere.data.task import TaskType
-from cashmere.evaluation.limits import MIB, Limits
+from cashmere.evaluation.limits import MIB
 from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.executors import WorkerProcessExecutor
@@ -36,12 +36,6 @@ from cashmere.trial import History, Outcome
 
 N_COMMON = 5
 """Random trials that all strategies of a seed begin with (`spec/baselines.md` 7.8)."""
-
-MEMORY_MIB = 4096
-"""Of a trial, at most."""
-
-WALL_FACTOR = 5
-"""Wall seconds a trial may take per CPU second of its limit: CPU seconds decide, on a busy machine too."""
 
 
 @runtime_checkable
@@ -159,8 +153,7 @@ def search(protocol: suite_runs.Protocol, table: BenchmarkTable, key: SuiteKey) 
             objective=CrossValidationObjective(folder=Path(folder), space=space, metric=metric, keep_model=False),
             limit_seconds=protocol.trial_seconds,
         )
-        limits = Limits(seconds=WALL_FACTOR * protocol.trial_seconds, memory_mib=MEMORY_MIB)
-        executor = WorkerProcessExecutor(1, limits=limits, n_threads=1)
+        executor = WorkerProcessExecutor(1, limits=trial_limits(protocol.trial_seconds), n_threads=1)
         try:
             study = Study(
                 space.configuration_space,

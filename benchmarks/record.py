@@ -32,8 +32,11 @@ from cashmere.study import Study
 from cashmere.trial import Outcome, Trial, TrialStatus
 
 SEED = 0
-WALL_FACTOR = 1.5
-"""Wall seconds a configuration may take, per CPU second of its limit."""
+WALL_FACTOR = 5
+"""Wall seconds a trial may take per CPU second of its limit: CPU seconds decide, on a busy machine too."""
+
+MEMORY_MIB = 4096
+"""Of a trial, at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,11 @@ class RecordingObjective:
         if seconds > self.limit_seconds:
             return Outcome(status=TrialStatus.TIMEOUT, error=f"took {seconds:.1f} s of CPU time", fit_seconds=seconds)
         return replace(outcome, fit_seconds=seconds, predict_seconds=0.0)
+
+
+def trial_limits(cpu_seconds: float) -> Limits:
+    """Return what a trial may use before it is killed; within it `RecordingObjective` measures more exactly."""
+    return Limits(seconds=WALL_FACTOR * cpu_seconds, cpu_seconds=cpu_seconds + 0.5, memory_mib=MEMORY_MIB)
 
 
 def split_rows(
@@ -135,8 +143,7 @@ def record(
         metric=get_metric("accuracy" if task_type.is_classification else "mse", task_type),
         keep_model=False,
     )
-    limits = Limits(seconds=WALL_FACTOR * limit_seconds, memory_mib=4096)
-    executor = WorkerProcessExecutor(n_workers, limits=limits, n_threads=1)
+    executor = WorkerProcessExecutor(n_workers, limits=trial_limits(limit_seconds), n_threads=1)
     with RunStore(folder) as store:
         try:
             # The lookahead is fixed: random search sees the pending trials, so any number of workers draws the same.

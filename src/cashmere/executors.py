@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import psutil
 
-from cashmere.evaluation.limits import MIB, Limits, MemoryWatch, kill_descendants, kill_tree
+from cashmere.evaluation.limits import MIB, Limits, ProcessWatch, kill_descendants, kill_tree
 from cashmere.protocols import Objective
 from cashmere.trial import Outcome, Trial, TrialStatus
 
@@ -183,7 +183,7 @@ class _Slot(threading.Thread):
         if self._closed.is_set():
             return Outcome(status=TrialStatus.ABORTED, error="stopped before it started")
         pid = self._ensure_worker()
-        watch = MemoryWatch(pid)
+        watch = ProcessWatch(pid)
         start = time.perf_counter()
         task = self._pool.submit(_run_in_worker, objective, trial, self._limits.seconds)
         verdict: Outcome | None = None
@@ -207,7 +207,7 @@ class _Slot(threading.Thread):
                 self._discard_worker()  # what this trial left behind must not count against the next one
         return replace(outcome, memory_mib=watch.peak_mib)
 
-    def _verdict(self, watch: MemoryWatch, seconds: float) -> Outcome | None:
+    def _verdict(self, watch: ProcessWatch, seconds: float) -> Outcome | None:
         """Return the failure if a limit is broken, else None."""
         if self._closed.is_set():
             return Outcome(status=TrialStatus.ABORTED, error="stopped by the end of the budget or by the user")
@@ -215,8 +215,12 @@ class _Slot(threading.Thread):
             return Outcome(status=TrialStatus.TIMEOUT, error=f"over the time limit of {self._limits.seconds:g} s")
         try:
             memory = watch.read(self._limits.memory_mib)
+            cpu_seconds = watch.cpu_seconds()
         except psutil.Error:
             return None  # it has just died: the pool reports it at once
+        if self._limits.cpu_seconds is not None and cpu_seconds > self._limits.cpu_seconds:
+            text = f"over the limit of {self._limits.cpu_seconds:g} s of CPU time"
+            return Outcome(status=TrialStatus.TIMEOUT, error=text, fit_seconds=cpu_seconds)
         if self._limits.memory_mib is not None and memory > self._limits.memory_mib:
             text = f"over the memory limit of {self._limits.memory_mib:.0f} MiB ({memory:.0f} MiB resident)"
             return Outcome(status=TrialStatus.MEMORY, error=text)
@@ -266,7 +270,7 @@ class _Slot(threading.Thread):
             pool.shutdown(wait=True, kill_workers=True)
 
 
-def _death(watch: MemoryWatch) -> Outcome:
+def _death(watch: ProcessWatch) -> Outcome:
     """Say why a worker nobody here has killed is gone."""
     total = psutil.virtual_memory().total / MIB
     if watch.peak_mib > 0.5 * total:

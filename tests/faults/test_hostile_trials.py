@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import signal
 import subprocess
@@ -87,6 +88,30 @@ HOSTILE = [
     (crash_in_native_code, TrialStatus.ERROR),
     (leave_through_the_back_door, TrialStatus.ERROR),
 ]
+
+
+def burn_outside_the_interpreter(trial):
+    """Compute in native code that never returns to the interpreter in time."""
+    hashlib.pbkdf2_hmac("sha512", b"", b"", 100_000_000)
+
+
+def test_native_code_is_stopped_by_its_cpu_time_and_a_sleeper_is_not():
+    executor = WorkerProcessExecutor(2, limits=Limits(seconds=60, cpu_seconds=1.0))
+    try:
+        busy = executor.submit(burn_outside_the_interpreter, trial(0))
+        idle = executor.submit(sleep_a_while, trial(1))
+        stopped = busy.result(timeout=60)
+        assert stopped.status is TrialStatus.TIMEOUT
+        assert "CPU" in stopped.error
+        assert 1.0 < stopped.fit_seconds < 3.0
+        assert idle.result(timeout=60).status is TrialStatus.SUCCESS
+    finally:
+        executor.shutdown()
+
+
+def sleep_a_while(trial):
+    time.sleep(1.5)
+    return square(trial)
 
 
 @pytest.mark.alone

@@ -19,16 +19,20 @@ class Limits:
     ----------
     seconds : float or None
         Wall time.
+    cpu_seconds : float or None
+        CPU time of the worker process, all its threads together; processes it starts do not count. On a machine that
+        others use too, a fairer limit than wall time.
     memory_mib : float or None
         Resident memory of the worker and all its descendants, in MiB.
     """
 
     seconds: float | None = None
+    cpu_seconds: float | None = None
     memory_mib: float | None = None
 
 
-class MemoryWatch:
-    """Follows the resident memory of a process tree cheaply.
+class ProcessWatch:
+    """Follows the resident memory of a process tree, and the CPU time of its root, cheaply.
 
     The process itself is read at every call, its descendants (which need a scan of the process table) only every
     `scan_interval` seconds.
@@ -36,6 +40,7 @@ class MemoryWatch:
 
     def __init__(self, pid: int, *, scan_interval: float = 0.5) -> None:
         self._process = psutil.Process(pid)
+        self._cpu_start = _cpu_seconds(self._process)
         self._scan_interval = scan_interval
         self._next_scan = 0.0
         self._children: list[psutil.Process] = []
@@ -66,6 +71,16 @@ class MemoryWatch:
             total = sum(_proportional(process) for process in (self._process, *self._children))
         self.peak_mib = max(self.peak_mib, total / MIB)
         return total / MIB
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds of the process since the watch began.
+
+        Raises
+        ------
+        psutil.NoSuchProcess
+            If the process is gone.
+        """
+        return _cpu_seconds(self._process) - self._cpu_start
 
 
 def kill_descendants(pid: int) -> int:
@@ -99,6 +114,11 @@ def kill_tree(pid: int) -> None:
             root.suspend()  # it must not fork while its children are collected
         kill_descendants(pid)
         root.kill()
+
+
+def _cpu_seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 def _proportional(process: psutil.Process) -> int:
