@@ -79,6 +79,7 @@ VARIANTS = (
     Method(label="kBO-ES", strategy="kbo"),
 )
 OURS = Method(label="ensemble_gain", strategy="ensemble_gain")
+RISING = Method(label="RB-OptDivBO", strategy="rising_bandit:inner=optdivbo")
 STRONG = Method(label="DivBO (beta = 0.05)", strategy="divbo:beta=0.05")
 
 
@@ -172,7 +173,7 @@ SUITES = {
         paper="OptDivBO (Poduval et al., KDD 2024)",
         proposed="OptDivBO",
         tables=CLASSIFICATION + REGRESSION,
-        methods=(*BASELINES, DIVBO, OPTDIVBO, STRONG, OURS),
+        methods=(*BASELINES, DIVBO, OPTDIVBO, STRONG, RISING, OURS),
         baselines=("RS-ES", "RB-ES", "DivBO"),
         printed=(
             PaperTable(number="1", title="test error", metric="accuracy", methods=(*_TEN, "OptDivBO")),

@@ -6,7 +6,8 @@ Every table is cut into 60 % training, 20 % validation and 20 % test rows; one s
 the lowest validation error (or `--metric` of regressions), trial after trial, and every form that the papers report is
 judged on the test rows. `optdivbo` adds five regressions. Both share their runs: a finished one is kept in `--work`,
 the same command goes on where it was stopped, and `--workers 0` shows what is there. `--recorded` replays recordings
-instead. Methods are called as in the papers; `label=strategy:options` adds your own.
+instead, all there are or those of `--tables`, whatever their space. Methods are called as in the papers;
+`label=strategy:options` adds your own.
 """
 
 from __future__ import annotations
@@ -231,19 +232,22 @@ def _find_tables(suite: Suite, arguments: argparse.Namespace, console: Console) 
 
 
 def _find_recordings(suite: Suite, arguments: argparse.Namespace) -> list[Recording]:
-    """Return the recordings of the space with the names asked for, or of all data sets of the paper."""
-    wanted = arguments.tables or suite.tables
-    paths = [path for name in wanted if (path := RECORDED / f"{name}-{SPACE}.zip").exists()]
-    recordings = [Recording.of(path) for path in paths]
+    """Return the recordings of the tables asked for, or all that the suite has a metric for."""
+    paths = {path.stem.rpartition("-")[0]: path for path in sorted(RECORDED.glob("*.zip"), key=_in_own_space)}
+    if unknown := [name for name in arguments.tables or () if name not in paths]:
+        raise SystemExit(f"--tables: {', '.join(unknown)} not recorded in {RECORDED}; there are {', '.join(paths)}.")
+    recordings = [Recording.of(paths[name]) for name in arguments.tables or sorted(paths)]
     recordings = [each for each in recordings if suite.name != "divbo" or each.task_type.is_classification]
-    if arguments.tables and len(recordings) < len(wanted):
-        there = ", ".join(sorted(path.stem for path in RECORDED.glob(f"*-{SPACE}.zip")))
-        raise SystemExit(f"--tables {' '.join(wanted)}: not all are recorded for {suite.name}; there are {there}.")
     if short := [each for each in recordings if each.n_configurations < arguments.trials]:
         raise SystemExit(f"{short[0].name} holds {short[0].n_configurations} configurations, fewer than --trials.")
     if not recordings:
-        raise SystemExit(f"No data set of the paper is recorded in {RECORDED}. Name others with --tables.")
+        raise SystemExit(f"No recording in {RECORDED} is one for {suite.name}; name tables with --tables.")
     return recordings
+
+
+def _in_own_space(path: Path) -> tuple[bool, str]:
+    """Sort recordings in the space of the papers behind others of the same table, so that they are kept."""
+    return path.stem.endswith(f"-{SPACE}"), path.name
 
 
 def _check_strategies(cases: Iterable[tuple[Protocol, BenchmarkTable, SuiteKey]]) -> None:

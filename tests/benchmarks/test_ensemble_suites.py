@@ -304,7 +304,9 @@ def test_mistakes_are_told_before_anything_runs(folder, tmp_path, monkeypatch, w
 
 def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys):
     recorded = make_recording()
+    save_recorded(replace(recorded, dataset="quake", space_name="default"), tmp_path)
     save_recorded(replace(recorded, dataset="quake", space_name="volcano"), tmp_path)
+    save_recorded(replace(recorded, dataset="made", space_name="default"), tmp_path)
     monkeypatch.setattr(ensemble_suites, "RECORDED", tmp_path)
 
     def replay_here(missing, *, n_trials, n_workers, report):
@@ -318,9 +320,15 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(ensemble_suites, "run_missing", replay_here)
     monkeypatch.setattr(ensemble_suites, "report_missing", judge_here)
     words = ["divbo", "--recorded", "--methods", "RS", "RS-ES", "BO", "--trials", 10, "--repeats", 2, "--workers", 1]
-    words += ["--work", tmp_path / "work", "--replays", tmp_path / "replays", "--out", tmp_path / "out"]
+    words += ["--work", tmp_path / "work", "--replays", tmp_path / "replays"]
+    command(monkeypatch, *words, "--repeats", 1)
+    assert "2 data sets" in capsys.readouterr().out, "all that is recorded, each once, in the space of the papers"
+    assert {path.stem for path in (tmp_path / "replays").glob("*.jsonl")} == {
+        "made-default-accuracy", "quake-volcano-accuracy",
+    }  # fmt: skip
+    words += ["--tables", "quake", "--out", tmp_path / "out"]
     command(monkeypatch, *words)
-    assert "0 of 4 replays are there" in capsys.readouterr().out
+    assert "2 of 4 replays are there" in capsys.readouterr().out
     rows = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["strategy", "seed", "form"]).sort_index()
     lines = (tmp_path / "replays" / "quake-volcano-accuracy.jsonl").read_text().splitlines()
     replays = [json.loads(line) for line in lines]
@@ -336,3 +344,5 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
     assert "paper's rank" in again
     with pytest.raises(SystemExit, match="fewer than --trials"):
         command(monkeypatch, *words, "--trials", 31)
+    with pytest.raises(SystemExit, match=r"colic not recorded in .*; there are made, quake"):
+        command(monkeypatch, *words, "--tables", "quake", "colic")
