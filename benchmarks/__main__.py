@@ -17,6 +17,7 @@ def main() -> None:
         ensemble_suites,
         latent_overlap,
         latent_study,
+        openml_tables,
         peer_study,
         real_runs,
         record,
@@ -37,6 +38,7 @@ def main() -> None:
         "tpe": tpe_study,
         "run": real_runs,
         "peers": peer_study,
+        "fetch": openml_tables,
     }
     for name, module in modules.items():
         command = commands.add_parser(
