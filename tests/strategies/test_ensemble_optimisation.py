@@ -5,16 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from constant_models import constant_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.data.task import TaskType
-from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, EnsembleOptimisation
 from cashmere.study import Study
-from cashmere.trial import History, Observation, Outcome, Trial, TrialStatus
+from cashmere.trial import History, Outcome, TrialStatus
 from contracts.strategy_contract import (
     METRIC,
     TARGETS,
@@ -45,23 +44,8 @@ SPACE = flat_space()
 CONFIGURATIONS = SPACE.sample_configuration(40)
 
 
-def constant_models(predictions) -> History:
-    """Return a history under the mean squared error, targets 0, of models that predict one value; None: failed."""
-    return History(
-        observations=tuple(
-            Observation(trial=Trial(number=i, configuration=configuration, seed=0), status=TrialStatus.ERROR)
-            if value is None
-            else Observation(
-                trial=Trial(number=i, configuration=configuration, seed=0),
-                status=TrialStatus.SUCCESS,
-                loss=float(value) ** 2,
-                predictions=np.full(2, value, dtype=np.float32),
-            )
-            for i, (value, configuration) in enumerate(zip(predictions, CONFIGURATIONS, strict=False))
-        ),
-        metric=get_metric("mse", TaskType.REGRESSION),
-        targets=np.zeros(2),
-    )
+def history_from(predictions) -> History:
+    return constant_models(predictions, CONFIGURATIONS[: len(predictions)])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +65,7 @@ def constant_models(predictions) -> History:
     ],
 )
 def test_the_best_beside_the_others_fills_the_slot(predictions, members):
-    assert EnsembleOptimisation(SPACE, n_slots=2).members(constant_models(predictions)) == members
+    assert EnsembleOptimisation(SPACE, n_slots=2).members(history_from(predictions)) == members
 
 
 def assert_candidates_are_judged_by(losses, history, **options):
@@ -100,12 +84,12 @@ def assert_candidates_are_judged_by(losses, history, **options):
 
 def test_candidates_are_judged_by_the_loss_of_the_ensemble():
     """Trial 4 empties slot 0; beside -2 the losses of the four are 1, 4, 1/4 and 25/4."""
-    assert_candidates_are_judged_by([1, 4, 0.25, 6.25], constant_models([4, -2, 1, -3]))
+    assert_candidates_are_judged_by([1, 4, 0.25, 6.25], history_from([4, -2, 1, -3]))
 
 
 def test_failures_count_as_the_worst_ensemble_and_pending_trials_have_slots_of_their_own():
     """Trial 6 is pending, so trial 7 empties slot 1; beside 1 the losses are 25/4, 1/4, 1, 1 and 1."""
-    history = constant_models([4, -2, 1, -3, None, 1, 9])
+    history = history_from([4, -2, 1, -3, None, 1, 9])
     pending = (history[6].trial,)
     history = replace(history, observations=history[:6], pending=pending, worst_loss=1000.0, baseline_loss=500.0)
     assert EnsembleOptimisation(SPACE, n_slots=2).members(history) == (2, 1)
@@ -132,7 +116,7 @@ def naive_members(values, n_slots):
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.none() | st.integers(-8, 8), max_size=20), st.integers(1, 4))
 def test_slots_are_those_of_a_plain_replay_whether_or_not_the_beginning_is_remembered(values, n_slots):
-    history = constant_models(values)
+    history = history_from(values)
     growing = EnsembleOptimisation(SPACE, n_slots=n_slots)
     for n in (*range(0, len(values) + 1, 3), len(values)):
         part = replace(history, observations=history[:n])
@@ -143,7 +127,7 @@ def test_slots_are_those_of_a_plain_replay_whether_or_not_the_beginning_is_remem
 
 
 def test_what_is_remembered_is_not_taken_for_other_targets():
-    history = constant_models([4, -2, 1, -3])
+    history = history_from([4, -2, 1, -3])
     strategy = EnsembleOptimisation(SPACE, n_slots=2)
     assert strategy.members(history) == (2, 1)
     assert strategy.members(replace(history, targets=np.full(2, 4.0))) == (0, 0)
@@ -162,7 +146,7 @@ def test_members_are_a_good_ensemble_of_the_right_size():
 
 @pytest.mark.parametrize("missing", ["metric", "targets", "predictions"])
 def test_a_history_of_losses_only_is_refused_with_advice(missing):
-    history = constant_models([4, -2, 1, -3])
+    history = history_from([4, -2, 1, -3])
     if missing == "predictions":
         history = replace(history, observations=tuple(replace(o, predictions=None) for o in history))
     else:
@@ -175,11 +159,11 @@ def test_a_history_of_losses_only_is_refused_with_advice(missing):
 
 
 def test_predictions_that_are_not_finite_are_never_members():
-    history = constant_models([4, -2, np.inf, 1, np.nan, -1, 3])
+    history = history_from([4, -2, np.inf, 1, np.nan, -1, 3])
     strategy = EnsembleOptimisation(SPACE, n_slots=3, n_initial=2, n_global=50, random_fraction=0)
     assert strategy.suggest(history, np.random.default_rng(0)).origin == "model"
     assert not {2, 4} & set(strategy.members(history))
-    nothing = constant_models([np.inf, np.nan, np.inf])
+    nothing = history_from([np.inf, np.nan, np.inf])
     assert strategy.members(nothing) == ()
     assert strategy.suggest(nothing, np.random.default_rng(0)).origin == "model"
 

@@ -7,13 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
+from constant_models import constant_models
 
-from cashmere.data.task import TaskType
-from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import NES
-from cashmere.trial import History, Observation, Trial, TrialStatus
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, keys, run_trials
 
 
@@ -27,25 +25,6 @@ class TestNESWithALargePopulation(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return NES
-
-
-def constant_models(predictions, configurations) -> History:
-    """Return a history under the mean squared error, targets 0, of models that predict one value; None: failed."""
-    return History(
-        observations=tuple(
-            Observation(trial=Trial(number=i, configuration=configuration, seed=0), status=TrialStatus.ERROR)
-            if value is None
-            else Observation(
-                trial=Trial(number=i, configuration=configuration, seed=0),
-                status=TrialStatus.SUCCESS,
-                loss=float(value) ** 2,
-                predictions=np.full(2, value, dtype=np.float32),
-            )
-            for i, (value, configuration) in enumerate(zip(predictions, configurations, strict=True))
-        ),
-        metric=get_metric("mse", TaskType.REGRESSION),
-        targets=np.zeros(2),
-    )
 
 
 @pytest.mark.parametrize(
