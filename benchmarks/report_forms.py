@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.replay import EVERY
 from cashmere.analysis import PoolTrajectory, mean_over_pairs, pairwise_disagreement, pool_trajectory, pool_updates
 from cashmere.ensembles import Ensemble, WeightedEnsemble, build_ensemble
 from cashmere.ensembles.weights import best_positions
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import MetricError
 from cashmere.trial import History
-
-EVERY = 5
-"""Trials between two checkpoints."""
 
 TIE = "secondary"
 """As in the final selection of `fit` and in replays, see `cashmere.ensembles.TieRule`."""
