@@ -18,26 +18,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import method_statistics as statistics
-from benchmarks.method_statistics import DIGITS, count_verdicts, signed_rank_test
-
-__all__ = [
-    "DIGITS",
-    "Part",
-    "across_recordings",
-    "average_ranks",
-    "count_verdicts",
-    "first_hit",
-    "losses_at",
-    "mean_losses",
-    "mean_speed_up",
-    "paired",
-    "ranks_per_seed",
-    "relative_differences",
-    "signed_rank_test",
-    "speed_ups",
-    "standard_errors",
-    "wilcoxon_by_recording",
-]
+from benchmarks.method_statistics import DIGITS
 
 Part = Literal["validation", "test"]
 

@@ -297,7 +297,7 @@ def _rank_tests(runs: pd.DataFrame, trials: int, reference: str) -> Table:
 
 def _counts(runs: pd.DataFrame, trials: int, part: comparison.Part, reference: str) -> dict[str, str]:
     """Return ``better/same/worse`` of every other strategy."""
-    counts = comparison.count_verdicts(comparison.wilcoxon_by_recording(runs, trials, part, reference))
+    counts = statistics.count_verdicts(comparison.wilcoxon_by_recording(runs, trials, part, reference))
     return {str(name): "/".join(str(n) for n in row) for name, row in zip(counts.index, counts.values, strict=True)}
 
 
@@ -335,6 +335,6 @@ def _digits(values: pd.Series) -> int:
 
 def _best(values: object, *, axis: int) -> frozenset[tuple[int, int]]:
     """Return the cells with the smallest value of their column (axis 0) or row (axis 1); a column of names is first."""
-    array = np.round(np.asarray(values, dtype=np.float64), comparison.DIGITS)
+    array = np.round(np.asarray(values, dtype=np.float64), statistics.DIGITS)
     smallest = np.nanmin(np.where(np.isnan(array), np.inf, array), axis=axis, keepdims=True)
     return frozenset((int(i), int(j) + 1) for i, j in np.argwhere(array == smallest))

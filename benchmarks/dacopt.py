@@ -21,8 +21,8 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
-from benchmarks.comparison import signed_rank_test
-from benchmarks.comparison_report import Table
+from benchmarks.method_statistics import signed_rank_test
+from benchmarks.report_table import Table
 from benchmarks.suite_runs import (
     Protocol,
     SuiteFailure,

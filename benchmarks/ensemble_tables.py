@@ -55,7 +55,7 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
         ]
         ranks = (_two(ours.get(label)), _two(theirs.get(label)))
         rows.append((label, *cells, *ranks))
-    stressed = means[[*ranked, *others]].round(comparison.DIGITS)
+    stressed = means[[*ranked, *others]].round(statistics.DIGITS)
     best = frozenset(
         (i, j + 1)
         for j, name in enumerate(names)

@@ -29,8 +29,8 @@ from rich.console import Console
 from rich.text import Text
 
 from benchmarks.comparison_charts import COLOURS, STYLE
-from benchmarks.comparison_report import Table
 from benchmarks.latent_runs import Target, load_targets
+from benchmarks.report_table import Table
 from cashmere.artefact_building import BuildSettings
 from cashmere.exceptions import UnknownNameError
 from cashmere.metalearning.pretraining import pairwise_accuracy, pretrain, rank_correlation

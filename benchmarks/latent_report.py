@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import comparison
+from benchmarks import method_statistics as statistics
 from benchmarks.comparison_charts import Curve, Panel, small_multiples
-from benchmarks.comparison_report import Table
 from benchmarks.latent_runs import N_INITIAL, Target, starts_alone
 from benchmarks.replay_runs import Run
+from benchmarks.report_table import Table
 
 PUBLISHED = Path(__file__).parent / "published" / "latent_average_ranks.csv"
 PAPER_NAMES = {
@@ -74,7 +75,7 @@ def tidy(found: Sequence[tuple[str, Run]], targets: Sequence[Target]) -> pd.Data
 
 def ranks_of_means(runs: pd.DataFrame, iteration: int) -> pd.DataFrame:
     """Return the ranks of mean losses over seeds: rows tables, columns strategies; their mean is the paper's figure."""
-    means = comparison.mean_losses(runs, iteration, "validation").round(comparison.DIGITS)
+    means = comparison.mean_losses(runs, iteration, "validation").round(statistics.DIGITS)
     return means.rank(axis=1, method="average", na_option="bottom")
 
 
@@ -130,7 +131,7 @@ def _mean_table(runs: pd.DataFrame, targets: Sequence[Target], shown: Sequence[i
 
 def against_table(runs: pd.DataFrame, iteration: int, reference: str) -> Table:
     """Return tests of all strategies against one: over the seeds of each table, and over tables."""
-    counts = comparison.count_verdicts(comparison.wilcoxon_by_recording(runs, iteration, "validation", reference))
+    counts = statistics.count_verdicts(comparison.wilcoxon_by_recording(runs, iteration, "validation", reference))
     across = comparison.across_recordings(runs, iteration, "validation", reference)
     rows = []
     for strategy in counts.index:
@@ -263,7 +264,7 @@ def results(runs: pd.DataFrame, found: Sequence[tuple[str, Run]], targets: Seque
 
 def _numbers(title: str, head: str, frame: pd.DataFrame, *, digits: int, axis: int, note: str) -> Table:
     """Return a table of numbers; bold: the smallest of each column (axis 0) or row (axis 1)."""
-    values = frame.to_numpy(dtype=np.float64).round(comparison.DIGITS)
+    values = frame.to_numpy(dtype=np.float64).round(statistics.DIGITS)
     smallest = np.min(np.where(np.isnan(values), np.inf, values), axis=axis, keepdims=True)
     rows = [["-" if np.isnan(value) else f"{value:.{digits}f}" for value in row] for row in values]
     return Table(

@@ -36,10 +36,10 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
-from benchmarks.comparison import signed_rank_test
-from benchmarks.comparison_report import Table
+from benchmarks.method_statistics import signed_rank_test
 from benchmarks.recorded_history import RecordedHistory, load_recorded
 from benchmarks.replay_study import find_recordings
+from benchmarks.report_table import Table
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
 from cashmere.arrays import FloatArray, IntArray

@@ -46,9 +46,9 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter, IntegerHyperparameter
 from rich.console import Console
 
-from benchmarks.comparison import signed_rank_test
-from benchmarks.comparison_report import Table
+from benchmarks.method_statistics import signed_rank_test
 from benchmarks.recorded_history import load_recorded
+from benchmarks.report_table import Table
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingDependencyError
 from cashmere.space.encoding import SpaceEncoder

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from benchmarks import comparison, replay_study
+from benchmarks import method_statistics as statistics
 from benchmarks.comparison_report import reference_table, write_report
 
 
@@ -59,7 +60,7 @@ def test_missing_losses_rank_last_and_spoil_the_mean():
 def test_rounding_errors_are_ties():
     runs = make_runs({("r", "a"): {5: [0.1 + 0.2]}, ("r", "b"): {5: [0.3]}})
     assert comparison.average_ranks(runs, 5, "validation").to_dict() == {"a": 1.5, "b": 1.5}
-    assert comparison.signed_rank_test(np.array([0.1 + 0.2 - 0.3])) == (1.0, 0)
+    assert statistics.signed_rank_test(np.array([0.1 + 0.2 - 0.3])) == (1.0, 0)
 
 
 def test_only_complete_pairs_are_kept():
@@ -70,7 +71,7 @@ def test_only_complete_pairs_are_kept():
 
 def test_signed_ranks_agree_with_scipy():
     differences = np.random.default_rng(3).normal(0.3, 1, size=20)
-    p_value, direction = comparison.signed_rank_test(np.append(differences, [0.0, 0.0]))
+    p_value, direction = statistics.signed_rank_test(np.append(differences, [0.0, 0.0]))
     assert p_value == pytest.approx(stats.wilcoxon(differences).pvalue)
     ranks = stats.rankdata(np.abs(differences))
     assert direction == np.sign(ranks[differences > 0].sum() - ranks[differences < 0].sum())
@@ -89,7 +90,7 @@ def test_wilcoxon_counts():
         }
     )
     found = comparison.wilcoxon_by_recording(runs, 5, "validation", "bo")
-    counts = comparison.count_verdicts(found)
+    counts = statistics.count_verdicts(found)
     assert counts.loc["other"].to_dict() == {"better": 1, "same": 0, "worse": 1}
     assert counts.loc["same"].to_dict() == {"better": 0, "same": 2, "worse": 0}
     assert found["p_value"].min() == pytest.approx(2 / 2**10)
