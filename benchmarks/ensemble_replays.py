@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import traceback
@@ -13,9 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.ensemble_runs import EnsembleRun, members_of
-from benchmarks.recorded_history import load_recorded
-from benchmarks.replay import ReplayObjective, constant_prediction
-from benchmarks.replay_runs import Recording, Run
+from benchmarks.replay import constant_prediction
+from benchmarks.replay_runs import Recording, Run, load_objective
 from benchmarks.report_forms import make_report
 from benchmarks.suite_runs import SuiteFailure, SuiteKey
 from cashmere.budget import Budget
@@ -45,7 +43,7 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
     for the whole replay only and shared out equally.
     """
     n_trials = Budget.parse(key.budget).trials or 0
-    objective = _objective(path, run.key.digest, run.key.metric)
+    objective = load_objective(path, run.key.digest, run.key.metric)
     recorded = objective.history
     metric = get_metric(run.key.metric, recorded.task_type)
     chosen = run.chosen[:n_trials]
@@ -108,10 +106,3 @@ def _report(path: Path, run: Run, key: SuiteKey) -> EnsembleRun | SuiteFailure:
         return report_replay(path, run, key)
     except Exception:
         return SuiteFailure(key=key, error=traceback.format_exc())
-
-
-@functools.lru_cache(maxsize=8)
-def _objective(path: Path, digest: str, metric: str) -> ReplayObjective:
-    """Load a recording, once per process."""
-    recorded = load_recorded(path)
-    return ReplayObjective.of(recorded, get_metric(metric, recorded.task_type))

@@ -218,6 +218,13 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
+@functools.lru_cache(maxsize=64)
+def load_objective(path: Path, digest: str, metric: str) -> ReplayObjective:
+    """Load a recording as an objective, once per process; the digest of the file tells a recording made anew."""
+    history = load_recorded(path)
+    return ReplayObjective.of(history, get_metric(metric, history.task_type))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """A replay that raised an error.
@@ -261,17 +268,10 @@ def run_missing(
 
 def _run(path: Path, key: RunKey, n_trials: int, code: str) -> Run | Failure:
     try:
-        objective = _objective(path, key.digest, key.metric)
+        objective = load_objective(path, key.digest, key.metric)
         metric = get_metric(key.metric, objective.history.task_type)
         chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
         curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
         return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)
     except Exception:
         return Failure(key=key, error=traceback.format_exc())
-
-
-@functools.lru_cache(maxsize=64)
-def _objective(path: Path, digest: str, metric: str) -> ReplayObjective:
-    """Load a recording, once per process."""
-    history = load_recorded(path)
-    return ReplayObjective.of(history, get_metric(metric, history.task_type))
