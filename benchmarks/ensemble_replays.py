@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import traceback
-from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +12,11 @@ from benchmarks.ensemble_runs import EnsembleRun, members_of
 from benchmarks.replay import constant_prediction
 from benchmarks.replay_runs import Recording, Run, load_objective
 from benchmarks.report_forms import make_report
-from benchmarks.suite_runs import SuiteFailure, SuiteKey
+from benchmarks.suite_runs import SuiteKey
 from cashmere.budget import Budget
 from cashmere.evaluation.metrics import get_metric
 from cashmere.strategies import make_strategy
 from cashmere.trial import History, Trial, observe
-from cashmere.worker_pool import worker_pool
 
 
 def replay_key(recording: Recording, run: Run, n_trials: int) -> SuiteKey:
@@ -76,33 +72,3 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
         memory_mib={"training": None, "deciding": None},
         code=run.code,
     )
-
-
-def report_missing(
-    missing: Sequence[tuple[Recording, Run, SuiteKey]],
-    *,
-    n_workers: int,
-    report: Callable[[EnsembleRun | SuiteFailure], None],
-) -> None:
-    """Judge replays in worker processes; every result is reported as soon as it is there.
-
-    Parameters
-    ----------
-    missing : sequence of (Recording, Run, SuiteKey)
-        What to do, in this order.
-    n_workers : int
-        Processes.
-    report : callable
-        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
-    """
-    with worker_pool(n_workers) as executor:
-        tasks = [executor.submit(_report, recording.path.absolute(), run, key) for recording, run, key in missing]
-        for task in as_completed(tasks):
-            report(task.result())
-
-
-def _report(path: Path, run: Run, key: SuiteKey) -> EnsembleRun | SuiteFailure:
-    try:
-        return report_replay(path, run, key)
-    except Exception:
-        return SuiteFailure(key=key, error=traceback.format_exc())

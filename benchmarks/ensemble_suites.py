@@ -23,7 +23,7 @@ from rich.console import Console
 
 from benchmarks import ensemble_runs
 from benchmarks.ensemble_methods import SUITES, Method, Suite, choose_methods
-from benchmarks.ensemble_replays import replay_key, report_missing
+from benchmarks.ensemble_replays import replay_key, report_replay
 from benchmarks.ensemble_report import print_report, write_report
 from benchmarks.ensemble_results import by_metric
 from benchmarks.ensemble_runs import EnsembleRun, protocol_of
@@ -170,18 +170,18 @@ def _from_recordings(
 
     file = SuiteFile(arguments.work / "replays.jsonl", EnsembleRun)
     reports: list[tuple[Method, SuiteKey]] = []
-    missing: dict[SuiteKey, tuple[Recording, Run, SuiteKey]] = {}
+    missing: dict[SuiteKey, tuple[Path, Run, SuiteKey]] = {}
     for method, recording, run_key in wanted:
         if (run := replays.find(run_key, arguments.trials)) is not None:
             key = replay_key(recording, run, arguments.trials)
             reports.append((method, key))
             if file.find(key) is None:
-                missing[key] = (recording, run, key)
+                missing[key] = (recording.path.absolute(), run, key)
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
         console.print(f"{len(missing)} replays are to be judged")
         try:
-            report_missing(list(missing.values()), n_workers=arguments.workers, report=reporter)
+            run_suite(list(missing.values()), report_replay, n_workers=arguments.workers, report=reporter)
         except KeyboardInterrupt:
             console.print("\nStopped. What is finished is kept; the same command goes on.")
     return _by_method((method, file.find(key)) for method, key in reports), n_failed + reporter.n_failed

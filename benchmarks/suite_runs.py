@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, TypeVarTuple
 
 import numpy as np
 from filelock import FileLock
@@ -84,6 +84,7 @@ class FinishedRun:
 
 
 R = TypeVar("R", bound=FinishedRun)
+Work = TypeVarTuple("Work")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,13 +159,9 @@ def _read(path: Path, kind: type[R]) -> Iterator[R]:
             continue
 
 
-MakeRun = Callable[[Protocol, BenchmarkTable, SuiteKey], R]
-"""Makes a run in a worker, such as `search`."""
-
-
 def run_suite(
-    missing: Sequence[tuple[Protocol, BenchmarkTable, SuiteKey]],
-    make_run: MakeRun[R],
+    missing: Sequence[tuple[*Work, SuiteKey]],
+    make_run: Callable[[*Work, SuiteKey], R],
     *,
     n_workers: int,
     report: Callable[[R | SuiteFailure], None],
@@ -173,10 +170,10 @@ def run_suite(
 
     Parameters
     ----------
-    missing : sequence of (Protocol, BenchmarkTable, SuiteKey)
-        What to do, in this order.
+    missing : sequence of tuple
+        What to do, in this order: the arguments of `make_run`, the key of the run last.
     make_run : callable
-        How.
+        Makes a run in a worker, such as `search`. What it raises is reported as a `SuiteFailure`.
     n_workers : int
         Runs at a time.
     report : callable
@@ -188,11 +185,11 @@ def run_suite(
             report(task.result())
 
 
-def _run(make_run: MakeRun[R], protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> R | SuiteFailure:
+def _run(make_run: Callable[[*Work, SuiteKey], R], *each: *tuple[*Work, SuiteKey]) -> R | SuiteFailure:
     try:
-        return make_run(protocol, table, key)
+        return make_run(*each)
     except Exception:
-        return SuiteFailure(key=key, error=traceback.format_exc())
+        return SuiteFailure(key=each[-1], error=traceback.format_exc())
 
 
 def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from synthetic_recording import make_recording
 
-from benchmarks import ensemble_replays, ensemble_runs, ensemble_suites, replay_runs
+from benchmarks import ensemble_runs, ensemble_suites, replay_runs, suite_runs
 from benchmarks.__main__ import main
 from benchmarks.ensemble_methods import SUITES, choose_methods, display_unit, published_counts, published_values
 from benchmarks.ensemble_results import by_metric, to_rows
@@ -313,12 +313,12 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
         for recording, key in missing:
             report(replay_runs._run(recording.path, key, n_trials, "code"))
 
-    def judge_here(missing, *, n_workers, report):
-        for recording, run, key in missing:
-            report(ensemble_replays._report(recording.path, run, key))
+    def judge_here(missing, make_run, *, n_workers, report):
+        for each in missing:
+            report(suite_runs._run(make_run, *each))
 
     monkeypatch.setattr(ensemble_suites, "run_missing", replay_here)
-    monkeypatch.setattr(ensemble_suites, "report_missing", judge_here)
+    monkeypatch.setattr(ensemble_suites, "run_suite", judge_here)
     words = ["divbo", "--recorded", "--methods", "RS", "RS-ES", "BO", "--trials", 10, "--repeats", 2, "--workers", 1]
     words += ["--work", tmp_path / "work", "--replays", tmp_path / "replays"]
     command(monkeypatch, *words, "--repeats", 1)
