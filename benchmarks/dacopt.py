@@ -21,6 +21,7 @@ import pandas as pd
 from rich.console import Console
 from rich.markup import escape
 
+from benchmarks.interruption import until_interrupted
 from benchmarks.method_statistics import signed_rank_test
 from benchmarks.report_table import Table
 from benchmarks.suite_runs import (
@@ -318,5 +319,6 @@ def _run_missing(
     if missing and n_workers:
         by_name = {table.name: table for table in tables}
         work = [(protocol, by_name[key.table], key) for key in missing]
-        run_suite(work, search, n_workers=n_workers, report=report)
+        with until_interrupted(console):
+            run_suite(work, search, n_workers=n_workers, report=report)
     return failures

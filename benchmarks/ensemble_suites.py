@@ -27,8 +27,9 @@ from benchmarks.ensemble_replays import replay_key, report_replay
 from benchmarks.ensemble_report import print_report, write_report
 from benchmarks.ensemble_results import by_metric
 from benchmarks.ensemble_runs import EnsembleRun, protocol_of
-from benchmarks.replay_runs import Failure, Recording, Run, RunFiles, RunKey, code_digest, run_missing
-from benchmarks.replay_study import RECORDED, Contestant, Progress, check_contestants
+from benchmarks.interruption import until_interrupted
+from benchmarks.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
+from benchmarks.replay_study import RECORDED, Contestant, add_missing, check_contestants
 from benchmarks.search_table import SearchTable
 from benchmarks.suite_runs import Protocol, SuiteFailure, SuiteFile, SuiteKey, make_key, run_suite
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables, read_manifest
@@ -136,10 +137,8 @@ def _from_tables(
     console.print(f"{n_keys - len(missing)} of {n_keys} runs are there")
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
-        try:
+        with until_interrupted(console):
             run_suite(list(missing.values()), ensemble_runs.search, n_workers=arguments.workers, report=reporter)
-        except KeyboardInterrupt:
-            console.print("\nStopped. What is finished is kept; the same command goes on.")
     return _by_method((method, file.find(key)) for method, _, _, key in wanted), reporter.n_failed
 
 
@@ -180,10 +179,8 @@ def _from_recordings(
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
         console.print(f"{len(missing)} replays are to be judged")
-        try:
+        with until_interrupted(console):
             run_suite(list(missing.values()), report_replay, n_workers=arguments.workers, report=reporter)
-        except KeyboardInterrupt:
-            console.print("\nStopped. What is finished is kept; the same command goes on.")
     return _by_method((method, file.find(key)) for method, key in reports), n_failed + reporter.n_failed
 
 
@@ -199,21 +196,11 @@ def _replay_missing(
     console.print(f"{n_keys - len(missing)} of {n_keys} replays are there")
     if not missing or not arguments.workers:
         return 0
-    progress = Progress(console, len(missing))
-
-    def keep(result: Run | Failure) -> None:
-        if isinstance(result, Run):
-            replays.add(result)
-        progress(result)
-
-    try:
-        run_missing(
-            [(recording, key) for key, recording in missing.items()],
-            n_trials=arguments.trials, n_workers=arguments.workers, report=keep,
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        console.print("\nStopped. What is finished is kept; the same command goes on.")
-    return progress.n_failed
+    tasks = [(recording, key) for key, recording in missing.items()]
+    return add_missing(
+        replays, len(missing), console=console,
+        make=lambda keep: run_missing(tasks, n_trials=arguments.trials, n_workers=arguments.workers, report=keep),
+    )  # fmt: skip
 
 
 def _find_tables(suite: Suite, arguments: argparse.Namespace, console: Console) -> list[BenchmarkTable]:

@@ -39,8 +39,8 @@ from benchmarks.latent_runs import (
     make_key,
     search_missing,
 )
-from benchmarks.replay_runs import Failure, Run, RunFiles
-from benchmarks.replay_study import Contestant, Progress
+from benchmarks.replay_runs import Run, RunFiles
+from benchmarks.replay_study import Contestant, add_missing
 
 STRATEGIES = (
     "latent=latent:embedding=ranked",
@@ -98,21 +98,13 @@ def main(arguments: argparse.Namespace) -> None:
     console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
     n_failed = 0
     if missing and arguments.workers:
-        progress = Progress(console, len(missing))
-
-        def keep(result: Run | Failure) -> None:
-            if isinstance(result, Run):
-                files.add(result)
-            progress(result)
-
-        try:
-            search_missing(
+        n_failed = add_missing(
+            files, len(missing), console=console,
+            make=lambda keep: search_missing(
                 arguments.observations, missing, n_trials=arguments.trials, artefact=arguments.artefact,
                 n_workers=arguments.workers, report=keep,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            console.print("\nStopped. What is finished is kept; the same command goes on.")
-        n_failed = progress.n_failed
+            ),
+        )  # fmt: skip
     found = [(label, run) for label, key in wanted if (run := files.find(key, arguments.trials)) is not None]
     _show(console, found, targets, arguments)
     if n_failed:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.interruption import until_interrupted
 from benchmarks.peer_environments import OURS, Peer, find_peers, install, peer_names
 from benchmarks.peer_report import print_report, to_frame, write_report
 from benchmarks.peer_runs import PeerProtocol, PeerRun, run_missing
@@ -109,10 +110,8 @@ def compare(
         )
 
     if missing and n_workers:
-        try:
+        with until_interrupted(console):
             run_missing(list(missing.values()), n_workers=n_workers, report=report)
-        except KeyboardInterrupt:
-            console.print("\nStopped. What is finished is kept; the same command goes on.")
     found = [run for key in wanted if (run := file.find(key)) is not None]
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {file.path}.")

@@ -17,7 +17,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from rich.console import Console
 
 from benchmarks.comparison import paired
 from benchmarks.comparison_report import print_report, write_report
+from benchmarks.interruption import until_interrupted
 from benchmarks.recorded_history import load_recorded
 from benchmarks.replay import EVERY
 from benchmarks.replay_runs import Failure, Recording, Run, RunFiles, RunKey, code_digest, run_missing
@@ -149,6 +150,34 @@ class Progress:
         )
 
 
+def add_missing(
+    files: RunFiles, n_missing: int, *, make: Callable[[Callable[[Run | Failure], None]], None], console: Console
+) -> int:
+    """Make runs and keep them as they arrive, also before Ctrl+C; return how many failed.
+
+    Parameters
+    ----------
+    files : RunFiles
+        Where finished runs are kept.
+    n_missing : int
+        Runs to be made.
+    make : callable
+        Makes them. It is given the function to call with every result.
+    console : Console
+        For what is done and what is left.
+    """
+    progress = Progress(console, n_missing)
+
+    def keep(result: Run | Failure) -> None:
+        if isinstance(result, Run):
+            files.add(result)
+        progress(result)
+
+    with until_interrupted(console):
+        make(keep)
+    return progress.n_failed
+
+
 def tidy(runs: Iterable[tuple[str, Run]], n_trials: int) -> pd.DataFrame:
     """Return the curves of labelled runs as the frame that `benchmarks.comparison` expects, up to some trials."""
     rows = [
@@ -243,21 +272,11 @@ def main(arguments: argparse.Namespace) -> None:
     n_failed = 0
     if missing and arguments.workers:
         console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there, {len(missing)} are missing")
-        progress = Progress(console, len(missing))
-
-        def keep(result: Run | Failure) -> None:
-            if isinstance(result, Run):
-                files.add(result)
-            progress(result)
-
-        try:
-            run_missing(
-                [(recording, key) for key, recording in missing.items()],
-                n_trials=arguments.trials, n_workers=arguments.workers, report=keep,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            console.print("\nStopped. What is finished is kept; the same command goes on.")
-        n_failed = progress.n_failed
+        tasks = [(recording, key) for key, recording in missing.items()]
+        n_failed = add_missing(
+            files, len(missing), console=console,
+            make=lambda keep: run_missing(tasks, n_trials=arguments.trials, n_workers=arguments.workers, report=keep),
+        )  # fmt: skip
 
     found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]
     old = sum(run.code != code_digest() for _, run in found)

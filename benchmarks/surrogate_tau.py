@@ -36,6 +36,7 @@ import pandas as pd
 from rich.console import Console
 from rich.text import Text
 
+from benchmarks.interruption import until_interrupted
 from benchmarks.method_statistics import signed_rank_test
 from benchmarks.recorded_history import RecordedHistory, load_recorded
 from benchmarks.replay_study import find_recordings
@@ -420,10 +421,8 @@ def main(arguments: argparse.Namespace) -> None:
     taus = RowFile(arguments.out / "tau.csv", [*PAIRS, "n_test", "n_pool"])
     seconds = RowFile(arguments.out / "seconds.csv", ["cpu_seconds", "wall_seconds", "fit_cpu_seconds"])
     if arguments.workers:
-        try:
+        with until_interrupted(console):
             _add_missing(arguments, console, wanted, repeats, taus, seconds)
-        except KeyboardInterrupt:
-            console.print("\nStopped. What is finished is kept; the same command goes on.")
 
     judged, timed = taus.frame(key for _, key in wanted), seconds.frame(key for _, key in repeats)
     old = int((judged["code"] != code_digest()).sum() + (timed["code"] != code_digest()).sum())

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -123,6 +124,22 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     assert "1 of 1 runs are there" in shown and "0.9000" in shown
     assert "0.9000" in (tmp_path / "out" / "summary.md").read_text()
     assert pd.read_csv(tmp_path / "out" / "results.csv").shape[0] == 1
+
+
+def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch, capsys):
+    def stopped(missing, make_run, *, n_workers, report):
+        report(replace(made_run(), key=missing[0][-1]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dacopt, "run_suite", stopped)
+    command = ["benchmarks", "dacopt1", "--data", str(folder), "--tables", "made", "--strategies", "random"]
+    command += ["--trials", "2", "--repeats", "2", "--workers", "1", "--work", str(tmp_path / "work")]
+    monkeypatch.setattr("sys.argv", command)
+    main()
+    shown = capsys.readouterr().out
+    assert "0 of 2 runs are there" in shown and "Stopped. What is finished is kept" in shown
+    assert "Means over 1 to 1 repeats" in shown
+    assert len((tmp_path / "work" / "dacopt1.jsonl").read_text().splitlines()) == 1
 
 
 def test_a_strategy_that_does_not_exist_ends_the_command_at_once(folder, monkeypatch):

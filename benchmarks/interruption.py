@@ -1,0 +1,17 @@
+"""Ctrl+C stops the runs of a benchmark; the command goes on and shows those that are finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+
+
+@contextmanager
+def until_interrupted(console: Console) -> Iterator[None]:
+    """End the block on Ctrl+C and say so; what follows it is done all the same."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        console.print("\nStopped. What is finished is kept; the same command goes on.")
