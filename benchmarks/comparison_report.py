@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
 from benchmarks import comparison
 from benchmarks import method_statistics as statistics
 from benchmarks.comparison_charts import loss_panels, rank_panels, small_multiples
 from benchmarks.rank_report import rank_diagram, rank_test_table
-from benchmarks.report_table import Table
+from benchmarks.report_table import Table, print_tables
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
 
@@ -180,10 +179,7 @@ def print_report(
     tables += [rank_table(runs, checkpoints), reference_table(runs, last, reference), speed_table(runs, reference)]
     if _can_test_ranks(runs):
         tables.append(_rank_tests(runs, last, reference))
-    for table in tables:
-        console.print(Text(table.title, style="bold"))
-        console.print(table.to_rich(), end="")
-        console.print(Text(f"{table.note}\n", style="dim"))
+    print_tables(console, tables)
 
 
 def describe(runs: pd.DataFrame) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
 from benchmarks import comparison
 from benchmarks.comparison_charts import Curve, Panel, loss_panels, rank_panels, small_multiples
@@ -26,7 +25,7 @@ from benchmarks.ensemble_tables import (
 )
 from benchmarks.rank_report import rank_diagram, rank_test_table
 from benchmarks.report_forms import checkpoints
-from benchmarks.report_table import Table
+from benchmarks.report_table import Table, print_tables
 
 UNITS = {"accuracy": "error as a share", "mse": "mean squared error", "mae": "mean absolute error"}
 """Of the charts."""
@@ -55,10 +54,7 @@ def describe(results: Sequence[Results]) -> str:
 def print_report(console: Console, results: Sequence[Results]) -> None:
     """Print all tables."""
     console.print(f"\n{results[0].suite.paper}: {describe(results)}\n", highlight=False, markup=False)
-    for table in (*(table for part in results for table in make_tables(part)), cost_table(results)):
-        console.print(Text(table.title, style="bold"))
-        console.print(table.to_rich(), end="")
-        console.print(Text(f"{table.note}\n", style="dim"))
+    print_tables(console, [*(table for part in results for table in make_tables(part)), cost_table(results)])
 
 
 def write_report(folder: Path, results: Sequence[Results]) -> Path:

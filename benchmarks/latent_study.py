@@ -24,7 +24,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.text import Text
 
 from benchmarks.comparison import paired
 from benchmarks.latent_report import make_tables, rank_chart, results, tidy
@@ -41,6 +40,7 @@ from benchmarks.latent_runs import (
 )
 from benchmarks.replay_runs import Run, RunFiles
 from benchmarks.replay_study import Contestant, add_missing
+from benchmarks.report_table import print_tables
 
 STRATEGIES = (
     "latent=latent:embedding=ranked",
@@ -145,10 +145,7 @@ def _show(
     )
     tables = make_tables(runs, found, targets, arguments.reference)
     console.print(f"\n{heading}\n", highlight=False)
-    for table in tables:
-        console.print(Text(table.title, style="bold"))
-        console.print(table.to_rich(), end="")
-        console.print(Text(f"{table.note}\n", style="dim"))
+    print_tables(console, tables)
     if arguments.out is not None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         results(runs, found, targets).to_csv(arguments.out, index=False)

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
 from benchmarks import method_statistics as statistics
 from benchmarks.peer_runs import MEASURES, PeerRun
-from benchmarks.report_table import Table
+from benchmarks.report_table import Table, print_tables
 from cashmere.budget import parse_seconds
 
 NAMES = {"log_loss": "Log loss", "error": "Error", "roc_auc": "ROC AUC", "rmse": "RMSE", "r2": "R2"}
@@ -144,10 +143,7 @@ def describe(runs: pd.DataFrame) -> str:
 def print_report(console: Console, runs: pd.DataFrame) -> None:
     """Print all tables."""
     console.print(f"\n{describe(runs)}\n", highlight=False, markup=False)
-    for table in make_tables(runs):
-        console.print(Text(table.title, style="bold"))
-        console.print(table.to_rich(), end="")
-        console.print(Text(f"{table.note}\n", style="dim"))
+    print_tables(console, make_tables(runs))
 
 
 def write_report(folder: Path, runs: pd.DataFrame) -> Path:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rich import box
+from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -59,3 +61,11 @@ class Table:
             body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
         note = f"<p>{html.escape(self.note.replace('`', ''))}</p>" if self.note else ""
         return f"<h2>{html.escape(self.title)}</h2><table><tr>{head}</tr>{body}</table>{note}"
+
+
+def print_tables(console: Console, tables: Iterable[Table]) -> None:
+    """Print tables, each below its title and above its note."""
+    for table in tables:
+        console.print(Text(table.title, style="bold"))
+        console.print(table.to_rich(), end="")
+        console.print(Text(f"{table.note}\n", style="dim"))

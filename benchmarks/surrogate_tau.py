@@ -34,13 +34,12 @@ from typing import Any, cast, get_args
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.text import Text
 
 from benchmarks.interruption import until_interrupted
 from benchmarks.method_statistics import signed_rank_test
 from benchmarks.recorded_history import RecordedHistory, load_recorded
 from benchmarks.replay_study import find_recordings
-from benchmarks.report_table import Table
+from benchmarks.report_table import Table, print_tables
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
 from cashmere.arrays import FloatArray, IntArray
@@ -436,10 +435,7 @@ def main(arguments: argparse.Namespace) -> None:
         tables.append(seconds_table(timed, arguments.surrogates))
     if not tables:
         raise SystemExit("Nothing yet that all surrogates have.")
-    for table in tables:
-        console.print(Text(table.title, style="bold"))
-        console.print(table.to_rich(), end="")
-        console.print(Text(f"{table.note}\n", style="dim"))
+    print_tables(console, tables)
     text = f"{len(judged)} of {len(wanted)} fits judged, {len(timed)} of {len(repeats)} timed.\n\n"
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "summary.md").write_text(text + "\n".join(table.to_markdown() for table in tables))
