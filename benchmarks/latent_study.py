@@ -39,7 +39,7 @@ from benchmarks.latent_runs import (
     search_missing,
 )
 from benchmarks.replay_runs import Run, RunFiles
-from benchmarks.replay_study import Contestant, add_missing
+from benchmarks.replay_study import add_missing, read_contestants
 from benchmarks.report_table import print_tables
 
 STRATEGIES = (
@@ -74,12 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 160)
-    contestants = [Contestant.of(text) for text in arguments.strategies]
-    labels = [contestant.label for contestant in contestants]
-    if len(set(labels)) < len(labels):
-        raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to tell them apart.")
-    if arguments.reference not in labels:
-        raise SystemExit(f"--reference {arguments.reference} is none of --strategies: {', '.join(labels)}.")
+    contestants = read_contestants(arguments.strategies, arguments.reference)
     targets = choose_targets(load_targets(arguments.observations), arguments.tables, arguments.trials)
     learned = {c.strategy: _check(c.strategy, targets, arguments.artefact) for c in contestants}
 

@@ -62,6 +62,17 @@ class Contestant:
         return cls(label=label or strategy, strategy=strategy)
 
 
+def read_contestants(texts: Sequence[str], reference: str) -> list[Contestant]:
+    """Read the strategies of a command, whose labels must differ; one is that of the reference."""
+    contestants = [Contestant.of(text) for text in texts]
+    labels = [contestant.label for contestant in contestants]
+    if len(set(labels)) < len(labels):
+        raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to tell them apart.")
+    if reference not in labels:
+        raise SystemExit(f"--reference {reference} is none of --strategies: {', '.join(labels)}.")
+    return contestants
+
+
 def find_recordings(wanted: Sequence[str], folder: Path = RECORDED) -> list[Recording]:
     """Return the recordings with the given paths, or names of files or tables; all of a folder by default."""
     paths = []
@@ -228,12 +239,7 @@ def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
-    contestants = [Contestant.of(text) for text in arguments.strategies]
-    labels = [contestant.label for contestant in contestants]
-    if len(set(labels)) < len(labels):
-        raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to tell them apart.")
-    if arguments.reference not in labels:
-        raise SystemExit(f"--reference {arguments.reference} is none of --strategies: {', '.join(labels)}.")
+    contestants = read_contestants(arguments.strategies, arguments.reference)
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings: list[tuple[Recording, str]] = []
     for recording in find_recordings(arguments.recordings):
@@ -286,7 +292,7 @@ def main(arguments: argparse.Namespace) -> None:
     if frame.empty or arguments.reference not in set(frame["strategy"]):
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")
     complete = paired(frame)
-    _tell_incomplete(console, labels, frame, complete, len(recordings) * arguments.seeds)
+    _tell_incomplete(console, [c.label for c in contestants], frame, complete, len(recordings) * arguments.seeds)
     if complete.empty:
         raise SystemExit("No recording and seed for which all strategies have a run.")
     print_report(console, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
