@@ -1,5 +1,8 @@
 """What every strategy must do. Inherit `StrategyContract` and override the fixture `strategy_factory`.
 
+Every strategy that has a name needs a class of tests called after its own; further classes, for other options, are
+called as you like.
+
     class TestMyStrategy(StrategyContract):
         @pytest.fixture
         def strategy_factory(self):
@@ -37,6 +40,7 @@ from ConfigSpace import (
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
+from cashmere.strategies import STRATEGIES
 from cashmere.trial import History, Observation, Trial, TrialStatus, configuration_key
 
 StrategyFactory = Callable[[ConfigurationSpace], Strategy]
@@ -213,6 +217,9 @@ class StrategyContract:
 
     def test_it_is_a_strategy(self, strategy):
         assert isinstance(strategy, Strategy)
+        called_after = type(self).__name__.removeprefix("Test")
+        if called_after in {factory.__name__ for factory in STRATEGIES.values()}:
+            assert type(strategy).__name__ == called_after
 
     def test_suggestions_are_valid_in_the_space(self, strategy, space):
         for observation in run_trials(strategy, 2 * N_TRIALS):

@@ -31,13 +31,13 @@ from contracts.strategy_contract import (
 PRESETS = ("dac_hb", "dac_hh", "dac_sb", "dac_sh")
 
 
-class TestHighest(StrategyContract):
+class TestContest(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(Contest, inner="tpe", budget=60)
 
 
-class TestHighestRandom(StrategyContract):
+class TestContestThatEnds(StrategyContract):
     """The round is over, and the contest too, within the trials of these tests."""
 
     @pytest.fixture
@@ -45,10 +45,28 @@ class TestHighestRandom(StrategyContract):
         return functools.partial(Contest, inner="random", b_first=1, budget=30, independent=False)
 
 
-class TestStatistical(StrategyContract):
+class TestHighestTPE(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(Contest, elimination="statistical", inner="tpe", n_initial=2)
+        return functools.partial(make_strategy, "dac_hh", budget=60)
+
+
+class TestHighestBO4ML(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(make_strategy, "dac_hb", budget=60)
+
+
+class TestStatisticalTPE(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(make_strategy, "dac_sh", n_initial=2)
+
+
+class TestStatisticalBO4ML(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(make_strategy, "dac_sb", n_initial=2)
 
 
 def many_spaces(n=7):

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from ConfigSpace import ConfigurationSpace
 
@@ -21,6 +24,13 @@ def test_every_name_makes_a_strategy_with_a_reference():
     for name in strategy_names():
         assert type(make_strategy(name, SPACE)) is STRATEGIES[name]
         assert "(20" in cite(name)
+
+
+def test_every_name_passes_the_contract():
+    """A class of tests called after the strategy inherits it, and sees to it that it tests what it is called after."""
+    written = "\n".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
+    tested = set(re.findall(r"^class Test(\w+)\(StrategyContract\):", written, flags=re.MULTILINE))
+    assert [name for name, factory in STRATEGIES.items() if factory.__name__ not in tested] == []
 
 
 def test_every_name_has_a_status():
