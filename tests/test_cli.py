@@ -213,6 +213,16 @@ def test_version_and_strategies_are_told():
     assert "Bergstra" in output
 
 
+def test_reference_of_a_strategy_is_printed():
+    from cashmere.strategies import cite, strategy_names
+
+    assert [cashmere("cite", name) for name in strategy_names()] == [f"{cite(name)}\n" for name in strategy_names()]
+    assert cashmere("cite", "divbo:tau=0.1") == cashmere("cite", "divbo")
+    message = refused("cite", "divob")
+    assert "'divob'" in message and "Did you mean 'divbo'" in message and "optdivbo" in message
+    assert "cashmere strategies" in " ".join(cashmere("fit", "--help").replace("│", " ").split())
+
+
 def test_wrong_table_at_predict_is_refused_by_name(run, table, tmp_path):
     frame = pd.read_csv(table)
     frame.drop(columns=["duration", "purpose"]).to_csv(tmp_path / "less.csv", index=False)

@@ -1,6 +1,6 @@
 """The command line.
 
-``cashmere fit | resume | predict | leaderboard | contest | report | strategies | pretrain | demo``.
+``cashmere fit | resume | predict | leaderboard | contest | report | strategies | cite | pretrain | demo``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,10 @@ def fit(
     metric: Annotated[str | None, typer.Option(help="For example accuracy, roc_auc, rmse. [log_loss or rmse]")] = None,
     budget: Annotated[str, typer.Option(help="Time ('10m'), trials ('250trials'), or both ('10m,250trials').")] = "10m",
     strategy: Annotated[
-        str, typer.Option(help="How configurations are chosen: bo, random, divbo, optdivbo, ...; options: divbo:tau=1")
+        str,
+        typer.Option(
+            help="How configurations are chosen: bo, random, divbo, ... (`cashmere strategies`); options: divbo:tau=1"
+        ),
     ] = "bo",
     space: Annotated[str, typer.Option(help="Search space: default, volcano, imbalance, ...")] = "default",
     resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold (or another Nfold).")] = "auto",
@@ -292,6 +295,18 @@ def strategies() -> None:
             console.print(Padding(Text(text), (0, 0, 0, 4), expand=False))
     print("\nA method of a paper, a variant of one (ablation), a baseline they were compared with, or ours.")
     print("Options follow the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
+    print("The reference of one of them: cashmere cite NAME.")
+
+
+@app.command(name="cite")
+def print_reference(
+    strategy: Annotated[str, typer.Argument(metavar="NAME", help="One of those that `cashmere strategies` lists.")],
+) -> None:
+    """Print the reference of a strategy: what to cite when you use it."""
+    with _typed_errors():
+        from cashmere.strategies import cite
+
+        print(cite(strategy))
 
 
 @app.command()
