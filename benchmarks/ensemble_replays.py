@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.circumstances import describe_circumstances
 from benchmarks.ensemble_runs import EnsembleRun, members_of
 from benchmarks.replay import constant_prediction
 from benchmarks.replay_runs import Recording, Run, load_objective
@@ -71,4 +72,5 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
         deciding_cpu_seconds=round(suggest_seconds * n_trials, 2),
         memory_mib={"training": None, "deciding": None},
         code=run.code,
+        circumstances=describe_circumstances(),
     )

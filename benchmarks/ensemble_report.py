@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmarks import comparison
 from benchmarks.comparison_charts import Curve, Panel, loss_panels, rank_panels, small_multiples
 from benchmarks.comparison_report import chart_section, make_page, table_section
-from benchmarks.ensemble_results import Results, to_rows
+from benchmarks.ensemble_results import Results, published_rows, to_circumstances, to_rows
 from benchmarks.ensemble_runs import EnsembleRun
 from benchmarks.ensemble_tables import (
     METRICS,
@@ -58,9 +58,14 @@ def print_report(console: Console, results: Sequence[Results]) -> None:
 
 
 def write_report(folder: Path, results: Sequence[Results]) -> Path:
-    """Write ``results.csv`` (a row per run and form), ``summary.md`` and ``index.html``; return the page's path."""
+    """Write CSV files, ``summary.md`` and ``index.html``; return the page's path.
+
+    ``results.csv`` has a row per run and form, ``published.csv`` our means beside the printed ones, and
+    ``circumstances.csv`` says where, when and with what the runs were made.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    to_rows(results).to_csv(folder / "results.csv", index=False, float_format="%.9g")
+    for name, make in (("results", to_rows), ("published", published_rows), ("circumstances", to_circumstances)):
+        make(results).to_csv(folder / f"{name}.csv", index=False, float_format="%.9g")
     summary, sections = [describe(results), ""], []
     for part in results:
         tables = make_tables(part)
@@ -96,25 +101,31 @@ def _chart_sections(results: Results) -> list[str]:
     frame = results.frame(labels)
     if frame["trials"].nunique() < 2:
         return []
-    charts = {
-        "Average rank over trials; ranks within data set and repeat, one standard error.": small_multiples(
-            rank_panels(frame), title="Average rank over trials", n_columns=2
+    unit = UNITS[results.metric]
+    charts = [
+        (
+            "Average rank over trials; ranks within data set and repeat, one standard error: DivBO's figures 3 and 4c.",
+            small_multiples(rank_panels(frame), title="Average rank over trials", n_columns=2),
         ),
-        f"Validation loss over trials ({UNITS[results.metric]}), one standard error: figures 1 to 4.": small_multiples(
-            loss_panels(frame, "validation"), title="Validation loss over trials"
+        (
+            f"Lowest validation loss over trials ({unit}), one standard error: DivBO's figures 4a and 4b.",
+            small_multiples(loss_panels(frame, "validation"), title="Validation loss over trials"),
         ),
-        f"Test loss over trials ({UNITS[results.metric]}).": small_multiples(
-            loss_panels(frame, "test"), title="Test loss over trials"
+        (
+            f"Test loss over trials ({unit}).",
+            small_multiples(loss_panels(frame, "test"), title="Test loss over trials"),
         ),
-        f"Smallest diversity of a suggestion to the pool before it, mean of {SMOOTHED} trials: figure 5.": (
-            small_multiples(_panels(results, _diversity), title="Diversity of suggestions over trials", order=labels)
+        (
+            f"Smallest diversity of a suggestion to the pool before it, mean of {SMOOTHED} trials: figures 1 and 5.",
+            small_multiples(_panels(results, _diversity), title="Diversity of suggestions over trials", order=labels),
         ),
-    }
+    ]
     if results.metric == "accuracy":
-        charts["Disagreement of the members of the pool: figure 6."] = small_multiples(
+        chart = small_multiples(
             _panels(results, _disagreement), title="Disagreement in the pool over trials", order=labels
         )
-    return [chart_section(caption, chart) for caption, chart in charts.items()]
+        charts.append(("Mean disagreement of the pool's members; figure 6 has it pair by pair.", chart))
+    return [chart_section(caption, chart) for caption, chart in charts]
 
 
 def _panels(results: Results, curve_of: Callable[[EnsembleRun], pd.Series]) -> list[Panel]:

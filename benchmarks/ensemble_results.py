@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.comparison import paired
-from benchmarks.ensemble_methods import Method, Suite
+from benchmarks.ensemble_methods import Method, Suite, display_unit, published_values
 from benchmarks.ensemble_runs import EnsembleRun
 from benchmarks.report_forms import Row
 
@@ -63,7 +63,8 @@ class Results:
         """Return losses at all checkpoints, as `benchmarks.comparison` expects them.
 
         Only pairs of table and seed are there for which all of the methods that have runs at all have one. A checkpoint
-        before the first success is missing.
+        before the first success is missing. Validation losses are the lowest so far, as the papers plot them: that of
+        a pool chosen anew may rise. Test losses are those of the ensemble at the checkpoint.
         """
         wanted = set(labels)
         rows = [
@@ -73,7 +74,9 @@ class Results:
             for run in runs
             for n, *losses in _rows(run, method.form)
         ]
-        return paired(pd.DataFrame(rows, columns=COLUMNS))
+        frame = pd.DataFrame(rows, columns=COLUMNS).astype({"validation": float, "test": float})
+        frame["validation"] = frame.groupby(["recording", "strategy", "seed"])["validation"].cummin()
+        return paired(frame)
 
     def final(self, labels: Iterable[str]) -> pd.DataFrame:
         """Return `frame` after the last trial only."""
@@ -97,6 +100,36 @@ def by_metric(suite: Suite, runs: Mapping[Method, Sequence[EnsembleRun]], *, rec
         )
         for metric in sorted(metrics)
     ]
+
+
+def published_rows(results: Sequence[Results]) -> pd.DataFrame:
+    """Return a row per data set and method: our mean test loss beside the printed one, both in units of the target."""
+    rows: list[dict[str, Any]] = []
+    for part in results:
+        values = published_values(part.suite)
+        numbers = [printed.number for printed in part.suite.printed if printed.metric == part.metric]
+        values = values[values["table"].isin(numbers) & (values["measure"] == "test")]
+        said = values.drop_duplicates(["dataset", "method"]).set_index(["dataset", "method"])[["mean", "std"]]
+        if part.recorded and part.metric != "accuracy":
+            said = said[:0]  # recorded values are standardised
+        for label in part.labels:
+            final = part.final([label])
+            for name, losses in final.groupby("recording")["test"]:
+                unit = display_unit(str(name), part.metric)
+                printed = said.loc[name, label] * unit if (name, label) in said.index else {}
+                rows.append(
+                    {
+                        "table": name,
+                        "metric": part.metric,
+                        "method": label,
+                        "repeats": len(losses),
+                        "test": losses.mean(),
+                        "test_std": losses.std(),
+                        "published": printed.get("mean", np.nan),
+                        "published_std": printed.get("std", np.nan),
+                    }
+                )
+    return pd.DataFrame(rows)
 
 
 def to_rows(results: Sequence[Results]) -> pd.DataFrame:
@@ -128,9 +161,17 @@ def to_rows(results: Sequence[Results]) -> pd.DataFrame:
                         "suggest_seconds": round(sum(run.suggest_seconds), 2),
                         "training_seconds": run.training_seconds,
                         "cpu_seconds": round(run.deciding_cpu_seconds + sum(run.cpu_seconds), 2),
+                        "memory_mib": max(filter(None, run.memory_mib.values()), default=np.nan),
                     }
                 )
     return pd.DataFrame(rows)
+
+
+def to_circumstances(results: Sequence[Results]) -> pd.DataFrame:
+    """Return where, when and with what the runs were made: a row per distinct case, and how many runs it has."""
+    runs = {id(run): run for part in results for found in part.runs.values() for run in found}.values()
+    rows = [{**run.circumstances, "code": run.code} for run in runs]
+    return pd.DataFrame(rows).fillna("").value_counts(sort=False).rename("runs").reset_index()
 
 
 def _rows(run: EnsembleRun, form: str) -> Sequence[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ import psutil
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from benchmarks import suite_runs
+from benchmarks.circumstances import describe_circumstances
 from benchmarks.record import RecordingObjective, split_rows, trial_limits
 from benchmarks.replay_runs import code_digest
 from benchmarks.report_forms import Members, Report, Row, make_report, rounded
@@ -73,6 +74,8 @@ class EnsembleRun(FinishedRun):
         See `benchmarks.report_forms.Report`.
     code : str
         Digest of the code that decided, see `benchmarks.replay_runs.code_digest`.
+    circumstances : dict of str to str
+        Where and when it was made (of a replay: judged), see `benchmarks.circumstances`.
     """
 
     metric: str
@@ -93,6 +96,7 @@ class EnsembleRun(FinishedRun):
     disagreement: list[float | None]
     member_loss: float | None
     code: str
+    circumstances: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, key: SuiteKey, metric: Metric, history: History, report: Report, **rest: Any) -> EnsembleRun:
@@ -191,6 +195,7 @@ def search(protocol: suite_runs.Protocol, table: BenchmarkTable, key: SuiteKey) 
         deciding_cpu_seconds=round(deciding, 2),
         memory_mib={"training": round(training_mib, 1), "deciding": round(deciding_mib, 1)},
         code=code_digest(),
+        circumstances=describe_circumstances(),
     )
 
 

@@ -66,7 +66,7 @@ class Reporter:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", help="default: all data sets of the paper that are there")
+    parser.add_argument("--tables", "--datasets", nargs="+", help="default: all data sets of the paper that are there")
     parser.add_argument("--methods", nargs="+", default=[], help="labels of the paper, label=strategy; default: all")
     parser.add_argument("--trials", type=int, default=250)
     parser.add_argument("--repeats", type=int, help="seeds from 0 on; default 10, 20 with --recorded")

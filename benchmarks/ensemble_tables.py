@@ -33,12 +33,16 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
     is_first = printed.methods == results.suite.ranked(results.metric)
     covered = {label for table in results.suite.printed for label in table.methods}
     others = [label for label in results.labels if label not in covered] if is_first else []
-    frame = results.final([*ranked, *others])
+    frame = results.final(ranked)
     if len(ranked) < 2 or frame.empty:
         return None
     published = _published_losses(results, printed)
     means = _in_order(comparison.mean_losses(frame, results.n_trials, "test"), results.tables)
     spread = frame.groupby(["recording", "strategy"])["test"].std()
+    for label in others:  # what they lack must not cost the others a pair
+        extra = results.final([label])
+        means[label] = comparison.mean_losses(extra, results.n_trials, "test")[label]
+        spread = pd.concat([spread, extra.groupby(["recording", "strategy"])["test"].std()])
     names = list(means.index)
     ours = dict(zip(ranked, statistics.average_ranks(means[ranked].to_numpy()), strict=True))
     theirs, n_theirs = _published_ranks(published, names, printed.methods)
@@ -47,7 +51,7 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
         cells = [
             _beside(
                 means.loc[name, label],
-                spread[name, label],
+                spread.get((name, label), math.nan),
                 published.get((name, label), math.nan),
                 display_unit(name, results.metric),
             )
@@ -68,7 +72,9 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
         rows=tuple(rows),
         note=f"Test {METRICS[results.metric]}; mean ± standard deviation over {_repeats(frame)}, in brackets the "
         f"paper's mean over 10. Ranks of the means, 1 is best; the paper's, worked out again, on the data sets "
-        f"it has ({n_theirs} of these {len(names)})." + _unit_note(results, names),
+        f"it has ({n_theirs} of these {len(names)})."
+        + _unit_note(results, names)
+        + _missing_note(results, ranked, frame),
         best=best,
     )
 
@@ -84,7 +90,7 @@ def validation_table(results: Results) -> Table | None:
     ranks = comparison.average_ranks(frame, results.n_trials, "validation")
     rows = tuple((label, _two(ranks[label]), _two(quoted.get(label))) for label in labels)
     return Table(
-        title="Section 4.3: ranks of the validation error",
+        title="DivBO's section 4.3: ranks of the validation error",
         columns=("method", "rank", "paper's rank"),
         rows=rows,
         note=f"Of means over repeats, on {frame['recording'].nunique()} data sets; the paper's on 15.",
@@ -156,7 +162,7 @@ def pool_table(results: Results) -> Table | None:
         return None
     columns = ("method", "effective 100", "effective 50", "members, quake", "diversity, quake", "disagreement, quake")
     return Table(
-        title="Tables 3 and 4, figures 5 and 6: the pool",
+        title="DivBO's tables 3 and 4, figures 5 and 6: the pool",
         columns=columns,
         rows=tuple(rows),
         note="Effective updates of the pool in the last 100 and 50 trials, mean over runs (in brackets the "
@@ -236,7 +242,8 @@ def cost_table(results: Sequence[Results]) -> Table:
         title="Cost",
         columns=(*columns, "MiB deciding", "MiB training"),
         rows=tuple(rows),
-        note=f"{note} CPU seconds: of deciding and training. MiB: the largest of any run.",
+        note=f"{note} CPU seconds: of deciding and training. MiB: the largest resident memory seen, of deciding "
+        "after each decision, of training every twentieth of a second.",
     )
 
 
@@ -312,6 +319,15 @@ def _repeats(frame: pd.DataFrame) -> str:
     counts = frame.groupby(["recording", "strategy"])["seed"].nunique()
     few, many = int(counts.min()), int(counts.max())
     return f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
+
+
+def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) -> str:
+    """Tell how many pairs of data set and repeat are left out because a method lacks them."""
+    runs = [run for method, found in results.runs.items() if method.label in labels for run in found]
+    n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - len(
+        frame[["recording", "seed"]].drop_duplicates()
+    )
+    return f" {n_left_out} pairs of data set and repeat are left out: not all methods have them." if n_left_out else ""
 
 
 def _unit_note(results: Results, names: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import platform
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.circumstances import describe_machine
 from benchmarks.peer_environments import Peer
 from benchmarks.suite_runs import FinishedRun, SuiteKey
 from benchmarks.supervised import run_supervised
@@ -147,7 +147,7 @@ def run_peer(
     Files are exchanged in a folder below `scratch`, by default that for temporary files, which is removed afterwards.
     """
     circumstances = {
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "machine": describe_machine(),
         "load": round(os.getloadavg()[0], 1),
         "threads": protocol.threads,
         "date": date.today().isoformat(),

@@ -11,7 +11,7 @@ from synthetic_recording import make_recording
 from benchmarks import ensemble_runs, ensemble_suites, replay_runs, suite_runs
 from benchmarks.__main__ import main
 from benchmarks.ensemble_methods import SUITES, choose_methods, display_unit, published_counts, published_values
-from benchmarks.ensemble_results import by_metric, to_rows
+from benchmarks.ensemble_results import by_metric, published_rows, to_rows
 from benchmarks.ensemble_runs import EnsembleRun, common_start, protocol_of, search
 from benchmarks.ensemble_tables import cost_table, pool_table, printed_table, speed_table, verdict_table
 from benchmarks.recorded_history import save_recorded
@@ -68,6 +68,7 @@ def make_run(strategy="random", table="quake", seed=0, *, test=0.4, metric="accu
         disagreement=[0.2, 0.3],
         member_loss=0.42,
         code="code",
+        circumstances={"date": "2026-11-21", "machine": "made up", "versions": "python 3"},
     )
 
 
@@ -180,9 +181,37 @@ def test_ranks_of_the_paper_are_those_on_data_sets_it_has():
     assert "it has (1 of these 2)" in table.note
 
 
-def test_runs_without_partner_are_left_out():
+def test_runs_without_partner_are_left_out_and_told():
     results = make_results(RS=[0.48, 0.5], DivBO=[0.45])
-    assert printed_table(results, DIVBO.printed[0]).rows[0][1] == "48.00 (48.17)"
+    table = printed_table(results, DIVBO.printed[0])
+    assert table.rows[0][1] == "48.00 (48.17)"
+    assert "1 pairs of data set and repeat are left out" in table.note
+
+
+def test_what_an_own_method_lacks_costs_the_others_no_pair():
+    results = make_results(RS=[0.48, 0.5], DivBO=[0.45, 0.46], ensemble_gain=[0.4])
+    table = printed_table(results, DIVBO.printed[0])
+    assert table.rows[0][1] == "49.00 ± 1.41 (48.17)"
+    assert table.rows[2][1] == "40.00"
+    assert "left out" not in table.note
+
+
+def test_validation_losses_are_the_lowest_so_far():
+    results = make_results(RS=[0.48])
+    (method,) = results.runs
+    forms = {"best": [(5, 0.3, 0.5), (10, 0.4, 0.6)]}
+    (results,) = by_metric(DIVBO, {method: [replace(results.runs[method][0], forms=forms)]}, recorded=False)
+    frame = results.frame(["RS"])
+    assert frame["validation"].tolist() == [0.3, 0.3]
+    assert frame["test"].tolist() == [0.5, 0.6], "of the ensemble there is, whatever its validation loss"
+
+
+def test_means_are_written_beside_the_printed_ones_in_one_unit():
+    rows = published_rows([make_results(**{"RS": [0.48, 0.5], "RS-ES": [0.4, 0.4]})]).set_index("method")
+    assert rows.loc["RS", ["repeats", "test", "published"]].tolist() == [2, 0.49, pytest.approx(0.4817)]
+    assert rows.loc["RS", "published_std"] > 0
+    (replayed,) = by_metric(OPTDIVBO, {OPTDIVBO.methods[0]: [make_run(table="bodyfat", metric="mse")]}, recorded=True)
+    assert published_rows([replayed])["published"].isna().all(), "recorded values are standardised"
 
 
 def test_verdicts_are_told_of_the_proposed_method():
@@ -260,7 +289,11 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     asked.clear()
     command(monkeypatch, *words)
     assert "3 of 4 runs are there" in capsys.readouterr().out and len(asked) == 1
-    assert pd.read_csv(tmp_path / "out" / "results.csv").shape == (4 * 7, 14)
+    assert pd.read_csv(tmp_path / "out" / "results.csv").shape == (4 * 7, 15)
+    beside = pd.read_csv(tmp_path / "out" / "published.csv")
+    assert set(beside.columns) >= {"table", "method", "test", "published"} and len(beside) == 6
+    circumstances = pd.read_csv(tmp_path / "out" / "circumstances.csv")
+    assert circumstances["runs"].tolist() == [4] and circumstances["machine"].tolist() == ["made up"]
     summary = (tmp_path / "out" / "summary.md").read_text()
     assert "Table 1: test error" in summary and "Table 3: mean squared error" in summary
     page = (tmp_path / "out" / "index.html").read_text()

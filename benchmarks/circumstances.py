@@ -1,0 +1,41 @@
+"""Where and when a run was made: what must stand beside every figure that is kept."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from datetime import date
+from pathlib import Path
+
+import psutil
+
+from cashmere.predictor import versions
+
+
+def describe_circumstances() -> dict[str, str]:
+    """Return ``date``, ``machine`` (processor, cores, memory, system) and ``versions`` of what decides and learns."""
+    return {"date": date.today().isoformat(), "machine": describe_machine(), "versions": _versions()}
+
+
+@functools.cache
+def describe_machine() -> str:
+    """Return the processor, the cores this process sees, the memory and the system, in one line without commas."""
+    memory = psutil.virtual_memory().total / 2**30
+    return f"{_processor()}; {os.cpu_count()} cores; {memory:.0f} GiB; {platform.system()} {platform.machine()}"
+
+
+@functools.cache
+def _versions() -> str:
+    return "; ".join(f"{name} {version}" for name, version in versions().items())
+
+
+def _processor() -> str:
+    """Return the model's name as Linux knows it; elsewhere what Python finds."""
+    path = Path("/proc/cpuinfo")
+    if path.exists():
+        for line in path.read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                return value.strip()
+    return platform.processor() or "unknown processor"
