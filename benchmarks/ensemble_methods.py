@@ -20,6 +20,7 @@ REGRESSION = ("space_ga", "delta_elevators", "wine_quality", "liver_disorders", 
 
 AS_PUBLISHED = {
     "bo": "cap_losses=False,random_fraction=0",
+    "ensemble_optimisation": "cap_losses=False,random_fraction=0",
     "divbo": "surrogate=pairwise,cap_losses=False,random_fraction=0",
     "divbo_fixed": "surrogate=pairwise,cap_losses=False,random_fraction=0",
     "optdivbo": "surrogate=pairwise,cap_losses=False,random_fraction=0",
