@@ -177,7 +177,7 @@ def print_report(
     if all_pairs:
         tables += [pairs_table(runs, last, part) for part in PARTS]
     tables += [rank_table(runs, checkpoints), reference_table(runs, last, reference), speed_table(runs, reference)]
-    if _can_test_ranks(runs):
+    if can_test_ranks(runs):
         tables.append(_rank_tests(runs, last, reference))
     print_tables(console, tables)
 
@@ -196,7 +196,7 @@ def all_tables(
     """Return every table, the most condensed first."""
     last = checkpoints[-1]
     tables = [rank_table(runs, checkpoints), reference_table(runs, last, reference), speed_table(runs, reference)]
-    if _can_test_ranks(runs):
+    if can_test_ranks(runs):
         tables.append(_rank_tests(runs, last, reference))
     tables += [across_table(runs, last, reference), speed_up_table(runs, reference)]
     tables += [difference_table(runs, last, part, reference) for part in PARTS]
@@ -218,7 +218,7 @@ def write_report(
         "validation": small_multiples(loss_panels(runs, "validation"), title="Validation loss of the ensemble"),
         "test": small_multiples(loss_panels(runs, "test"), title="Test loss of the ensemble"),
     }
-    if _can_test_ranks(runs):
+    if can_test_ranks(runs):
         for part in PARTS:
             title = f"Average ranks by {part} loss after {checkpoints[-1]} trials"
             losses = comparison.mean_losses(runs, checkpoints[-1], part)
@@ -267,6 +267,11 @@ def _page(heading: str, tables: Sequence[Table], charts: dict[str, str]) -> str:
     return make_page("Strategies on recorded histories", heading, written[:3] + drawn + written[3:])
 
 
+def can_test_ranks(runs: pd.DataFrame) -> bool:
+    """Whether there are several recordings and strategies, as tests of average ranks need."""
+    return runs["strategy"].nunique() > 1 and runs["recording"].nunique() > 1
+
+
 def table_section(table: Table) -> str:
     """Return a table as a part of a page."""
     return f'<section><div class="scroll">{table.to_html()}</div></section>'
@@ -280,10 +285,6 @@ def chart_section(caption: str, chart: str) -> str:
 def make_page(title: str, heading: str, sections: Sequence[str]) -> str:
     """Return a page that needs no other file: a title, a line about what is shown, and parts of HTML."""
     return PAGE.format(title=html.escape(title), heading=html.escape(heading), sections="\n".join(sections))
-
-
-def _can_test_ranks(runs: pd.DataFrame) -> bool:
-    return runs["strategy"].nunique() > 1 and runs["recording"].nunique() > 1
 
 
 def _rank_tests(runs: pd.DataFrame, trials: int, reference: str) -> Table:

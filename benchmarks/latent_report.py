@@ -1,4 +1,4 @@
-"""Tables and a chart of `benchmarks.latent_study`: average ranks over iterations, losses, tests, cost.
+"""Tables, charts and folder of `benchmarks.latent_study`: ranks over iterations, losses, tests, the paper's, cost.
 
 An iteration is an evaluation after the initial ones, and strategies are compared at equal numbers of evaluations: those
 that get no initial configurations have made as many evaluations of their own choice by iteration 0.
@@ -6,7 +6,8 @@ that get no initial configurations have made as many evaluations of their own ch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ import pandas as pd
 from benchmarks import comparison
 from benchmarks import method_statistics as statistics
 from benchmarks.comparison_charts import Curve, Panel, small_multiples
+from benchmarks.comparison_report import can_test_ranks, chart_section, make_page, speed_table, table_section
 from benchmarks.latent_runs import N_INITIAL, Target, starts_alone
+from benchmarks.rank_report import rank_diagram, rank_test_table
 from benchmarks.replay_runs import Run
 from benchmarks.report_table import Table
 
-PUBLISHED = Path(__file__).parent / "published" / "latent_average_ranks.csv"
+PUBLISHED = Path(__file__).parent / "published"
 PAPER_NAMES = {
     "latent": "Proposed",
     "smac": "SMAC",
@@ -61,16 +64,24 @@ def tidy(found: Sequence[tuple[str, Run]], targets: Sequence[Target]) -> pd.Data
     Returns
     -------
     DataFrame
-        Columns ``recording``, ``strategy``, ``seed``, ``trials`` (iterations) and ``validation``.
+        Columns ``recording``, ``strategy``, ``seed``, ``trials`` (iterations), ``validation`` and ``suggest_seconds``
+        (of a decision of the run, on average).
     """
     by_name = {target.name: target for target in targets}
-    first = N_INITIAL * len(targets[0].positions_by_algorithm())
+    first = count_initial(targets)
     parts = []
     for label, run in found:
-        losses = best_losses(by_name[run.key.recording], run.chosen)[first - 1 :]
-        columns = {"recording": run.key.recording, "strategy": label, "seed": run.key.seed}
-        parts.append(pd.DataFrame({**columns, "trials": np.arange(len(losses)), "validation": losses}))
+        target = by_name[run.key.recording]
+        losses = best_losses(target, run.chosen)[first - 1 :]
+        columns = {"recording": target.name, "strategy": label, "seed": run.key.seed}
+        columns |= {"trials": np.arange(len(losses)), "validation": losses}
+        parts.append(pd.DataFrame({**columns, "suggest_seconds": run.suggest_seconds / n_decisions(run, target)}))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def count_initial(targets: Sequence[Target]) -> int:
+    """Return how many evaluations come before iteration 0."""
+    return N_INITIAL * len(targets[0].positions_by_algorithm())
 
 
 def ranks_of_means(runs: pd.DataFrame, iteration: int) -> pd.DataFrame:
@@ -107,8 +118,11 @@ def make_tables(
         _rank_table("Average ranks within seeds", runs, ranks_within_seeds, shown, "Ranks of single runs"),
         _mean_table(runs, targets, shown),
         *(against_table(runs, n, reference) for n in shown_iterations(last, TESTED)),
+        _rank_tests(runs, last, reference) if can_test_ranks(runs) else None,
+        accuracy_table(runs, targets, last),
         published_table(runs, last),
         loss_table(runs, targets, last),
+        _speed_table(runs, count_initial(targets), reference),
         cost_table(found, targets),
     ]
     return [table for table in tables if table is not None]
@@ -153,22 +167,72 @@ def against_table(runs: pd.DataFrame, iteration: int, reference: str) -> Table:
     )
 
 
-def published_table(runs: pd.DataFrame, iteration: int, path: Path = PUBLISHED) -> Table | None:
+def _rank_tests(runs: pd.DataFrame, iteration: int, reference: str) -> Table:
+    losses = {"validation": comparison.mean_losses(runs, iteration, "validation")}
+    return rank_test_table(losses, reference, title=f"Do the average ranks differ after {iteration} iterations?")
+
+
+def _speed_table(runs: pd.DataFrame, n_initial: int, reference: str) -> Table:
+    """Return how much earlier strategies are as good as one is at the end, and how long they think."""
+    table = speed_table(runs.assign(trials=runs["trials"] + n_initial), reference)
+    return replace(table, note=f"{table.note} Trials: all evaluations; curves begin after {n_initial}.")
+
+
+def published_accuracies() -> pd.DataFrame:
+    """Return Table 2 of the paper: rows numbers on OpenML, columns our labels of the strategies."""
+    printed = pd.read_csv(PUBLISHED / "latent.csv").pivot(index="openml_id", columns="method", values="mean")
+    return printed[list(PAPER_NAMES.values())].set_axis(list(PAPER_NAMES), axis=1)
+
+
+def accuracy_table(runs: pd.DataFrame, targets: Sequence[Target], iteration: int) -> Table | None:
+    """Return Table 2 of the paper, ours and the published numbers, for the targets that are in it; None if none is.
+
+    Tables are those of the paper by their names on OpenML, since observations hold no numbers.
+    """
+    numbers = pd.read_csv(PUBLISHED / "openml_ids.csv").set_index("dataset")["openml_id"]
+    published = published_accuracies()
+    accuracies = {target.name for target in targets if target.table.metric == "accuracy"}
+    ours = runs[runs["strategy"].isin(PAPER_NAMES) & runs["recording"].isin(accuracies)]
+    names = [name for name in sorted(set(ours["recording"])) if numbers.get(name) in published.index]
+    if not names:
+        return None
+    means = 1 - comparison.mean_losses(ours, iteration, "validation").loc[names]
+    said = published.loc[numbers[names], means.columns].set_axis(names)
+    values = means.to_numpy().round(statistics.DIGITS)
+    best = np.argwhere(values == values.max(axis=1, keepdims=True))
+    rows = [(name, *_beside(means.loc[name], said.loc[name])) for name in names]
+    rows.append(("mean", *_beside(means.mean(), said.mean())))
+    ranks = _beside(statistics.average_ranks(1 - means), statistics.average_ranks(1 - said), digits=2)
+    rows.append(("average rank", *ranks))
+    return Table(
+        title=f"Table 2 of the paper: validation accuracy after {iteration} iterations",
+        columns=("table", *means.columns),
+        rows=tuple(rows),
+        note="Means over seeds, in brackets the paper's over 10 runs on all rows of the table. Bold: our highest. The "
+        "last two rows are over the tables above and the strategies shown.",
+        best=frozenset((int(i), int(j) + 1) for i, j in best),
+    )
+
+
+def _beside(ours: Iterable[float], published: Iterable[float], digits: int = 4) -> list[str]:
+    return [f"{a:.{digits}f} ({b:.{digits}f})" for a, b in zip(ours, published, strict=True)]
+
+
+def published_table(runs: pd.DataFrame, iteration: int) -> Table | None:
     """Return final ranks among the strategies of the paper beside the published ones; None if there are none."""
-    published = pd.read_csv(path).set_index("method").iloc[:, 0]
     ours = runs[runs["strategy"].isin(PAPER_NAMES)]
     if ours.empty:
         return None
+    said = published_accuracies()
+    published = dict(zip(said.columns, statistics.average_ranks(1 - said), strict=True))
     ranks = ranks_of_means(ours, iteration).mean()
-    rows = [
-        (name, f"{ranks[name]:.2f}", f"{published[PAPER_NAMES[name]]:.2f}") for name in PAPER_NAMES if name in ranks
-    ]
+    rows = [(name, f"{ranks[name]:.2f}", f"{published[name]:.2f}") for name in PAPER_NAMES if name in ranks]
     return Table(
         title="Final average ranks beside the paper's",
         columns=("strategy", "ours", "published"),
         rows=tuple(rows),
         note=f"Ours after {iteration} iterations, ablations left out: {len(rows)} strategies on "
-        f"{ours['recording'].nunique()} tables; the paper's: 8 on 40.",
+        f"{ours['recording'].nunique()} tables; the paper's: {said.shape[1]} on {len(said)}, from its Table 2.",
     )
 
 
@@ -244,22 +308,54 @@ def _rank_panel(
     return Panel(title=title, curves=curves)
 
 
-def results(runs: pd.DataFrame, found: Sequence[tuple[str, Run]], targets: Sequence[Target]) -> pd.DataFrame:
+def results(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row per run: its lowest losses at the shown iterations, and what deciding took."""
     shown = shown_iterations(int(runs["trials"].max()))
     losses = runs[runs["trials"].isin(shown)].pivot(
         index=["recording", "strategy", "seed"], columns="trials", values="validation"
     )
     losses.columns = [f"loss_{n}" for n in losses.columns]
-    by_name = {target.name: target for target in targets}
-    decided = {
-        (run.key.recording, label, run.key.seed): 1000
-        * run.suggest_seconds
-        / n_decisions(run, by_name[run.key.recording])
-        for label, run in found
-    }
-    losses["ms_per_suggestion"] = [round(decided[key], 2) for key in losses.index]
+    seconds = runs.groupby(["recording", "strategy", "seed"])["suggest_seconds"].first()
+    losses["ms_per_suggestion"] = (1000 * seconds).round(2)
     return losses.round(6).reset_index().rename(columns={"recording": "table"})
+
+
+def write_report(folder: Path, heading: str, tables: Sequence[Table], runs: pd.DataFrame, n_initial: int) -> Path:
+    """Write ``results.csv``, ``summary.md``, the charts and ``index.html``; return the path of the page.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if need be.
+    heading : str
+        What was compared, in one line.
+    tables : sequence of Table
+        From `make_tables`.
+    runs : DataFrame
+        From `tidy`.
+    n_initial : int
+        Evaluations before iteration 0.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    results(runs).to_csv(folder / "results.csv", index=False)
+    text = "\n".join([heading, "", *(table.to_markdown() for table in tables)])
+    (folder / "summary.md").write_text(text, encoding="utf-8")
+    charts = {"ranks": ("Average rank over evaluations", rank_chart(runs, n_initial))}
+    if can_test_ranks(runs):
+        last = int(runs["trials"].max())
+        diagram = rank_diagram(
+            comparison.mean_losses(runs, last, "validation"), title=f"Average ranks after {last} iterations"
+        )
+        caption = "Average ranks at the end. Bars: not told apart by Nemenyi's test."
+        charts["critical_difference"] = caption, diagram
+    for name, (_, chart) in charts.items():
+        (folder / f"{name}.svg").write_text(chart, encoding="utf-8")
+    drawn = [chart_section(*captioned) for captioned in charts.values()]
+    written = [table_section(table) for table in tables]
+    # The average ranks, the charts, then every number.
+    page = folder / "index.html"
+    page.write_text(make_page("Searches on new tables", heading, written[:2] + drawn + written[2:]), encoding="utf-8")
+    return page
 
 
 def _numbers(title: str, head: str, frame: pd.DataFrame, *, digits: int, axis: int, note: str) -> Table:

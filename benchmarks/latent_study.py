@@ -1,6 +1,6 @@
 """Compare searches on tables that nothing was learned from: the shared latent space and the baselines of its paper.
 
-    python -m benchmarks latent --observations targets/observations.npz --seeds 10 --out latent.csv
+    python -m benchmarks latent --observations targets/observations.npz --seeds 10 --out latent
 
 Strategies choose among configurations whose losses on the target tables are recorded (`cashmere pretrain
 --collect-only` records them). A run has two random configurations of each algorithm, the same for all strategies, and
@@ -26,9 +26,8 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.comparison import paired
-from benchmarks.latent_report import make_tables, rank_chart, results, tidy
+from benchmarks.latent_report import count_initial, make_tables, tidy, write_report
 from benchmarks.latent_runs import (
-    N_INITIAL,
     Target,
     check_fair,
     choose_targets,
@@ -60,15 +59,14 @@ STRATEGIES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--observations", type=Path, required=True, help="recorded losses of the target tables")
     parser.add_argument("--artefact", type=Path, help="folder made by `cashmere pretrain` (default: the package's)")
-    parser.add_argument("--tables", nargs="+", default=[], help="names of targets (default: all)")
+    parser.add_argument("--tables", "--datasets", nargs="+", default=[], help="names of targets (default: all)")
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="see above")
     parser.add_argument("--reference", default="latent", help="label of the strategy the others are tested against")
     parser.add_argument("--seeds", type=int, default=5, help="from 0 on; fewer than 6 leave nothing to test per table")
     parser.add_argument("--trials", type=int, default=84, help="evaluations of a run, initial ones included")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show what is there")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
-    parser.add_argument("--out", type=Path, help="results.csv, a row per run; the tables are written beside it, as .md")
-    parser.add_argument("--chart", type=Path, help="SVG of average ranks over evaluations")
+    parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, charts and index.html")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
 
 
@@ -133,7 +131,7 @@ def _show(
             f"[yellow]Of {len(targets) * arguments.seeds} pairs of table and seed the {len(pairs)} are used for which "
             f"there are runs of all of {', '.join(sorted(labels))}[/]"
         )
-    n_initial = N_INITIAL * len(targets[0].positions_by_algorithm())
+    n_initial = count_initial(targets)
     heading = (
         f"{pairs['recording'].nunique()} tables, {pairs['seed'].nunique()} seeds, {n_initial} initial and "
         f"{runs['trials'].max()} further evaluations"
@@ -142,10 +140,4 @@ def _show(
     console.print(f"\n{heading}\n", highlight=False)
     print_tables(console, tables)
     if arguments.out is not None:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        results(runs, found, targets).to_csv(arguments.out, index=False)
-        text = "\n".join([heading, "", *(table.to_markdown() for table in tables)])
-        arguments.out.with_suffix(".md").write_text(text, encoding="utf-8")
-    if arguments.chart is not None:
-        arguments.chart.parent.mkdir(parents=True, exist_ok=True)
-        arguments.chart.write_text(rank_chart(runs, n_initial), encoding="utf-8")
+        console.print(f"Page: {write_report(arguments.out, heading, tables, runs, n_initial)}", highlight=False)

@@ -266,6 +266,32 @@ def test_ablations_have_no_place_in_the_ranks_beside_the_papers(found, targets):
     assert latent_report.published_table(latent_report.tidy(more[-4:], targets), 3) is None
 
 
+def test_accuracies_stand_beside_table_2_where_the_paper_has_the_table(found, targets):
+    names = {"alpha": "leaf", "beta": "own"}
+    renamed = [replace(target, table=replace(target.table, name=names[target.name])) for target in targets[:2]]
+    named = [(label, replace(run, key=replace(run.key, recording=names[run.key.recording]))) for label, run in found]
+    runs = latent_report.tidy(named, renamed)
+    table = latent_report.accuracy_table(runs, renamed, 3)
+    assert table.columns == ("table", "latent", "random", "smac")
+    leaf, mean, rank = table.rows
+    places = runs[(runs["recording"] == "leaf") & (runs["trials"] == 3)].groupby("strategy")["validation"].mean()
+    printed = ("0.7282", "0.6777", "0.6777")  # Proposed, Random, SMAC on data set 1482
+    assert leaf == ("leaf", *(f"{1 - loss:.4f} ({said})" for loss, said in zip(places, printed, strict=True)))
+    assert mean[1:] == leaf[1:]
+    assert rank == ("average rank", "3.00 (1.00)", "1.00 (2.50)", "2.00 (2.50)")
+    assert table.best == {(0, 2)}
+    assert latent_report.accuracy_table(latent_report.tidy(found, targets), targets, 3) is None
+    losses = [replace(t, table=replace(t.table, metric="log_loss")) for t in renamed]
+    assert latent_report.accuracy_table(runs, losses, 3) is None
+
+
+def test_published_ranks_are_those_of_table_2():
+    published = latent_report.published_accuracies()
+    assert published.shape == (40, 8) and published.loc[1482, "smac"] == 0.6777
+    ranks = (1 - published).rank(axis=1).mean()
+    assert ranks[["latent", "rb_smac", "bandit_bo", "random"]].tolist() == [2.25, 3.3, 4.5, 6.325]
+
+
 def test_chart_shows_every_strategy_over_all_evaluations(found, targets):
     chart = latent_report.rank_chart(latent_report.tidy(found, targets), 24)
     assert chart.startswith("<svg xmlns=")
@@ -277,9 +303,9 @@ def test_chart_shows_every_strategy_over_all_evaluations(found, targets):
 
 
 def test_the_command_goes_on_where_it_was_stopped(path, tmp_path, monkeypatch, capsys):
-    words = ["--tables", "alpha", "beta", "--trials", 26, "--workers", 1, "--work", tmp_path / "work"]
+    words = ["--datasets", "alpha", "beta", "--trials", 26, "--workers", 1, "--work", tmp_path / "work"]
     words += ["--strategies", "chance=random", "bandit_bo", "--reference", "chance"]
-    files = ["--out", tmp_path / "out" / "results.csv", "--chart", tmp_path / "out" / "ranks.svg"]
+    files = ["--out", tmp_path / "out"]
     run_all = latent_study.search_missing
 
     def stopped(path, missing, **options):
@@ -299,8 +325,12 @@ def test_the_command_goes_on_where_it_was_stopped(path, tmp_path, monkeypatch, c
     assert list(rows.columns) == ["table", "strategy", "seed", "loss_0", "loss_2", "ms_per_suggestion"]
     assert len(rows) == 4 and set(rows["strategy"]) == {"chance", "bandit_bo"}
     assert rows.groupby("table")["loss_0"].nunique().tolist() == [1, 1]
-    assert "### Average ranks of mean losses" in (tmp_path / "out" / "results.md").read_text()
-    assert (tmp_path / "out" / "ranks.svg").exists()
+    assert "### Average ranks of mean losses" in (tmp_path / "out" / "summary.md").read_text()
+    page = (tmp_path / "out" / "index.html").read_text()
+    for title in ("Average ranks of mean losses", "Do the average ranks differ", "Speed-up", "seconds per suggestion"):
+        assert title in page
+    for name in ("ranks", "critical_difference"):
+        assert (tmp_path / "out" / f"{name}.svg").read_text() in page
 
     # Runs on one table do not depend on what is recorded of another.
     other = made_observations()
