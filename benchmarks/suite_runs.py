@@ -8,29 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar, TypeVarTuple
 
 import numpy as np
+import psutil
 from filelock import FileLock
 
+from benchmarks.circumstances import describe_circumstances
 from benchmarks.search_table import SearchTable
 from benchmarks.tables import BenchmarkTable
 from cashmere.budget import Budget
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.resampling import Fold, make_folds
-from cashmere.evaluation.limits import Limits
+from cashmere.evaluation.limits import MIB, Limits
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.executors import WorkerProcessExecutor
 from cashmere.study import Study
-from cashmere.trial import History, Trial
+from cashmere.trial import History, Observation, Trial
 from cashmere.worker_pool import worker_pool
 
 DIGITS = 6
@@ -103,6 +106,15 @@ class SuiteRun(FinishedRun):
         Wall seconds of the run, of deciding and of all trials together.
     best : dict
         Values of the best configuration.
+    finished_at : list of float
+        Wall seconds from the start of the search to the end of every trial; empty in runs made before this was kept, as
+        are the following.
+    cpu_seconds : float or None
+        Of the process that decides and of those that train, their starts included.
+    memory_mib : dict of str to float
+        Largest resident memory seen: of ``"deciding"`` after each trial, of ``"training"`` during it.
+    circumstances : dict of str to str
+        Where, when and with what it was made, see `benchmarks.circumstances`.
     """
 
     curve: list[float | None]
@@ -112,6 +124,10 @@ class SuiteRun(FinishedRun):
     suggest_seconds: float
     fit_seconds: float
     best: dict[str, Any]
+    finished_at: list[float] = field(default_factory=list)
+    cpu_seconds: float | None = None
+    memory_mib: dict[str, float] = field(default_factory=dict)
+    circumstances: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +210,13 @@ def _run(make_run: Callable[[*Work, SuiteKey], R], *each: *tuple[*Work, SuiteKey
 
 def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun:
     """Make one run in this process; its trials run in one worker process, strictly one after the other."""
-    clock = time.perf_counter()
+    clock, cpu_before = time.perf_counter(), _cpu_seconds()
+    memory = {"deciding": 0.0, "training": 0.0}
+
+    def watch(_: Study, observation: Observation) -> None:
+        memory["deciding"] = max(memory["deciding"], psutil.Process().memory_info().rss / MIB)
+        memory["training"] = max(memory["training"], observation.memory_mib or 0.0)
+
     budget = Budget.parse(key.budget)
     data = SearchTable.read(table)
     train, test = _split(data.y, protocol, key.seed, classes=data.task_type.is_classification)
@@ -225,7 +247,7 @@ def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun
                 metric=metric,
                 targets=_targets(prepared["search"], data.y),
             )
-            history = study.optimize(objectives["search"], budget, executor=executor)
+            history = study.optimize(objectives["search"], budget, executor=executor, callback=watch)
             best = history.incumbent
             judged = None
             if best is not None and "test" in objectives:
@@ -242,7 +264,16 @@ def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun
         suggest_seconds=round(sum(study.suggest_seconds.values()), 3),
         fit_seconds=round(sum(o.duration_seconds for o in history), 2),
         best={} if best is None else {k: _plain(v) for k, v in dict(best.trial.configuration).items()},
+        finished_at=[round(o.finished_at, 2) for o in history],
+        cpu_seconds=round(_cpu_seconds() - cpu_before, 2),
+        memory_mib={part: round(mib, 1) for part, mib in memory.items()},
+        circumstances=describe_circumstances(),
     )
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU seconds so far of this process and of those it started that have ended."""
+    return sum(os.times()[:4])
 
 
 def best_so_far(history: History) -> list[float | None]:
