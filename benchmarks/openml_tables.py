@@ -5,8 +5,8 @@
 
 Names of experiments (`divbo`, `optdivbo`, `dacopt2`) stand for all their data sets; others are given as ``name=ID``
 with the number of the data set on OpenML. What the folder holds is not fetched again, so that later runs need no
-network. ``--binary`` makes two classes of a target of numbers as OpenML's own binary versions do: `P` below the mean,
-`N` from it on.
+network. ``--binary`` makes two classes of a target as OpenML's own binary versions do: of numbers, `P` below the mean
+and `N` from it on; of classes, `P` for the most frequent one and `N` for all others.
 """
 
 from __future__ import annotations
@@ -64,22 +64,28 @@ def resolve_tables(words: Iterable[str]) -> dict[str, int]:
     Parameters
     ----------
     words : iterable of str
-        One of `GROUPS`, or ``name=ID``.
+        One of `GROUPS`, or ``name=ID``. Where a name of a group is taken by another number, `MiceProtein` by another
+        version of it, the table is called ``name-ID``.
     """
-    numbers = pd.read_csv(PUBLISHED / "openml_ids.csv").set_index("dataset")["openml_id"]
     found: dict[str, int] = {}
     for word in words:
         name, equals, number = word.partition("=")
         if equals and name and number.isdigit():
             found[name] = int(number)
-        elif word in SUITES:
-            found |= {table: int(numbers[table]) for table in SUITES[word].tables}
-        elif word == "dacopt2":
-            printed = pd.read_csv(PUBLISHED / "dacopt2.csv").drop_duplicates("openml_id")
-            found |= dict(zip(printed["table"], printed["openml_id"].astype(int), strict=True))
+        elif word in GROUPS:
+            for name, openml_id in _tables_of(word):
+                found[name if found.get(name, openml_id) == openml_id else f"{name}-{openml_id}"] = openml_id
         else:
             raise SystemExit(f"{word}: expected {', '.join(GROUPS)}, or name=ID such as credit-g=31.")
     return found
+
+
+def _tables_of(group: str) -> list[tuple[str, int]]:
+    if group in SUITES:
+        numbers = pd.read_csv(PUBLISHED / "openml_ids.csv").set_index("dataset")["openml_id"]
+        return [(table, int(numbers[table])) for table in SUITES[group].tables]
+    printed = pd.read_csv(PUBLISHED / f"{group}.csv").drop_duplicates("openml_id")
+    return list(zip(printed["table"], printed["openml_id"].astype(int), strict=True))
 
 
 def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False) -> dict[str, object]:
@@ -99,7 +105,8 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
     Returns
     -------
     dict
-        The entry of the manifest.
+        The entry of the manifest. A table made binary is no longer the data set of that number: its entry has the
+        number as ``binary_of`` instead of ``openml_id``, so that no published result is taken for one of it.
 
     Raises
     ------
@@ -114,8 +121,6 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
     target = frame.pop(column)
     is_numeric = pd.api.types.is_numeric_dtype(target)
     if binary:
-        if not is_numeric:
-            raise DataError(f"openml:{openml_id}: --binary wants a target of numbers; {column!r} holds classes.")
         target, is_numeric = make_binary(target), False
     target = target.astype(float) if is_numeric else target.astype(str)
     n_classes = target.nunique()
@@ -127,7 +132,8 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
     frame["target"] = target.to_numpy()
     frame.attrs.clear()
     frame.to_parquet(folder / f"{name}.parquet")
-    entry = {"name": name, "file": f"{name}.parquet", "task": task, "openml_id": openml_id, "n_rows": len(frame)}
+    number = {"binary_of" if binary else "openml_id": openml_id}
+    entry = {"name": name, "file": f"{name}.parquet", "task": task, **number, "n_rows": len(frame)}
     path = folder / "manifest.json"
     entries = json.loads(path.read_text()) if path.exists() else []
     write_atomically(path, json.dumps([*entries, entry], indent=1).encode())
@@ -135,11 +141,17 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
 
 
 def make_binary(target: pd.Series) -> pd.Series:
-    """Return two classes of numbers as OpenML's binary versions have them: ``P`` below the mean, else ``N``.
+    """Return two classes as OpenML's binary versions of data sets have them.
+
+    Of numbers: ``P`` below the mean, ``N`` from it on. Of classes: ``P`` for the most frequent one, the first in order
+    among equals, ``N`` for all others.
 
     Examples
     --------
     >>> make_binary(pd.Series([1.0, 2.0, 6.0])).tolist()
     ['P', 'P', 'N']
+    >>> make_binary(pd.Series(["red", "blue", "green", "blue"])).tolist()
+    ['N', 'P', 'N', 'P']
     """
-    return pd.Series("N", index=target.index).mask(target < target.mean(), "P")
+    is_first = target < target.mean() if pd.api.types.is_numeric_dtype(target) else target == target.mode()[0]
+    return pd.Series("N", index=target.index).mask(is_first, "P")

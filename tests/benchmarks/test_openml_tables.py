@@ -50,7 +50,7 @@ class Api:
         columns = [line.split()[1:] for line in text.splitlines() if line.startswith("@attribute")]
         data = text.encode()
         about = {
-            "id": number, "name": "made", "version": "1", "format": "ARFF", "status": "active", "description": "made up",
+            "id": number, "name": "made", "version": "1", "format": "ARFF", "status": "active", "description": "made",
             "md5_checksum": hashlib.md5(data).hexdigest(), "url": f"{self.root}/file/{number}",
         }  # fmt: skip
         features = [
@@ -106,35 +106,37 @@ def fetch(monkeypatch, *words) -> None:
 def test_fetched_tables_are_read_by_all_benchmarks(api, monkeypatch, tmp_path, capsys):
     api.add(7, VALUES, "price")
     api.add(8, CLASSES, "kind")
-    words = ["--out", tmp_path / "data", "values=7", "classes=8", "halves=7", "--binary", "halves"]
+    words = ["--out", tmp_path / "data", "values=7", "classes=8", "halves=7", "one=8", "--binary", "halves", "one"]
     fetch(monkeypatch, *words)
-    values, classes, halves = find_tables(tmp_path / "data", ["values", "classes", "halves"])
-    assert [table.task_type.value for table in (values, classes, halves)] == ["regression", "multiclass", "binary"]
-    assert [table.openml_id for table in (values, classes, halves)] == [7, 8, 7]
+    values, classes, halves, one = tables = find_tables(tmp_path / "data", ["values", "classes", "halves", "one"])
+    assert [table.task_type.value for table in tables] == ["regression", "multiclass", "binary", "binary"]
 
     X, y = values.read()
     assert y.tolist() == [10, 20, 30, 1000], "rows without a target are of no use"
     assert list(X.columns) == ["size", "target_feature"]
     assert isinstance(X["target_feature"].dtype, pd.CategoricalDtype) and X["target_feature"].isna().sum() == 1
-    assert halves.read()[1].tolist() == ["P", "P", "P", "N"]
     assert classes.read()[1].tolist() == ["a", "b", "c"]
+    assert halves.read()[1].tolist() == ["P", "P", "P", "N"]
+    assert one.read()[1].tolist() == ["P", "N", "N"]
+    assert [table.openml_id for table in tables] == [7, 8, None, None], "binary versions have numbers of their own"
+    assert [e.get("binary_of") for e in json.loads((tmp_path / "data" / "manifest.json").read_text())] == [
+        None, None, 7, 8,
+    ]  # fmt: skip
 
     api.asked.clear()
     capsys.readouterr()
     fetch(monkeypatch, *words)
     assert not api.asked, "what is there needs no network"
-    assert capsys.readouterr().out.count("is there") == 3
+    assert capsys.readouterr().out.count("is there") == 4
 
 
 def test_table_that_fails_does_not_keep_others_back(api, monkeypatch, tmp_path, capsys):
     api.add(8, CLASSES, "kind")
     api.add(9, CLASSES, None)
-    with pytest.raises(SystemExit, match="3 of 4 tables are missing"):
-        fetch(
-            monkeypatch, "--out", tmp_path, "gone=404", "aimless=9", "halves=8", "classes=8", "--binary", "halves"
-        )  # fmt: skip
+    with pytest.raises(SystemExit, match="2 of 3 tables are missing"):
+        fetch(monkeypatch, "--out", tmp_path, "gone=404", "aimless=9", "classes=8")
     said = capsys.readouterr().out
-    assert "no such usable table" in said and "no single default target" in said and "wants a target of numbers" in said
+    assert "no such usable table" in said and "no single default target" in said
     assert [table.name for table in find_tables(tmp_path, ["classes"])] == ["classes"]
     assert sorted(path.name for path in tmp_path.glob("*.parquet")) == ["classes.parquet"]
 
@@ -143,7 +145,10 @@ def test_names_stand_for_the_data_sets_of_the_papers():
     tables = resolve_tables(["divbo"])
     assert len(tables) == 15 and tables["quake"] == 772
     assert len(resolve_tables(["divbo", "optdivbo"])) == 20
-    assert resolve_tables(["dacopt2"])["kr-vs-kp"] == 3
+    tables = resolve_tables(["dacopt2"])
+    assert len(tables) == 72 and tables["kr-vs-kp"] == 3
+    assert tables["MiceProtein"] == 4550 and tables["MiceProtein-40966"] == 40966
+    assert resolve_tables(["dacopt2", "dacopt2"]) == tables
     with pytest.raises(SystemExit, match="quake: expected divbo"):
         resolve_tables(["quake"])
 
@@ -154,5 +159,9 @@ def test_unknown_name_after_binary_is_refused(monkeypatch, tmp_path):
 
 
 def test_binary_versions_are_those_of_openml():
-    """The copies in shared/data say of quake, id 772: P if the magnitude is below its mean, else N; 1.248 : 1."""
+    """Numbers below the mean are `P`; of classes, the most frequent one is."""
     assert make_binary(pd.Series([5.8, 5.9, 6.0, 7.5])).tolist() == ["P", "P", "P", "N"]
+    assert make_binary(pd.Series([1, 2, 3])).tolist() == ["P", "N", "N"]
+    colours = pd.Series(["red", "blue", "green", "blue"], index=[3, 1, 0, 2])
+    for target in (colours, colours.astype("category")):
+        assert make_binary(target).to_dict() == {3: "N", 1: "P", 0: "N", 2: "P"}
