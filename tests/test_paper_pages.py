@@ -278,6 +278,15 @@ def test_published_tables_have_a_command(paper):
     assert wanted - {place for row in rebuilt for _, place in places(row.first)} <= {("table", "text")}
 
 
+@pytest.mark.parametrize("paper", ["dacopt", "latent"])
+def test_pages_count_the_methods_of_published_tables(paper):
+    words = {"six": 6, "eight": 8, "ten": 10}
+    said = re.findall(r"(\w+) methods[^|]*`(benchmarks/published/\w+\.csv)`", PAGES[paper].read_text())
+    assert said
+    for word, path in said:
+        assert pd.read_csv(ROOT / path)["method"].nunique() == words[word], path
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_page_gives_the_reference_that_cite_prints(paper):
     authors, year = re.match(r"(.*?) \((\d{4})\)", " ".join(cite(STRATEGY_OF[paper]).split())).groups()
