@@ -170,7 +170,7 @@ def test_result_is_consistent(name, seed):
     assert result.members.tolist() == np.flatnonzero(result.weights).tolist()
     average = np.tensordot(result.weights, p, axes=1)
     if name not in ("accuracy", "balanced_accuracy", "roc_auc"):
-        assert ALL[name].loss(y, average) == pytest.approx(result.trajectory[-1], abs=1e-9)
+        assert ALL[name].loss(y, average) == pytest.approx(result.trajectory[-1], rel=1e-12, abs=1e-9)
     singles = [ALL[name].loss(y, candidate) for candidate in p]
     assert result.trajectory[0] == pytest.approx(min(singles), abs=1e-9)
 
@@ -290,6 +290,28 @@ class TestTies:
 
     def test_secondary_takes_lowest_brier_score_of_ensemble(self):
         assert self.order(size=2, tie="secondary") == [2, 2]
+
+    @pytest.mark.parametrize("name", ["accuracy", "mae"])
+    @settings(max_examples=10, deadline=None)
+    @given(seed=seeds, weighted=st.booleans())
+    def test_secondary_is_the_squared_error_of_the_average(self, name, seed, weighted):
+        rng = np.random.default_rng(seed)
+        metric = METRICS[name]
+        p, y = make_candidates("mse" if name == "mae" else name, rng, m=12, n=40, coarse=True)
+        weight = rng.uniform(0.1, 3, size=len(y)) if weighted else None
+        y = y if p.ndim == 2 else y.astype(int)
+        target = y if p.ndim == 2 else np.eye(p.shape[2])[y]
+        total = np.zeros(p.shape[1:])
+        for step, chosen in enumerate(select_ensemble(p, y, metric, size=6, weight=weight, tie="secondary").order, 1):
+            losses = np.array([metric.loss(y, (total + candidate) / step, weight) for candidate in p])
+            squared = np.array([((total + candidate) / step - target) ** 2 for candidate in p]).reshape(
+                *p.shape[:2], -1
+            )
+            scores = np.average(squared.sum(axis=2), axis=1, weights=weight)
+            tied = losses <= losses.min() + 1e-12
+            assert tied[chosen]
+            assert scores[chosen] == pytest.approx(scores[tied].min(), abs=1e-11)
+            total += p[chosen]
 
     def test_random_is_seeded_and_reaches_all(self):
         draws = self.order(size=30, tie="random", rng=np.random.default_rng(1))

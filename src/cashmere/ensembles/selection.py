@@ -336,21 +336,35 @@ class IncrementalSelection:
             return int(ties[0])
         if self._tie == "random":
             return int(rng.choice(ties))
-        squared = np.array([self._squared_error((total + predictions[i]) / step) for i in ties])
+        squared = self._squared_errors(ties, predictions, total, step)
         ties = ties[squared <= squared.min() + TIE_TOLERANCE]
         if len(ties) > 1:
             own = np.array([self._evaluate(np.zeros_like(total), predictions[i], 1) for i in ties])
             ties = ties[own <= own.min() + TIE_TOLERANCE]
         return int(ties[0])
 
-    def _squared_error(self, average: Float64) -> float:
-        """Brier score over all classes, or mean squared error."""
-        if average.ndim == 1:
-            return float(np.average((average - self._y) ** 2, weights=self._weight))
-        true = average[np.arange(len(average)), self._y]
-        # sum_j (p_j - [j = y])**2 = sum_j p_j**2 - 2 p_y + 1
-        rows = np.einsum("ij,ij->i", average, average) - 2 * true + 1
-        return float(np.average(rows, weights=self._weight))
+    def _squared_errors(
+        self, ties: IntArray, predictions: Sequence[FloatArray] | FloatArray, total: Float64, step: int
+    ) -> Float64:
+        """Return the Brier score over all classes, or the mean squared error, of the average with each candidate.
+
+        With the residual r of what is chosen, |r + p|**2 is |r|**2 + (2 r + p) p: one product per candidate.
+        """
+        residual = total.copy()
+        if total.ndim == 1:
+            residual -= step * self._y
+        else:
+            residual[np.arange(len(total)), self._y] -= step
+        twice = 2 * residual
+        if self._weight is None:
+            constant, mass = np.vdot(residual, residual), float(len(total))
+            products = [np.vdot(twice + predictions[i], predictions[i]) for i in ties]
+        else:
+            weight, mass = self._weight.reshape(-1, *[1] * (total.ndim - 1)), float(self._weight.sum())
+            constant = np.vdot(weight * residual, residual)
+            products = [np.vdot(weight * (twice + predictions[i]), predictions[i]) for i in ties]
+        squared: Float64 = np.array([constant + product for product in products], dtype=np.float64) / (step**2 * mass)
+        return squared
 
     def _make_kernel(self, shape: tuple[int, ...]) -> Kernel | None:
         clip = float(getattr(self._loss, "clip", DEFAULT_CLIP))
