@@ -12,7 +12,7 @@ from benchmarks import comparison
 from benchmarks import method_statistics as statistics
 from benchmarks.comparison_report import speed_up_text
 from benchmarks.dacopt_results import PAPER_NAMES, PROPOSED, Results, published_mean
-from benchmarks.rank_report import LEVEL, rank_test_table
+from benchmarks.rank_report import LEVEL, rank_test_table, verdict_note, verdict_rows
 from benchmarks.report_table import Table
 from benchmarks.suite_runs import SuiteRun
 
@@ -148,32 +148,12 @@ def verdict_table(results: Results) -> Table | None:
         return None
     reference = results.strategies[0]
     losses = comparison.losses_at(frame, results.n_trials, results.part)
-    counts = statistics.count_verdicts(statistics.wilcoxon_by_table(losses, reference))
-    across = statistics.wilcoxon_holm(comparison.mean_losses(frame, results.n_trials, results.part), reference)
-    rows = []
-    for strategy in counts.index.astype(str):
-        count, cells = counts.loc[strategy], ("-", "-", "-")
-        if strategy in across.index:
-            test = across.loc[strategy]
-            cells = (
-                f"{test['losses']:.0f}/{test['ties']:.0f}/{test['wins']:.0f}",
-                f"{test['wilcoxon_p']:.3f}",
-                f"{test['holm_p']:.3f}",
-            )
-        # Counted from the other's view, so that better and worse change places.
-        rows.append((strategy, f"{count['worse']}/{count['same']}/{count['better']}", *cells))
-    n_tables = frame["recording"].nunique()
-    repeats = losses.groupby(level="recording").size()
-    few, many = int(repeats.min()), int(repeats.max())
-    said_repeats = f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
+    means = comparison.mean_losses(frame, results.n_trials, results.part)
     return Table(
         title=f"{reference} against the others",
         columns=("against", "better/same/worse", "won/tied/lost", "signed-rank p", "Holm p"),
-        rows=tuple(rows),
-        note=f"Better/same/worse: tables on which {reference} differs by the two-sided Wilcoxon signed-rank test over "
-        f"{said_repeats}, p <= {LEVEL} (with fewer than six nothing can differ). "
-        f"The rest counts each of {n_tables} tables once, by its mean; no p can be below "
-        f"{statistics.smallest_p_value(n_tables):.2g}." + results.missing_note,
+        rows=tuple(verdict_rows(losses, means, reference)),
+        note=verdict_note(losses, reference) + results.missing_note,
     )
 
 

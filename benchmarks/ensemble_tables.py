@@ -13,9 +13,9 @@ from benchmarks import method_statistics as statistics
 from benchmarks.comparison_report import speed_up_text
 from benchmarks.ensemble_methods import PaperTable, display_unit, published_counts, published_values
 from benchmarks.ensemble_results import Results
+from benchmarks.rank_report import verdict_note, verdict_rows
 from benchmarks.report_table import Table
 
-LEVEL = 0.05
 METRICS = {"accuracy": "error, per cent", "mse": "mean squared error", "mae": "mean absolute error"}
 
 
@@ -105,37 +105,21 @@ def verdict_table(results: Results) -> Table | None:
     if proposed not in labels or len(labels) < 2 or frame.empty:
         return None
     losses = comparison.losses_at(frame, results.n_trials, "test")
-    counts = statistics.count_verdicts(statistics.wilcoxon_by_table(losses, proposed))
-    across = statistics.wilcoxon_holm(comparison.mean_losses(frame, results.n_trials, "test"), proposed)
-    task = "classification" if results.metric == "accuracy" else "regression"
+    means = comparison.mean_losses(frame, results.n_trials, "test")
+    is_classification = results.metric == "accuracy"
     said = published_counts(results.suite)
-    said = said[said["task"] == task].set_index("baseline") if results.metric != "mae" else said[:0]
+    said = said[said["task"] == ("classification" if is_classification else "regression")].set_index("baseline")
+    if results.metric == "mae":
+        said = said[:0]
     rows = []
-    for label, count in counts.iterrows():
-        printed = (
-            "/".join(str(said.loc[label, name]) for name in ("better", "same", "worse")) if label in said.index else "-"
-        )
-        test = across.loc[label] if label in across.index else None
-        rows.append(
-            (
-                str(label),
-                f"{count['worse']}/{count['same']}/{count['better']}",  # of the other's view the reverse
-                printed,
-                "-" if test is None else f"{test['losses']:.0f}/{test['ties']:.0f}/{test['wins']:.0f}",
-                "-" if test is None else f"{test['wilcoxon_p']:.3f}",
-                "-" if test is None else f"{test['holm_p']:.3f}",
-            )
-        )
-    number = "2" if task == "classification" else "4"
-    n_tables = frame["recording"].nunique()
+    for label, verdict, *rest in verdict_rows(losses, means, proposed):
+        printed = [str(said.loc[label, name]) for name in ("better", "same", "worse")] if label in said.index else ["-"]
+        rows.append((label, verdict, "/".join(printed), *rest))
     return Table(
-        title=f"Table {number}: {proposed} against the others",
+        title=f"Table {2 if is_classification else 4}: {proposed} against the others",
         columns=("against", "better/same/worse", "paper", "won/tied/lost", "signed-rank p", "Holm p"),
         rows=tuple(rows),
-        note=f"Better/same/worse: data sets on which {proposed} differs by the two-sided Wilcoxon signed-rank test "
-        f"over {_repeats(frame)}, p <= {LEVEL} (with fewer than six nothing can differ); the paper's on "
-        f"{'15' if task == 'classification' else '5'} data sets. The rest counts each of {n_tables} data sets once, "
-        f"by its mean; no p can be below {statistics.smallest_p_value(n_tables):.2g}.",
+        note=f"{verdict_note(losses, proposed)} The paper's: {15 if is_classification else 5} tables, 10 repeats.",
     )
 
 

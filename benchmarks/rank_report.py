@@ -1,4 +1,4 @@
-"""Whether average ranks differ, as a table and as a picture, for losses of methods on tables of any kind."""
+"""Whether methods differ, as tables and as a picture, for their losses on tables of any kind."""
 
 from __future__ import annotations
 
@@ -49,6 +49,53 @@ def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title
         note=f"Whether there is any difference, by Friedman's test over {len(first)} tables: {'; '.join(said)}. "
         "Average ranks of means with 95 % bootstrap intervals (BCa) over tables. p by Nemenyi's test, corrected for "
         f"all pairs: at most {LEVEL} where ranks are {_critical_difference(first):.2f} or more apart.",
+    )
+
+
+def verdict_rows(losses: pd.DataFrame, means: pd.DataFrame, reference: str) -> list[tuple[str, str, str, str, str]]:
+    """Return how one method does against each of the others.
+
+    Parameters
+    ----------
+    losses : DataFrame
+        Rows pairs of table and repeat, with the table as the first level of the index; columns methods.
+    means : DataFrame
+        Over repeats: rows tables, columns methods.
+    reference : str
+        A column.
+
+    Returns
+    -------
+    list of tuple of str
+        The other method; tables on which `reference` is better, the same and worse by Wilcoxon's signed-rank test over
+        repeats; tables on which its mean is lower, equal and higher; p of that test over tables, and after Holm's rule.
+    """
+    counts = statistics.count_verdicts(statistics.wilcoxon_by_table(losses, reference))
+    across = statistics.wilcoxon_holm(means, reference)
+    rows = []
+    for name in counts.index.astype(str):
+        count, cells = counts.loc[name], ("-", "-", "-")
+        if name in across.index:
+            test = across.loc[name]
+            cells = (
+                f"{test['losses']:.0f}/{test['ties']:.0f}/{test['wins']:.0f}",
+                f"{test['wilcoxon_p']:.3f}",
+                f"{test['holm_p']:.3f}",
+            )
+        # Counted from the other's view, so that better and worse change places.
+        rows.append((name, f"{count['worse']}/{count['same']}/{count['better']}", *cells))
+    return rows
+
+
+def verdict_note(losses: pd.DataFrame, reference: str) -> str:
+    """Return what the rows of `verdict_rows` mean, in sentences."""
+    repeats = losses.groupby(level=0).size()
+    few, many = int(repeats.min()), int(repeats.max())
+    said = f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
+    return (
+        f"Better/same/worse: tables on which {reference} differs by the two-sided Wilcoxon signed-rank test over "
+        f"{said}, p <= {LEVEL} (with fewer than six nothing can differ). The rest counts each of {len(repeats)} tables "
+        f"once, by its mean; no p can be below {statistics.smallest_p_value(len(repeats)):.2g}."
     )
 
 
