@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import pickle
+import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -465,10 +468,20 @@ def test_fits_leave_no_files_threads_or_processes_behind():
         workers = [p for p in me.children(recursive=True) if "loky.backend.popen" in " ".join(p.cmdline())]
         return me.num_fds(), threading.active_count(), len(workers)
 
+    def targets():
+        """What the descriptors lead to, where the system tells."""
+        found = []
+        for each in Path("/proc/self/fd").glob("*"):
+            with contextlib.suppress(OSError):  # that of this very listing
+                found.append(str(each.readlink()))
+        return sorted(found)
+
     quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # what stays once: the resource tracker
-    before = held()
+    before, open_before = held(), targets()
     for isolation in ("none", "none", "none", "process", "process"):
         quick(space=linear_space, isolation=isolation).fit(X, y)
-    after = held()
-    assert after[0] <= before[0]
-    assert after[1:] == before[1:]
+    # On a busy machine threads of the pools may close what they hold a little later.
+    deadline = time.monotonic() + 20
+    while (after := held())[0] > before[0] or after[1:] != before[1:]:
+        assert time.monotonic() < deadline, (before, after, open_before, targets())
+        time.sleep(0.1)
