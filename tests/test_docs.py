@@ -16,6 +16,7 @@ from cashmere.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RESULTS = ROOT / "benchmarks" / "results" / "README.md"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -91,7 +92,7 @@ def test_the_check_of_commands_notices_mistakes():
             fit.make_context("fit", arguments)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, RESULTS], ids=name_of)
 def test_relative_links_lead_somewhere(page):
     broken = []
     for link in _LINK.findall(_FENCE.sub("", page.read_text())):
@@ -102,6 +103,11 @@ def test_relative_links_lead_somewhere(page):
         if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
             broken.append(link)
     assert not broken
+
+
+def test_every_result_that_is_kept_is_told_of():
+    files = {path.name for path in RESULTS.parent.iterdir()} - {RESULTS.name}
+    assert set(re.findall(r"`([\w.]+\.csv)`", RESULTS.read_text())) == files
 
 
 def test_every_page_is_linked_from_a_readme_and_every_example_from_the_docs():
