@@ -311,7 +311,7 @@ def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) 
     n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - len(
         frame[["recording", "seed"]].drop_duplicates()
     )
-    return f" {n_left_out} pairs of data set and repeat are left out: not all methods have them." if n_left_out else ""
+    return f" Left out, as not all methods have them: {n_left_out} of the pairs of data set and repeat." * bool(n_left_out)
 
 
 def _unit_note(results: Results, names: Sequence[str]) -> str:

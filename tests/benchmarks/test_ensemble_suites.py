@@ -185,7 +185,7 @@ def test_runs_without_partner_are_left_out_and_told():
     results = make_results(RS=[0.48, 0.5], DivBO=[0.45])
     table = printed_table(results, DIVBO.printed[0])
     assert table.rows[0][1] == "48.00 (48.17)"
-    assert "1 pairs of data set and repeat are left out" in table.note
+    assert "not all methods have them: 1 of the pairs" in table.note
 
 
 def test_what_an_own_method_lacks_costs_the_others_no_pair():
@@ -193,7 +193,7 @@ def test_what_an_own_method_lacks_costs_the_others_no_pair():
     table = printed_table(results, DIVBO.printed[0])
     assert table.rows[0][1] == "49.00 ± 1.41 (48.17)"
     assert table.rows[2][1] == "40.00"
-    assert "left out" not in table.note
+    assert "Left out" not in table.note
 
 
 def test_validation_losses_are_the_lowest_so_far():
