@@ -311,7 +311,9 @@ def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) 
     n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - len(
         frame[["recording", "seed"]].drop_duplicates()
     )
-    return f" Left out, as not all methods have them: {n_left_out} of the pairs of data set and repeat." * bool(n_left_out)
+    if not n_left_out:
+        return ""
+    return f" Left out, as not all methods have them: {n_left_out} of the pairs of data set and repeat."
 
 
 def _unit_note(results: Results, names: Sequence[str]) -> str:
