@@ -215,7 +215,7 @@ class _Slot(threading.Thread):
             return Outcome(status=TrialStatus.TIMEOUT, error=f"over the time limit of {self._limits.seconds:g} s")
         try:
             memory = watch.read(self._limits.memory_mib)
-            cpu_seconds = watch.cpu_seconds()
+            cpu_seconds = 0.0 if self._limits.cpu_seconds is None else watch.cpu_seconds()
         except psutil.Error:
             return None  # it has just died: the pool reports it at once
         if self._limits.cpu_seconds is not None and cpu_seconds > self._limits.cpu_seconds:
