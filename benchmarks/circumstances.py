@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import os
 import platform
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
 
+import pandas as pd
 import psutil
 
 from cashmere.predictor import versions
@@ -16,6 +18,12 @@ from cashmere.predictor import versions
 def describe_circumstances() -> dict[str, str]:
     """Return ``date``, ``machine`` (processor, cores, memory, system) and ``versions`` of what decides and learns."""
     return {"date": date.today().isoformat(), "machine": describe_machine(), "versions": _versions()}
+
+
+def count_circumstances(cases: Iterable[Mapping[str, str]]) -> pd.DataFrame:
+    """Return a row per distinct case, and in the column ``runs`` how often it is there; what is not known is empty."""
+    known = {"date": "", "machine": "", "versions": ""}
+    return pd.DataFrame([{**known, **case} for case in cases]).value_counts(sort=False).rename("runs").reset_index()
 
 
 @functools.cache

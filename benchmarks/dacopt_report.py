@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.circumstances import count_circumstances
 from benchmarks.comparison_charts import loss_panels, small_multiples
 from benchmarks.comparison_report import chart_section, make_page, table_section
 from benchmarks.dacopt_results import Results, checkpoints, published_mean
@@ -89,9 +90,7 @@ def published_rows(results: Results) -> pd.DataFrame:
 
 def to_circumstances(results: Results) -> pd.DataFrame:
     """Return where, when and with what the runs were made: a row per distinct case, and how many runs it has."""
-    unknown = {"date": "", "machine": "", "versions": ""}
-    rows = [unknown | run.circumstances for run in results.runs]
-    return pd.DataFrame(rows).value_counts(sort=False).rename("runs").reset_index()
+    return count_circumstances(run.circumstances for run in results.runs)
 
 
 def _chart_sections(results: Results) -> list[str]:

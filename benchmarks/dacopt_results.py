@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks import comparison
 from benchmarks.suite_runs import Protocol, SuiteRun
-from benchmarks.tables import BenchmarkTable
+from benchmarks.tables import PUBLISHED, BenchmarkTable
 
-PUBLISHED = Path(__file__).parent / "published"
 PAPER_NAMES = {
     "dac_hb": "DAC-HB",
     "dac_hh": "DAC-HH",

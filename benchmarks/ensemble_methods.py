@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
 from benchmarks.replay_study import Contestant
-
-PUBLISHED = Path(__file__).parent / "published"
+from benchmarks.tables import PUBLISHED
 
 CLASSIFICATION = (
     "amazon_employee", "bank32nh", "cpu_act", "cpu_small", "eeg", "elevators", "house_8L", "pol", "pollen", "puma32H",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.circumstances import count_circumstances
 from benchmarks.comparison import paired
 from benchmarks.ensemble_methods import Method, Suite, display_unit, published_values
 from benchmarks.ensemble_runs import EnsembleRun
@@ -170,8 +171,7 @@ def to_rows(results: Sequence[Results]) -> pd.DataFrame:
 def to_circumstances(results: Sequence[Results]) -> pd.DataFrame:
     """Return where, when and with what the runs were made: a row per distinct case, and how many runs it has."""
     runs = {id(run): run for part in results for found in part.runs.values() for run in found}.values()
-    rows = [{**run.circumstances, "code": run.code} for run in runs]
-    return pd.DataFrame(rows).fillna("").value_counts(sort=False).rename("runs").reset_index()
+    return count_circumstances({**run.circumstances, "code": run.code} for run in runs)
 
 
 def _rows(run: EnsembleRun, form: str) -> Sequence[Row]:

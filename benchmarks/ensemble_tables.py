@@ -13,7 +13,7 @@ from benchmarks import method_statistics as statistics
 from benchmarks.comparison_report import speed_up_text
 from benchmarks.ensemble_methods import PaperTable, display_unit, published_counts, published_values
 from benchmarks.ensemble_results import Results
-from benchmarks.rank_report import verdict_note, verdict_rows
+from benchmarks.rank_report import repeats_text, verdict_note, verdict_rows
 from benchmarks.report_table import Table
 
 METRICS = {"accuracy": "error, per cent", "mse": "mean squared error", "mae": "mean absolute error"}
@@ -300,17 +300,14 @@ def _mean(values: Sequence[float | None]) -> float:
 
 
 def _repeats(frame: pd.DataFrame) -> str:
-    counts = frame.groupby(["recording", "strategy"])["seed"].nunique()
-    few, many = int(counts.min()), int(counts.max())
-    return f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
+    return repeats_text(frame.groupby(["recording", "strategy"])["seed"].nunique())
 
 
 def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) -> str:
     """Tell how many pairs of data set and repeat are left out because a method lacks them."""
     runs = [run for method, found in results.runs.items() if method.label in labels for run in found]
-    n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - len(
-        frame[["recording", "seed"]].drop_duplicates()
-    )
+    n_kept = len(frame[["recording", "seed"]].drop_duplicates())
+    n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - n_kept
     if not n_left_out:
         return ""
     return f" Left out, as not all methods have them: {n_left_out} of the pairs of data set and repeat."

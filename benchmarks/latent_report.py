@@ -21,8 +21,8 @@ from benchmarks.latent_runs import N_INITIAL, Target, starts_alone
 from benchmarks.rank_report import rank_diagram, rank_test_table
 from benchmarks.replay_runs import Run
 from benchmarks.report_table import Table
+from benchmarks.tables import PUBLISHED
 
-PUBLISHED = Path(__file__).parent / "published"
 PAPER_NAMES = {
     "latent": "Proposed",
     "smac": "SMAC",

@@ -20,8 +20,8 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from benchmarks.ensemble_methods import PUBLISHED, SUITES
-from benchmarks.tables import read_manifest
+from benchmarks.ensemble_methods import SUITES
+from benchmarks.tables import PUBLISHED, read_manifest
 from cashmere.data.reading import read_table
 from cashmere.exceptions import DataError
 from cashmere.store import write_atomically

@@ -90,13 +90,17 @@ def verdict_rows(losses: pd.DataFrame, means: pd.DataFrame, reference: str) -> l
 def verdict_note(losses: pd.DataFrame, reference: str) -> str:
     """Return what the rows of `verdict_rows` mean, in sentences."""
     repeats = losses.groupby(level=0).size()
-    few, many = int(repeats.min()), int(repeats.max())
-    said = f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
     return (
         f"Better/same/worse: tables on which {reference} differs by the two-sided Wilcoxon signed-rank test over "
-        f"{said}, p <= {LEVEL} (with fewer than six nothing can differ). The rest counts each of {len(repeats)} tables "
-        f"once, by its mean; no p can be below {statistics.smallest_p_value(len(repeats)):.2g}."
+        f"{repeats_text(repeats)}, p <= {LEVEL} (with fewer than six nothing can differ). The rest counts each of "
+        f"{len(repeats)} tables once, by its mean; no p can be below {statistics.smallest_p_value(len(repeats)):.2g}."
     )
+
+
+def repeats_text(counts: pd.Series) -> str:
+    """Return numbers of repeats in words: one of them, or from the smallest to the largest."""
+    few, many = int(counts.min()), int(counts.max())
+    return f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
 
 
 def rank_diagram(losses: pd.DataFrame, *, title: str) -> str:

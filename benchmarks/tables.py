@@ -13,6 +13,9 @@ import pandas as pd
 from cashmere.data.task import TaskType
 
 DEFAULT_FOLDER = Path("../shared/data")
+PUBLISHED = Path(__file__).parent / "published"
+"""Folder of what the papers print."""
+
 DOCUMENTED = "docs/benchmarks.md, section Tables, says what such a folder holds"
 
 
