@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import psutil
 
-from cashmere.predictor import versions
+from cashmere.base.versions import versions
 
 
 def describe_circumstances() -> dict[str, str]:

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cashmere.charts import svg_element, svg_text
+from cashmere.base.text import clean_text
+from cashmere.charts.charts import svg_element, svg_text
 from cashmere.exceptions import InvalidParameterError
-from cashmere.text import clean_text
 
 WIDTH = 960
 """Of the drawing."""

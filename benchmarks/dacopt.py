@@ -24,21 +24,12 @@ from rich.console import Console
 from benchmarks.dacopt_report import print_report, write_report
 from benchmarks.dacopt_results import PAPER_NAMES, Results, published_means, published_tables, reported_loss
 from benchmarks.interruption import until_interrupted
-from benchmarks.suite_runs import (
-    Protocol,
-    SuiteFailure,
-    SuiteFile,
-    SuiteKey,
-    SuiteRun,
-    make_key,
-    run_suite,
-    search,
-)
+from benchmarks.suite_runs import Protocol, SuiteFailure, SuiteFile, SuiteKey, SuiteRun, make_key, run_suite, search
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables, read_manifest
-from cashmere.budget import Budget
 from cashmere.data.task import TaskProfile
 from cashmere.exceptions import CashmereError
-from cashmere.space.spaces import make_space
+from cashmere.records.budget import Budget
+from cashmere.space.named.registry import make_space
 from cashmere.strategies import make_strategy
 
 EXPERIMENT_1 = Protocol(name="dacopt1", space="imbalance", metric="g_mean", resampling="5fold")

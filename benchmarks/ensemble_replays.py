@@ -14,10 +14,10 @@ from benchmarks.replay import constant_prediction
 from benchmarks.replay_runs import Recording, Run, load_objective
 from benchmarks.report_forms import make_report
 from benchmarks.suite_runs import SuiteKey
-from cashmere.budget import Budget
 from cashmere.evaluation.metrics import get_metric
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Trial, observe
 from cashmere.strategies import make_strategy
-from cashmere.trial import History, Trial, observe
 
 
 def replay_key(recording: Recording, run: Run, n_trials: int) -> SuiteKey:

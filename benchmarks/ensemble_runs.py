@@ -25,15 +25,15 @@ from benchmarks.report_forms import Members, Report, Row, make_report, rounded
 from benchmarks.search_table import SearchTable
 from benchmarks.suite_runs import FinishedRun, SuiteKey
 from benchmarks.tables import BenchmarkTable
-from cashmere.budget import Budget
 from cashmere.data.resampling import Fold
 from cashmere.data.task import TaskType
-from cashmere.evaluation.limits import MIB
 from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
-from cashmere.executors import WorkerProcessExecutor
+from cashmere.execution.limits import MIB
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Outcome
 from cashmere.study import Study
-from cashmere.trial import History, Outcome
 
 N_COMMON = 5
 """Random trials that all strategies of a seed begin with (`spec/baselines.md` 7.8)."""

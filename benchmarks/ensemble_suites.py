@@ -33,9 +33,9 @@ from benchmarks.replay_study import RECORDED, Contestant, add_missing, check_con
 from benchmarks.search_table import SearchTable
 from benchmarks.suite_runs import Protocol, SuiteFailure, SuiteFile, SuiteKey, make_key, run_suite
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables, read_manifest
-from cashmere.budget import Budget
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CashmereError
+from cashmere.records.budget import Budget
 from cashmere.study import Study
 
 SPACE = "volcano"

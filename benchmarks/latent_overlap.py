@@ -31,11 +31,11 @@ from rich.text import Text
 from benchmarks.comparison_charts import COLOURS, STYLE
 from benchmarks.latent_runs import Target, load_targets
 from benchmarks.report_table import Table
-from cashmere.artefact_building import BuildSettings
 from cashmere.exceptions import UnknownNameError
-from cashmere.metalearning.pretraining import pairwise_accuracy, pretrain, rank_correlation
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.pretraining.building import BuildSettings
+from cashmere.pretraining.embeddings import pairwise_accuracy, pretrain, rank_correlation
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding.encoder import SpaceEncoder
 
 LEARNED = 0.7
 """Share of each algorithm's configurations that are pre-trained on."""

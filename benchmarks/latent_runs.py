@@ -19,22 +19,22 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from benchmarks.replay_runs import Failure, Run, RunKey, deciding_code
-from cashmere.budget import Budget
+from cashmere.base.seeds import seed_of
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import SHIPPED, Artefact
 from cashmere.metalearning.observations import SourceObservations, SourceTable
+from cashmere.pretraining.collection.configurations import REFERENCE
 from cashmere.protocols import Strategy, TableAware
-from cashmere.seeds import seed_of
-from cashmere.source_collection.configurations import REFERENCE
+from cashmere.records.budget import Budget
+from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
+from cashmere.space.named.registry import make_space
 from cashmere.space.space import ALGORITHM
-from cashmere.space.spaces import make_space
 from cashmere.strategies import STRATEGIES, make_strategy, parse_strategy
-from cashmere.strategies.meta_learned import MetaLearned
+from cashmere.strategies.shared.meta_learned import MetaLearned
 from cashmere.study import Study
-from cashmere.trial import Outcome, Trial, TrialStatus, configuration_key
-from cashmere.worker_pool import worker_pool
 
 N_INITIAL = 2
 """Random configurations of every algorithm that a run begins with."""

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 from cashmere.contests import significance
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 

@@ -22,9 +22,9 @@ from rich.console import Console
 
 from benchmarks.ensemble_methods import SUITES
 from benchmarks.tables import PUBLISHED, read_manifest
+from cashmere.base.files import write_atomically
 from cashmere.data.reading import read_table
 from cashmere.exceptions import DataError
-from cashmere.store import write_atomically
 
 GROUPS = ("divbo", "optdivbo", "dacopt2")
 

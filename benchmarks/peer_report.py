@@ -12,7 +12,7 @@ from rich.console import Console
 from benchmarks import method_statistics as statistics
 from benchmarks.peer_runs import MEASURES, PeerRun
 from benchmarks.report_table import Table, print_tables
-from cashmere.budget import parse_seconds
+from cashmere.records.budget import parse_seconds
 
 NAMES = {"log_loss": "Log loss", "error": "Error", "roc_auc": "ROC AUC", "rmse": "RMSE", "r2": "R2"}
 

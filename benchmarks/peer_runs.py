@@ -27,7 +27,7 @@ from benchmarks.supervised import run_supervised
 from benchmarks.tables import BenchmarkTable
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
-from cashmere.worker_pool import worker_pool
+from cashmere.execution.pools import worker_pool
 
 MEASURES = {"log_loss": 1, "error": 1, "roc_auc": -1, "rmse": 1, "r2": -1}
 """What is computed from predictions; 1: smaller is better, -1: larger."""

@@ -24,8 +24,8 @@ from benchmarks.peer_report import print_report, to_frame, write_report
 from benchmarks.peer_runs import PeerProtocol, PeerRun, run_missing
 from benchmarks.suite_runs import SuiteFile
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
-from cashmere.budget import parse_seconds
-from cashmere.executors import available_cores
+from cashmere.base.cores import available_cores
+from cashmere.records.budget import parse_seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,13 +26,13 @@ from benchmarks.first_light import evaluate
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.analysis import pool_updates, read_predictions, trace_pool
-from cashmere.budget import parse_seconds
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import default_metric, get_metric
 from cashmere.exceptions import CashmereError
-from cashmere.leaderboard import read_description
-from cashmere.space.spaces import make_space
-from cashmere.store import RunStore
+from cashmere.records.budget import parse_seconds
+from cashmere.space.named.registry import make_space
+from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import read_description
 from cashmere.study import Study
 
 RESULTS = [

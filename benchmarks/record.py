@@ -20,16 +20,16 @@ import numpy as np
 from benchmarks.recorded_history import RecordedHistory, save_recorded
 from benchmarks.search_table import SearchTable
 from benchmarks.tables import BenchmarkTable, add_data_argument, find_tables
+from cashmere.base.versions import versions
 from cashmere.data.prepared import is_complete
 from cashmere.data.resampling import Fold
-from cashmere.evaluation.limits import Limits
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
-from cashmere.executors import WorkerProcessExecutor
-from cashmere.predictor import versions
-from cashmere.store import RunStore
+from cashmere.execution.limits import Limits
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.storage.store import RunStore
 from cashmere.study import Study
-from cashmere.trial import Outcome, Trial, TrialStatus
 
 SEED = 0
 WALL_FACTOR = 5
@@ -118,7 +118,7 @@ def record(
     work, out : Path
         Folder of work in progress, and of recorded histories.
     space_name : str
-        A name of `cashmere.space.spaces`.
+        A name of `cashmere.space.named.registry`.
     n_configurations, n_rows : int
         How many; rows at most.
     limit_seconds : float

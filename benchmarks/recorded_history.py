@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
+from cashmere.base.files import write_atomically
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
-from cashmere.store import plain_values, write_atomically
-from cashmere.trial import TrialStatus
+from cashmere.records.trial import TrialStatus
+from cashmere.storage.store import plain_values
 
 FORMAT = "cashmere recorded history"
 VERSION = 1

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.recorded_history import RecordedHistory
-from cashmere.budget import Budget
 from cashmere.ensembles import IncrementalSelection
 from cashmere.evaluation.metrics import Metric
+from cashmere.records.budget import Budget
+from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
 from cashmere.strategies import make_strategy
 from cashmere.study import Study
-from cashmere.trial import Outcome, Trial, TrialStatus, configuration_key
 
 EVERY = 5
 """Trials between two evaluations of the ensemble."""

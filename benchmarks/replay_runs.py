@@ -23,15 +23,15 @@ from filelock import FileLock
 
 from benchmarks.recorded_history import load_recorded
 from benchmarks.replay import ReplayObjective, ensemble_curve, replay
+from cashmere.base.files import write_atomically
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
-from cashmere.store import write_atomically
+from cashmere.execution.pools import worker_pool
 from cashmere.strategies import STRATEGIES, parse_strategy
-from cashmere.worker_pool import worker_pool
 
 CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space", "strategies", "surrogates")
-CODE_FILES = ("evaluation/metrics.py", "loss.py", "study.py", "trial.py")
+CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
 

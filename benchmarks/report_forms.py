@@ -17,7 +17,7 @@ from cashmere.ensembles import Ensemble, WeightedEnsemble, build_ensemble
 from cashmere.ensembles.weights import best_positions
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import MetricError
-from cashmere.trial import History
+from cashmere.records.trial import History
 
 TIE = "secondary"
 """As in the final selection of `fit` and in replays, see `cashmere.ensembles.TieRule`."""

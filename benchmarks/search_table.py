@@ -18,8 +18,8 @@ from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import TableSchema, infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
+from cashmere.space.named.registry import make_space
 from cashmere.space.space import Space
-from cashmere.space.spaces import make_space
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -15,23 +15,16 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from ConfigSpace import (
-    CategoricalHyperparameter,
-    Configuration,
-    ConfigurationSpace,
-    EqualsCondition,
-    Float,
-    Integer,
-)
+from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from cashmere.budget import Budget
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
 from cashmere.protocols import Strategy, TableAware
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
-from cashmere.trial import History, Observation, Trial, TrialStatus
 
 
 def synthetic_space(n_algorithms: int = 10, n_own: int = 5, n_shared: int = 49) -> ConfigurationSpace:
@@ -63,11 +56,11 @@ def synthetic_space(n_algorithms: int = 10, n_own: int = 5, n_shared: int = 49) 
 
 
 def named_space(name: str) -> ConfigurationSpace:
-    """Return the synthetic space or one of `cashmere.space.spaces`, for a binary task of 5000 rows."""
+    """Return the synthetic space or one of `cashmere.space.named.registry`, for a binary task of 5000 rows."""
     if name == "synthetic":
         return synthetic_space()
     from cashmere.data.task import TaskProfile, TaskType
-    from cashmere.space.spaces import make_space
+    from cashmere.space.named.registry import make_space
 
     profile = TaskProfile(task_type=TaskType.BINARY, n_rows=5000, n_columns=20, n_classes=2, has_categories=True)
     return make_space(name, profile).configuration_space

@@ -25,16 +25,16 @@ from filelock import FileLock
 from benchmarks.circumstances import describe_circumstances
 from benchmarks.search_table import SearchTable
 from benchmarks.tables import BenchmarkTable
-from cashmere.budget import Budget
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.resampling import Fold, make_folds
-from cashmere.evaluation.limits import MIB, Limits
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
-from cashmere.executors import WorkerProcessExecutor
+from cashmere.execution.limits import MIB, Limits
+from cashmere.execution.pools import worker_pool
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Observation, Trial
 from cashmere.study import Study
-from cashmere.trial import History, Observation, Trial
-from cashmere.worker_pool import worker_pool
 
 DIGITS = 6
 

@@ -42,14 +42,14 @@ from benchmarks.replay_study import find_recordings
 from benchmarks.report_table import Table, print_tables
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.data.task import TaskType
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.encoding import SpaceEncoder
-from cashmere.strategies.diversity_surrogates import SurrogateName, make_diversity_surrogate
-from cashmere.worker_pool import worker_pool
+from cashmere.execution.pools import worker_pool
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.strategies.shared.diversity_surrogates import SurrogateName, make_diversity_surrogate
 
 MAX_TEST, MIN_TEST = 200, 10
 N_CANDIDATES, N_MEMBERS = 5000, 25

@@ -13,8 +13,9 @@ import time
 import numpy as np
 from ConfigSpace import ConfigurationSpace
 
-from cashmere.executors import WorkerProcessExecutor, available_cores
-from cashmere.trial import Outcome, Trial, TrialStatus
+from cashmere.base.cores import available_cores
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 SHAPES = [(800, 20), (4_000, 20), (20_000, 20), (100_000, 40), (200_000, 60)]
 

@@ -51,9 +51,9 @@ from benchmarks.recorded_history import load_recorded
 from benchmarks.report_table import Table
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingDependencyError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy
-from cashmere.trial import History, Observation, Trial, TrialStatus
 
 RECORDING = Path(__file__).parent / "recorded" / "phoneme-default.zip"
 CHECKPOINTS = (50, 100, 250)

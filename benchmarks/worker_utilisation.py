@@ -15,10 +15,10 @@ import time
 import numpy as np
 
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.executors import WorkerProcessExecutor
-from cashmere.space.spaces import make_space
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.space.named.registry import make_space
 from cashmere.study import Study
-from cashmere.trial import Outcome, Trial, TrialStatus
 
 
 def busy(trial: Trial) -> Outcome:

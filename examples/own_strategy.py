@@ -4,10 +4,10 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.util import get_one_exchange_neighbourhood
 
 from cashmere import AutoClassifier, Study
-from cashmere.datasets import DEMO_TARGET, demo_table
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.records.trial import Outcome, Suggestion, TrialStatus, configuration_key
 from cashmere.space import make_space
 from cashmere.strategies import RandomSearch
-from cashmere.trial import Outcome, Suggestion, TrialStatus, configuration_key
 
 
 class HillClimb:

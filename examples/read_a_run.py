@@ -1,9 +1,9 @@
 """Read what a run has left: leaderboard, summary, model. None of this needs the script that made the run."""
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.datasets import DEMO_TARGET, demo_table
-from cashmere.leaderboard import run_failures, run_leaderboard
-from cashmere.report import summarise_run
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.report.report import summarise_run
+from cashmere.storage.trial_tables import run_failures, run_leaderboard
 
 table = demo_table()
 X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]

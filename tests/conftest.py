@@ -1,8 +1,11 @@
-"""Make ``from contracts.strategy_contract import StrategyContract`` work from every test folder."""
+"""Make the contracts and the modules of `support` importable from every test folder."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+TESTS = Path(__file__).parent
+sys.path[:0] = [str(TESTS), str(TESTS / "support")]
+
+pytest_plugins = ["report_page"]  # the fixture `browser`

@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from cashmere.cli import app
-from cashmere.datasets import demo_table
-from cashmere.predictor import Predictor
+from cashmere.data.demo import demo_table
+from cashmere.model.predictor import Predictor
 
 CASHMERE = [sys.executable, "-m", "cashmere.cli"]
 
@@ -235,15 +235,15 @@ def test_wrong_table_at_predict_is_refused_by_name(run, table, tmp_path):
 
 
 def test_directory_in_use_is_refused(run, table):
-    from cashmere.store import RunStore
+    from cashmere.storage.store import RunStore
 
     with RunStore(run):
         assert "another process" in refused("resume", run)
 
 
 def test_budgets_of_resumes_add_up(table, tmp_path):
-    from cashmere.budget import Budget
-    from cashmere.run import Run
+    from cashmere.records.budget import Budget
+    from cashmere.run.session import Run
 
     folder = tmp_path / "run"
     cashmere("fit", table, "--target", "target", "--budget", "2trials", "--resampling", "holdout", "--out", folder)

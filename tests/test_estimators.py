@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cashmere import AutoClassifier, AutoRegressor
-from cashmere.datasets import DEMO_TARGET, demo_table
+from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import InvalidParameterError, NoSuccessfulTrialError, RunDirectoryError
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION

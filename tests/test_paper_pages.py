@@ -23,7 +23,7 @@ import pytest
 
 from benchmarks.ensemble_methods import AS_PUBLISHED
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.space.spaces import SPACES, make_space
+from cashmere.space.named.registry import SPACES, make_space
 from cashmere.strategies import STRATEGIES, cite, make_strategy
 
 ROOT = Path(__file__).parents[1]
@@ -52,7 +52,7 @@ _MARKS = {
     "latent": r"Ishikawa[^()]*\(2025\)|\[L\]|spec/latent\.md",
     "another": r"\((?:19|20)\d\d\)",
 }
-_PAPER_OF_FILE = {"artefact_building.py": "latent"}
+_PAPER_OF_FILE = {"pretraining/building.py": "latent"}
 """Files that cite numbers and leave it to the modules they put together to name the paper."""
 
 _NUMBERS = r"\d+(?:\s*(?:,|-|to|and)\s*\d+)*"

@@ -8,13 +8,14 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cashmere.budget import Budget
-from cashmere.evaluation.limits import Limits
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, UnknownNameError
-from cashmere.executors import WorkerProcessExecutor, run_trial
-from cashmere.store import RunStore
+from cashmere.execution.in_process import run_trial
+from cashmere.execution.limits import Limits
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import Outcome, Suggestion, TrialStatus
+from cashmere.storage.store import RunStore
 from cashmere.study import Study, run_digest
-from cashmere.trial import Outcome, Suggestion, TrialStatus
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -55,7 +56,7 @@ def test_strategy_sees_exactly_the_outcomes_the_lookahead_allows():
 
     class Spy:
         def suggest(self, history, rng):
-            from cashmere.trial import Suggestion
+            from cashmere.records.trial import Suggestion
 
             seen.append((len(history), len(history.pending)))
             return Suggestion(configuration=SPACE.sample_configuration())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cashmere.estimators import AutoClassifier, AutoRegressor
-    from cashmere.predictor import Predictor
+    from cashmere.model.predictor import Predictor
     from cashmere.strategies import cite
     from cashmere.study import Study
 
@@ -18,7 +18,7 @@ __all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite"]
 _HOMES = {
     "AutoClassifier": "cashmere.estimators",
     "AutoRegressor": "cashmere.estimators",
-    "Predictor": "cashmere.predictor",
+    "Predictor": "cashmere.model.predictor",
     "Study": "cashmere.study",
     "cite": "cashmere.strategies",
 }

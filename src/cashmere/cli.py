@@ -22,10 +22,10 @@ from cashmere.exceptions import CashmereError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cashmere.budget import Budget, Deadline
     from cashmere.metalearning.observations import SourceObservations
-    from cashmere.progress import Progress
-    from cashmere.run import Run
+    from cashmere.records.budget import Budget, Deadline
+    from cashmere.run.progress import Progress
+    from cashmere.run.session import Run
 
 app = typer.Typer(
     name="cashmere",
@@ -103,12 +103,12 @@ def fit(
 ) -> None:
     """Search for the best set of models and keep everything in a run directory."""
     with _typed_errors():
-        from cashmere.budget import Budget, parse_memory_mib, parse_seconds
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table
         from cashmere.exceptions import DataError, UnknownNameError
-        from cashmere.run import Run
-        from cashmere.settings import RunSettings
+        from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
+        from cashmere.run.session import Run
+        from cashmere.run.settings import RunSettings
 
         limit = Budget.parse(budget)
         deadline = _deadline(limit)
@@ -150,8 +150,8 @@ def resume(
 ) -> None:
     """Continue an interrupted run, or give a finished one more budget."""
     with _typed_errors():
-        from cashmere.budget import Budget
-        from cashmere.run import Run
+        from cashmere.records.budget import Budget
+        from cashmere.run.session import Run
 
         with Run.open(folder) as run:
             limit = run.extend(None if budget is None else Budget.parse(budget))
@@ -178,7 +178,7 @@ def predict(
 
         from cashmere.data.reading import read_table
         from cashmere.exceptions import InvalidParameterError
-        from cashmere.predictor import Predictor
+        from cashmere.model.predictor import Predictor
 
         writer = _table_writer(output)
         predictor = Predictor.load(folder)
@@ -212,7 +212,7 @@ def leaderboard(
         from rich.table import Table
         from rich.text import Text
 
-        from cashmere.leaderboard import run_leaderboard
+        from cashmere.storage.trial_tables import run_leaderboard
 
         rows, facts = run_leaderboard(folder)
         if output is not None:
@@ -274,7 +274,7 @@ def contest(
 def report(folder: RunFolder) -> None:
     """Write the HTML report of a run again."""
     with _typed_errors():
-        from cashmere.report import write_report
+        from cashmere.report.report import write_report
 
         print(write_report(folder))
 
@@ -342,12 +342,12 @@ def pretrain(
     stopped. Nothing leaves this machine.
     """
     with _typed_errors():
-        from cashmere.budget import parse_seconds
+        from cashmere.base.cores import available_cores
+        from cashmere.base.interrupts import stop_on_interrupt
         from cashmere.exceptions import DataError, InvalidParameterError
-        from cashmere.executors import available_cores
-        from cashmere.interrupts import stop_on_interrupt
-        from cashmere.metalearning.pretraining import import_torch
-        from cashmere.source_collection import collect, describe_tables, find_tables, read_runs
+        from cashmere.pretraining.collection import collect, describe_tables, find_tables, read_runs
+        from cashmere.pretraining.embeddings import import_torch
+        from cashmere.records.budget import parse_seconds
 
         if data is None and not runs:
             raise InvalidParameterError("--data", None, "a folder of tables, unless --runs names runs to learn from")
@@ -408,10 +408,10 @@ def _base_observations(base: str | None, space: str, *, wanted: bool) -> SourceO
 
 
 def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed: int, quiet: bool) -> None:
-    from cashmere.artefact_building import SEARCHES, BuildSettings, build_artefact
     from cashmere.metalearning.artefact import SHIPPED
-    from cashmere.source_collection.configurations import REFERENCE
-    from cashmere.space.spaces import make_space
+    from cashmere.pretraining.building import SEARCHES, BuildSettings, build_artefact
+    from cashmere.pretraining.collection.configurations import REFERENCE
+    from cashmere.space.named.registry import make_space
 
     space = make_space(observations.space, REFERENCE).configuration_space
     shipped = SHIPPED / observations.space / SEARCHES
@@ -444,12 +444,12 @@ def demo(
     with _typed_errors():
         from sklearn.model_selection import train_test_split
 
-        from cashmere.budget import Budget
+        from cashmere.data.demo import DEMO_TARGET, demo_table
         from cashmere.data.frames import to_frame
-        from cashmere.datasets import DEMO_TARGET, demo_table
-        from cashmere.predictor import Predictor
-        from cashmere.run import Run
-        from cashmere.settings import RunSettings
+        from cashmere.model.predictor import Predictor
+        from cashmere.records.budget import Budget
+        from cashmere.run.session import Run
+        from cashmere.run.settings import RunSettings
 
         limit = Budget.parse(budget)
         deadline = _deadline(limit)
@@ -474,7 +474,7 @@ def demo(
 
 
 def _work(run: Run, budget: Budget, deadline: Deadline, *, quiet: bool) -> None:
-    from cashmere.report import write_report
+    from cashmere.report.report import write_report
 
     progress = _progress(quiet)
     try:
@@ -492,7 +492,7 @@ def _work(run: Run, budget: Budget, deadline: Deadline, *, quiet: bool) -> None:
 
 
 def _progress(quiet: bool) -> Progress:
-    from cashmere.progress import Bar, PlainLines, Silence
+    from cashmere.run.progress import Bar, PlainLines, Silence
 
     if quiet:
         return Silence()
@@ -503,7 +503,7 @@ def _deadline(budget: Budget) -> Deadline:
     """Start the clock, counting the time since the process began."""
     import psutil
 
-    from cashmere.budget import Deadline
+    from cashmere.records.budget import Deadline
 
     return Deadline(budget.seconds, already_spent=max(0.0, time.time() - psutil.Process().create_time()))
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cashmere.arrays import AnyArray
-from cashmere.budget import Budget, Deadline, parse_memory_mib, parse_seconds
+from cashmere.base.arrays import AnyArray
 from cashmere.data.frames import feature_names, to_frame
-from cashmere.leaderboard import failures_table, leaderboard
-from cashmere.progress import PlainLines, Progress, Silence
-from cashmere.run import Run
-from cashmere.settings import RunSettings
+from cashmere.records.budget import Budget, Deadline, parse_memory_mib, parse_seconds
+from cashmere.run.progress import PlainLines, Progress, Silence
+from cashmere.run.session import Run
+from cashmere.run.settings import RunSettings
+from cashmere.storage.trial_tables import failures_table, leaderboard
 
 
 class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
@@ -119,7 +119,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 self._predictor = run.finish(deadline, progress=progress)
                 self._keep(run, names, frame.shape[1])
             if self.run_directory is not None:
-                from cashmere.report import write_report
+                from cashmere.report.report import write_report
 
                 write_report(folder)
         finally:

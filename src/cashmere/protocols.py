@@ -12,9 +12,9 @@ from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
-from cashmere.loss import Loss
-from cashmere.trial import History, Outcome, Suggestion, Trial
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.records.loss import Loss
+from cashmere.records.trial import History, Outcome, Suggestion, Trial
 
 
 @runtime_checkable
@@ -72,7 +72,7 @@ class Surrogate(Protocol):
     """Predicts the loss of encoded configurations."""
 
     def fit(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Self:
-        """Learn from configurations ``(n, d)`` (see `cashmere.space.encoding`) and losses ``(n,)``."""
+        """Learn from configurations ``(n, d)`` (see `cashmere.space.encoding.encoder`) and losses ``(n,)``."""
         ...
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

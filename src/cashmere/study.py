@@ -13,15 +13,15 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
-from cashmere.budget import Budget, Deadline
+from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
-from cashmere.executors import InProcessExecutor
-from cashmere.loss import Loss
+from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
-from cashmere.store import RunStore, plain_values
+from cashmere.records.budget import Budget, Deadline
+from cashmere.records.loss import Loss
+from cashmere.records.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
+from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
-from cashmere.threads import one_blas_thread
-from cashmere.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Study:
     --------
     >>> from ConfigSpace import ConfigurationSpace
     >>> from cashmere.study import Study
-    >>> from cashmere.trial import Outcome, TrialStatus
+    >>> from cashmere.records.trial import Outcome, TrialStatus
     >>> def parabola(trial):
     ...     return Outcome(status=TrialStatus.SUCCESS, loss=(trial.configuration["x"] - 0.3) ** 2)
     >>> study = Study(ConfigurationSpace({"x": (0.0, 1.0)}), "bo", seed=1)

@@ -5,7 +5,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.acquisition.maximise import draw_candidates
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding.encoder import SpaceEncoder
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from benchmarks.dacopt_report import write_report
 from benchmarks.dacopt_results import Results, published_means, published_tables
 from benchmarks.suite_runs import Protocol, SuiteFailure, SuiteFile, SuiteRun, make_key, run_suite, search
 from benchmarks.tables import BenchmarkTable, read_manifest
-from cashmere.budget import Budget
 from cashmere.data.task import TaskType
+from cashmere.records.budget import Budget
 
 HYPEROPT = "tpe:density=independent"
 QUICK = Protocol(name="quick", space="default", metric="accuracy", resampling="3fold", test_share=0.25)

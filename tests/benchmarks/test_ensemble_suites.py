@@ -18,11 +18,11 @@ from benchmarks.recorded_history import save_recorded
 from benchmarks.search_table import SearchTable
 from benchmarks.suite_runs import SuiteFailure, SuiteFile, make_key
 from benchmarks.tables import BenchmarkTable
-from cashmere.budget import Budget
 from cashmere.data.task import TaskType
-from cashmere.executors import InProcessExecutor
+from cashmere.execution.in_process import InProcessExecutor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import Outcome, TrialStatus
 from cashmere.study import Study
-from cashmere.trial import Outcome, TrialStatus
 
 DIVBO, OPTDIVBO = SUITES["divbo"], SUITES["optdivbo"]
 

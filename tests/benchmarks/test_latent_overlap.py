@@ -10,9 +10,9 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.latent_overlap import LEARNED, WEIGHTS, learned_part, overlap_chart, overlap_table
 from cashmere.metalearning.observations import SourceObservations, SourceTable
-from cashmere.source_collection import draw_configurations
-from cashmere.source_collection.configurations import REFERENCE
-from cashmere.space.spaces import make_space
+from cashmere.pretraining.collection import draw_configurations
+from cashmere.pretraining.collection.configurations import REFERENCE
+from cashmere.space.named.registry import make_space
 
 pytest.importorskip("torch")
 

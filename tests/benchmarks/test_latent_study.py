@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from toy_artefact import toy_artefact
 
 from benchmarks import latent_report, latent_study
 from benchmarks.__main__ import main
@@ -25,10 +26,9 @@ from benchmarks.replay_study import Contestant
 from cashmere.exceptions import ArtefactError, InvalidParameterError, UnknownNameError
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.metalearning.observations import SourceObservations, SourceTable
-from cashmere.source_collection import draw_configurations
-from cashmere.source_collection.configurations import REFERENCE
-from cashmere.space.spaces import make_space
-from metalearning.toy_artefact import toy_artefact
+from cashmere.pretraining.collection import draw_configurations
+from cashmere.pretraining.collection.configurations import REFERENCE
+from cashmere.space.named.registry import make_space
 
 CONFIGURATIONS = tuple(draw_configurations(make_space("sklearn12", REFERENCE), 3, seed=0))
 N_TRIALS = 27

@@ -76,7 +76,14 @@ def test_curve_begins_with_the_first_success():
 
 @pytest.mark.parametrize(
     "name",
-    ["trial.py", "study.py", "loss.py", "evaluation/metrics.py", "strategies/divbo.py", "benchmarks/replay.py"],
+    [
+        "records/trial.py",
+        "study.py",
+        "records/loss.py",
+        "evaluation/metrics.py",
+        "strategies/divbo.py",
+        "benchmarks/replay.py",
+    ],
 )
 def test_digest_depends_on_the_code_that_decides(tmp_path, monkeypatch, name):
     files = replay_runs.deciding_code()

@@ -10,7 +10,7 @@ from cashmere.analysis import pool_trajectory, pool_updates
 from cashmere.data.task import TaskType
 from cashmere.ensembles import build_ensemble
 from cashmere.evaluation.metrics import get_metric
-from cashmere.trial import History, Trial, observe
+from cashmere.records.trial import History, Trial, observe
 
 CHOSEN = [3, *range(10, 21)]
 """Trial 0 has failed."""

@@ -13,7 +13,7 @@ from benchmarks.recorded_history import save_recorded
 from benchmarks.surrogate_tau import PAIRS, Key, RowFile, fits, judge, split
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
-from cashmere.strategies import diversity_surrogates
+from cashmere.strategies.shared import diversity_surrogates
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,7 @@ from benchmarks.tpe_study import (
     summary_tables,
 )
 from cashmere.exceptions import MissingDependencyError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding.encoder import SpaceEncoder
 
 
 def parse(*texts: str) -> argparse.Namespace:

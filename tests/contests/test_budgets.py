@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere.contests.budgets import (
-    SCHEDULES,
-    cut_chain,
-    first_round,
-    number_of_rounds,
-    plan_rounds,
-)
+from cashmere.contests.budgets import SCHEDULES, cut_chain, first_round, number_of_rounds, plan_rounds
 from cashmere.exceptions import InvalidParameterError
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "sh_budgets.json").read_text())["cases"]

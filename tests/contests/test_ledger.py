@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.budget import Budget
 from cashmere.contests import Candidate, Ledger, OpenRound, Rules, derive_ledger, paired_samples, plan_rounds
 from cashmere.contests.budgets import SCHEDULES
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.budget import Budget
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "sh_budgets.json").read_text())["cases"]
 STATISTICAL = Rules(elimination="statistical")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere.budget import Budget
 from cashmere.contests import Candidate, RisingRules, derive_standing, find_beaten, pessimistic_and_optimistic
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.budget import Budget
 
 VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "rising_bandit.json").read_text())
 REWARDS = VECTOR["rewards_best_so_far_after_each_pull"]

@@ -6,7 +6,7 @@ from concurrent.futures import wait
 
 from ConfigSpace import Configuration, ConfigurationSpace
 
-from cashmere.trial import Outcome, Trial, TrialStatus
+from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 

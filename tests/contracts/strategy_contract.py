@@ -40,8 +40,8 @@ from ConfigSpace import (
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
+from cashmere.records.trial import History, Observation, Trial, TrialStatus, configuration_key
 from cashmere.strategies import STRATEGIES
-from cashmere.trial import History, Observation, Trial, TrialStatus, configuration_key
 
 StrategyFactory = Callable[[ConfigurationSpace], Strategy]
 Failing = Callable[[int], bool]

@@ -15,11 +15,11 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.exceptions import InvalidParameterError
-from cashmere.executors import WorkerProcessExecutor
-from cashmere.space.spaces import make_space
-from cashmere.store import RunStore
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.trial import History, Trial, TrialStatus
+from cashmere.space.named.registry import make_space
+from cashmere.storage.store import RunStore
 from cashmere.study import Study, run_digest
-from cashmere.trial import History, Trial, TrialStatus
 
 METRIC = get_metric("log_loss", TaskType.BINARY)
 

@@ -10,20 +10,20 @@ import pandas as pd
 import pytest
 from ConfigSpace import Configuration
 
+from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.datasets import DEMO_TARGET, demo_table
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.evaluation.resampling_audit import audit_resampling
 from cashmere.evaluation.row_origins import Origin
+from cashmere.records.trial import Trial, TrialStatus
 from cashmere.space import CLASSIFICATION, Space, make_space
 from cashmere.space.component import Resampler
-from cashmere.space.imbalance import IMBALANCE_CLASSIFIERS
-from cashmere.space.resamplers import RESAMPLERS
-from cashmere.trial import Trial, TrialStatus
+from cashmere.space.named.imbalance import IMBALANCE_CLASSIFIERS
+from cashmere.space.named.resamplers import RESAMPLERS
 
 pytest.importorskip("imblearn")
 
@@ -149,7 +149,7 @@ def test_models_do_not_depend_on_validation_rows(tmp_path):
 
 
 def tree_of(data, folder):
-    from cashmere.persistence import load_fold_models
+    from cashmere.model.archives import load_fold_models
 
     path = folder / "models.skops"
     path.write_bytes(data)

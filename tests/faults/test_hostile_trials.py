@@ -14,9 +14,9 @@ import numpy as np
 import psutil
 import pytest
 
-from cashmere.evaluation.limits import Limits
-from cashmere.executors import WorkerProcessExecutor
-from cashmere.trial import Outcome, TrialStatus
+from cashmere.execution.limits import Limits
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.trial import Outcome, TrialStatus
 from contracts.executor_contract import square, trial
 
 LIMIT_SECONDS = 3.0

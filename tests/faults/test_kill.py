@@ -13,8 +13,8 @@ import time
 import psutil
 import pytest
 
-from cashmere.datasets import demo_table
-from cashmere.predictor import Predictor
+from cashmere.data.demo import demo_table
+from cashmere.model.predictor import Predictor
 
 CASHMERE = [sys.executable, "-m", "cashmere.cli"]
 

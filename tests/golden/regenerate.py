@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Integer, OrdinalHyperparameter
 
-from cashmere.budget import Budget
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Observation, Trial, TrialStatus, configuration_key
 from cashmere.strategies import make_strategy, strategy_names
-from cashmere.trial import History, Observation, Trial, TrialStatus, configuration_key
 
 FOLDER = Path(__file__).parent
 N_TRIALS = 30

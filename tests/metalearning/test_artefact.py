@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from toy_artefact import toy_artefact
 
 from cashmere.exceptions import ArtefactError
 from cashmere.metalearning.artefact import find_artefact, load_artefact
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding.encoder import SpaceEncoder
 from contracts.strategy_contract import cash_space, flat_space
-from metalearning.toy_artefact import toy_artefact
 
 TABLE = {"log_rows": 5.0, "class_entropy": 0.6}
 

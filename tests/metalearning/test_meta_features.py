@@ -18,12 +18,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskType
 from cashmere.exceptions import InvalidParameterError
-from cashmere.metalearning.landmarkers import (
-    LANDMARKERS,
-    gaussian_naive_bayes,
-    linear_discriminant,
-    nearest_neighbour,
-)
+from cashmere.metalearning.landmarkers import LANDMARKERS, gaussian_naive_bayes, linear_discriminant, nearest_neighbour
 from cashmere.metalearning.meta_features import (
     META_FEATURES,
     MetaFeatureScaler,
@@ -31,7 +26,7 @@ from cashmere.metalearning.meta_features import (
     meta_features,
     stack_features,
 )
-from cashmere.run_directory import TrainingRows
+from cashmere.storage.directory import TrainingRows
 
 ACCURACIES = [f"accuracy_{name}" for name in LANDMARKERS]
 ABOUT_CLASSES = ["log_classes", "class_entropy", "majority_share", *ACCURACIES]

@@ -9,9 +9,9 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.metalearning.artefact import SHIPPED, find_artefact, load_artefact
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.metalearning.observations import SourceObservations
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding import SpaceEncoder
-from cashmere.space.spaces import make_space
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.named.registry import make_space
 from cashmere.strategies import make_strategy
 
 FOLDERS = sorted(path.parent for path in SHIPPED.glob("*/manifest.json"))

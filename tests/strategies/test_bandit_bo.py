@@ -8,11 +8,11 @@ from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationS
 from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import Trial
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BanditBO, RandomSearch
 from cashmere.strategies.bandit_bo import has_unvisited
-from cashmere.trial import Trial
 from contracts.strategy_contract import (
     StrategyContract,
     cash_space,

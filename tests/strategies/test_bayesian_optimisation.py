@@ -10,10 +10,10 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCon
 from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.strategies import BayesianOptimisation, RandomSearch
 from cashmere.strategies.bayesian_optimisation import scale_losses
 from cashmere.study import Study
-from cashmere.trial import History, Observation, Outcome, Trial, TrialStatus
 from contracts.strategy_contract import StrategyContract, cash_space, keys, run_trials
 
 

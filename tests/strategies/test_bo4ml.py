@@ -18,7 +18,7 @@ from ConfigSpace import (
 )
 
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.groups import part_of
+from cashmere.space.splitting.groups import part_of
 from cashmere.strategies import BO4ML, TPE, RandomSearch, make_strategy
 from cashmere.strategies.bo4ml import count_own_parameters
 from contracts.strategy_contract import StrategyContract, cash_space, history_of, keys, run_trials

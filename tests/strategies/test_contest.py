@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from cashmere.budget import Budget
 from cashmere.contests import plan_rounds
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.executors import WorkerProcessExecutor
-from cashmere.space.groups import part_of
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Outcome, TrialStatus
+from cashmere.space.splitting.groups import part_of
 from cashmere.strategies import Contest, cite, make_strategy
 from cashmere.study import Study, run_digest
-from cashmere.trial import History, Outcome, TrialStatus
 from contracts.strategy_contract import (
     StrategyContract,
     cash_space,

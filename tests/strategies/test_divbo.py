@@ -11,13 +11,13 @@ from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError, UnknownNameError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, DivBO, EnsembleGain, FixedDivBO, OptDivBO, divbo, optdivbo
 from cashmere.strategies.bayesian_optimisation import Candidates
-from cashmere.strategies.temporary_pool import select_pool
+from cashmere.strategies.shared.temporary_pool import select_pool
 from cashmere.study import Study
 from cashmere.surrogates.prediction import PredictionSurrogate
-from cashmere.trial import History, Observation, Trial, TrialStatus
 from contracts.strategy_contract import (
     METRIC,
     StrategyContract,

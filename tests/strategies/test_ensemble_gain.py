@@ -12,12 +12,12 @@ from cashmere.ensembles.added_member import added_losses
 from cashmere.ensembles.evidence import GainEvidence
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import History, Observation, TrialStatus
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, EnsembleGain, ensemble_gain
 from cashmere.strategies.bayesian_optimisation import Candidates
-from cashmere.strategies.temporary_pool import select_pool
+from cashmere.strategies.shared.temporary_pool import select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
-from cashmere.trial import History, Observation, TrialStatus
 from contracts.strategy_contract import METRIC, StrategyContract, cash_space, history_of, run_trials
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import History, Outcome, TrialStatus
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, EnsembleOptimisation
 from cashmere.study import Study
-from cashmere.trial import History, Outcome, TrialStatus
 from contracts.strategy_contract import (
     METRIC,
     TARGETS,

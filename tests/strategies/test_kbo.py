@@ -9,9 +9,9 @@ import pytest
 
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.records.trial import Outcome, TrialStatus
 from cashmere.strategies import KBO, make_strategy
 from cashmere.study import Study
-from cashmere.trial import Outcome, TrialStatus
 from contracts.strategy_contract import (
     METRIC,
     TARGETS,

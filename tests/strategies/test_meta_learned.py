@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
+from toy_artefact import toy_artefact
 
 from cashmere.exceptions import ArtefactError, InvalidParameterError
 from cashmere.protocols import TableAware
 from cashmere.strategies import make_strategy
 from contracts.strategy_contract import StrategyContract, cash_space, finite_space, flat_space, history_of, run_trials
-from metalearning.toy_artefact import toy_artefact
 
 TABLE = {"log_rows": 5.0, "class_entropy": 0.6}
 NAMES = ("latent", "pretrain_bo", "as_ml", "ahs_ml")

@@ -10,7 +10,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from constant_models import constant_models
 
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import NES
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, keys, run_trials
 

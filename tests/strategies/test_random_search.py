@@ -7,8 +7,8 @@ import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, Constant, ForbiddenEqualsClause
 
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History
 from cashmere.strategies import RandomSearch, make_strategy
-from cashmere.trial import History
 from contracts.strategy_contract import StrategyContract, cash_space, run_trials
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from ConfigSpace import Constant
 
-from cashmere.budget import Budget
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Outcome, TrialStatus
 from cashmere.strategies import RisingBandit, make_strategy
 from cashmere.study import Study
-from cashmere.trial import History, Outcome, TrialStatus
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, history_of, keys, run_trials
 
 

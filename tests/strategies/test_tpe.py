@@ -17,10 +17,10 @@ from ConfigSpace import (
 from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History, Observation, Trial, TrialStatus
 from cashmere.strategies import TPE, RandomSearch, make_strategy
-from cashmere.strategies.parzen_densities import IndependentDensities, JointDensities, SplitTrials
+from cashmere.strategies.shared.parzen_densities import IndependentDensities, JointDensities, SplitTrials
 from cashmere.strategies.tpe import best_observations
-from cashmere.trial import History, Observation, Trial, TrialStatus
 from contracts.strategy_contract import StrategyContract, cash_space, history_of, keys, run_trials, succeed
 
 

@@ -10,6 +10,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
+from cashmere.base.threads import one_blas_thread
 from cashmere.surrogates.gaussian_process import (
     GaussianProcess,
     GaussianProcessPrior,
@@ -17,7 +18,6 @@ from cashmere.surrogates.gaussian_process import (
     matern52,
     negative_log_likelihood,
 )
-from cashmere.threads import one_blas_thread
 from contracts.surrogate_contract import SurrogateContract
 
 PRIOR = GaussianProcessPrior(

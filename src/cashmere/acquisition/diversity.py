@@ -30,7 +30,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from cashmere.acquisition.improvement import lower_confidence_bound
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.exceptions import InvalidParameterError
 
 Float64 = NDArray[np.float64]

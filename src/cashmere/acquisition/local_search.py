@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from cashmere.space.algorithm_blocks import AlgorithmBlocks
-    from cashmere.space.encoding import SpaceEncoder
+    from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+    from cashmere.space.encoding.encoder import SpaceEncoder
 
 Score = Callable[[NDArray[np.float64]], FloatArray]
 """Values of encoded rows ``(n, d)``, shape ``(n,)``; larger is better, such as the logarithm of an improvement."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 
 if TYPE_CHECKING:
-    from cashmere.space.encoding import SpaceEncoder
+    from cashmere.space.encoding.encoder import SpaceEncoder
 
 
 def draw_candidates(

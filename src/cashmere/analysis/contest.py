@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 from cashmere.contests import Ledger, Round
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.leaderboard import read_description, stored_metric
-from cashmere.store import RunStore
-from cashmere.trial import History
+from cashmere.records.trial import History
+from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import read_description, stored_metric
 
 if TYPE_CHECKING:
     import pandas as pd

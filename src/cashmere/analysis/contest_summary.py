@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cashmere.analysis.contest import RecordedContest
+from cashmere.base.text import clean_text, redact
 from cashmere.contests import Round
-from cashmere.text import clean_text, redact
 
 MAX_STAGES = 12
 """Stages that a picture has room for."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.protocols import DiversitySurrogate
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import cross_measure
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
 
 Float64 = NDArray[np.float64]
 

@@ -9,13 +9,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
+from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
+from cashmere.records.trial import History
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.surrogates.latent import LatentSurrogate
 from cashmere.surrogates.latent_space import PretrainedEmbedding
-from cashmere.text import clean_text, redact
-from cashmere.trial import History
 
 LATENT_MAP_FACT = "latent_map"
 """Name under which the store keeps it."""

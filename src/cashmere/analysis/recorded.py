@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.resampling import make_folds
 from cashmere.data.task import TaskType
 from cashmere.ensembles import choose_rows
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.leaderboard import read_description
-from cashmere.store import RunStore
+from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import read_description
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

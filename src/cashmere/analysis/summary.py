@@ -11,7 +11,7 @@ import numpy as np
 from cashmere.analysis.diversity import mean_over_pairs, pairwise_disagreement, pairwise_diversity
 from cashmere.analysis.recorded import RecordedPredictions, read_predictions
 from cashmere.analysis.trajectory import PoolTrajectory, pool_updates, trace_pool
-from cashmere.arrays import AnyArray
+from cashmere.base.arrays import AnyArray
 from cashmere.ensembles.kernels import make_kernel
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CashmereError

@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.analysis.diversity import diversities
-from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles import IncrementalSelection, TieRule, choose_rows
 from cashmere.ensembles.pool import MAX_ROWS
 from cashmere.exceptions import InvalidParameterError
-from cashmere.loss import Loss
-from cashmere.trial import History
+from cashmere.records.loss import Loss
+from cashmere.records.trial import History
 
 if TYPE_CHECKING:
     import pandas as pd

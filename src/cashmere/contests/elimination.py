@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 from cashmere.contests.significance import compare_with_best, friedman_test, rank_rows, wilcoxon_test
 
 _SAME = 1e-5

@@ -14,13 +14,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray
-from cashmere.budget import Budget
+from cashmere.base.arrays import FloatArray
 from cashmere.contests.budgets import cut_chain, first_round, number_of_rounds, round_share
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
 from cashmere.contests.rules import Rules
 from cashmere.contests.significance import paired_samples
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.budget import Budget
 
 _LEAST_SECONDS = 1e-3
 """No evaluation counts as cheaper: clocks that stand still would make a round endless."""
@@ -181,7 +181,7 @@ def derive_ledger(
         candidates' durations. A contest by statistics needs none.
     failure_floor : float
         Least loss of a failed evaluation: the worst possible loss, or that of the constant predictor. It is raised to
-        the worst loss that a round looks at (cf. `cashmere.trial.History.failure_loss`).
+        the worst loss that a round looks at (cf. `cashmere.records.trial.History.failure_loss`).
     known : Ledger, optional
         Of shorter evaluations of the same candidates: its rounds are taken over, which saves time and changes nothing.
 

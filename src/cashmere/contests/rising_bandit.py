@@ -21,10 +21,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray, IntArray
-from cashmere.budget import Budget
+from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.contests.ledger import Candidate
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.budget import Budget
 
 Slope = Literal["paper", "authors"]
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc, ndtr
 
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
 
 _EXACT_WILCOXON = 50
 """Up to so many pairs the distribution of the signed-rank statistic is counted out; scipy has the same limit."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray
+from cashmere.base.arrays import AnyArray
 from cashmere.exceptions import DataError, SchemaError
 
 _DENSE_LIMIT_BYTES = 2 * 2**30

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, IntArray
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, IntArray
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.resampling import Fold
 from cashmere.data.schema import CodedTable

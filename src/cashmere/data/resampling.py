@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, InvalidParameterError
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 

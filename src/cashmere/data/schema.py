@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, IntArray
 from cashmere.data.frames import infinity_error
 from cashmere.exceptions import ColumnTypeError, SchemaError
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from cashmere.arrays import AnyArray
+from cashmere.base.arrays import AnyArray
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
 

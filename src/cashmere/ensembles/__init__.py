@@ -1,13 +1,7 @@
 """From many predictions to one."""
 
 from cashmere.ensembles.build import METHODS, Ensemble, EnsembleMethod, build_ensemble, ensemble_from_json
-from cashmere.ensembles.selection import (
-    IncrementalSelection,
-    SelectionResult,
-    TieRule,
-    choose_rows,
-    select_ensemble,
-)
+from cashmere.ensembles.selection import IncrementalSelection, SelectionResult, TieRule, choose_rows, select_ensemble
 from cashmere.ensembles.stacking import StackedEnsemble, fit_stacking, stacked_ensemble
 from cashmere.ensembles.weights import (
     WeightedEnsemble,

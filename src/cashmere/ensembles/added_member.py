@@ -17,16 +17,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Scorer, make_kernel
-from cashmere.ensembles.selection import (
-    BLOCK_ELEMENTS,
-    DEFAULT_CLIP,
-    TIE_TOLERANCE,
-    _are_probabilities,
-    as_targets,
-)
-from cashmere.loss import Loss
+from cashmere.ensembles.selection import BLOCK_ELEMENTS, DEFAULT_CLIP, TIE_TOLERANCE, _are_probabilities, as_targets
+from cashmere.records.loss import Loss
 
 Float64 = NDArray[np.float64]
 

@@ -7,13 +7,13 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import TieRule, as_targets
 from cashmere.ensembles.stacking import StackedEnsemble, stacked_ensemble
 from cashmere.ensembles.weights import WeightedEnsemble, bagging, best_positions, greedy_ensemble
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 EnsembleMethod = Literal["selection", "bagging", "stacking", "best"]
 METHODS: tuple[EnsembleMethod, ...] = ("selection", "bagging", "stacking", "best")

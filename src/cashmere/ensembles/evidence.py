@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.selection import select_ensemble
 from cashmere.exceptions import CashmereError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 _LEAST_ROWS = 20
 """Halves of fewer rows would say nothing."""

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
 
 Float64 = NDArray[np.float64]
 Scorer = Callable[[AnyArray], tuple[Float64, Float64]]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.build import Ensemble
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 MAX_ROWS = 20_000
 """Rows the ensemble is selected on at most (`spec/problem.md` 1.7)."""

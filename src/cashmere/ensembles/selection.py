@@ -23,10 +23,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64, Kernel, Scorer, make_kernel
 from cashmere.exceptions import InvalidParameterError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 TieRule = Literal["first", "random", "secondary"]
 """Who is added among candidates whose losses differ by at most `TIE_TOLERANCE`.

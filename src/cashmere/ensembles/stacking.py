@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 PROBABILITY_CLIP = 1e-6
 """Smallest probability before the logarithm: one overconfident member must not outweigh all others (float32 rounds)."""

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64
 from cashmere.exceptions import CashmereError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 _N_HALVINGS = 10
 """Each gives two choices. Averages of 20 held-out losses over 27 KEEL tables: 5 are worse, 20 no better."""

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import SelectionResult, TieRule, select_ensemble
 from cashmere.exceptions import InvalidParameterError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import numpy as np
 
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import Encoding
-from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
 from cashmere.evaluation.metrics import Metric
+from cashmere.model.fold_model import FoldModel, fit_fold_model
 
 
 def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:

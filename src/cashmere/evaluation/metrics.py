@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray
+from cashmere.base.arrays import AnyArray
 from cashmere.data.task import TaskType
 from cashmere.exceptions import MetricError, UnknownNameError
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from cashmere.arrays import AnyArray, BoolArray, FloatArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.evaluation.fold_model import FoldModel, fit_fold_model
 from cashmere.evaluation.metrics import Metric
+from cashmere.model.fold_model import FoldModel, fit_fold_model
+from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.component import BuildContext
 from cashmere.space.space import Space
-from cashmere.trial import Outcome, Trial, TrialStatus
 
 CELLS_PER_THREAD = 4_000_000
 """Training cells (rows x columns) that one thread serves alone.
@@ -167,7 +167,7 @@ _readable: set[tuple[type, ...]] = set()
 
 def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...]) -> bytes:
     """Return the models as bytes; a pipeline whose files could not be read back fails at its first trial."""
-    from cashmere.persistence import check_types, dump_fold_models
+    from cashmere.model.archives import check_types, dump_fold_models
 
     data = dump_fold_models(models)
     steps = tuple(type(step) for _, step in models[0].pipeline.steps)

@@ -14,7 +14,7 @@ import pandas as pd
 from ConfigSpace import Configuration
 from threadpoolctl import threadpool_limits
 
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import Fold, make_folds
@@ -22,13 +22,13 @@ from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import CodedTable, infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile
-from cashmere.evaluation.fold_model import rows_for_learner
 from cashmere.evaluation.objective import fold_context
 from cashmere.evaluation.row_origins import Origin, explain_rows
+from cashmere.model.fold_model import rows_for_learner
 from cashmere.space.component import Resampler
+from cashmere.space.estimators.standardisation import nominal_columns
+from cashmere.space.named.registry import SpaceFactory, make_space
 from cashmere.space.space import Space
-from cashmere.space.spaces import SpaceFactory, make_space
-from cashmere.space.standardisation import nominal_columns
 
 
 def audit_resampling(

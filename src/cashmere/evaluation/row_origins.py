@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-7
 """How far a row may lie off the line or hull of its parents, relative to the largest number in the table."""

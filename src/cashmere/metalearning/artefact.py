@@ -22,16 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import ArtefactError
 from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler, stack_features
-from cashmere.metalearning.ranking import (
-    algorithm_features,
-    apply_ranker,
-    configuration_features,
-    embedding_features,
-)
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
+from cashmere.metalearning.ranking import algorithm_features, apply_ranker, configuration_features, embedding_features
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.surrogates.gaussian_process import GaussianProcessPrior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.threads import one_blas_thread
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.schema import infer_schema
 from cashmere.data.target import TargetCoding, Task
 from cashmere.data.task import TaskType
 from cashmere.exceptions import InvalidParameterError
 from cashmere.metalearning.landmarkers import LANDMARKERS, N_FOLDS, landmarker_accuracies
-from cashmere.threads import one_blas_thread
 
 MAX_SAMPLE_ROWS = 2000
 """Rows used at most for principal components, information and landmarkers."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import CorruptStoreError, InvalidParameterError
 from cashmere.metalearning.meta_features import features_from_json, features_to_json
 

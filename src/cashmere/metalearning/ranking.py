@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cashmere.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 
 N_LEVELS = 31
@@ -266,7 +266,7 @@ def configuration_features(
     tasks : (n,) array of int
         Number of the algorithm of each configuration.
     vectors : (n, width) array
-        Their vectors, each in the first ``n_dims[m]`` columns; see `cashmere.space.algorithm_blocks`.
+        Their vectors, each in the first ``n_dims[m]`` columns; see `cashmere.space.encoding.algorithm_blocks`.
     n_dims : sequence of M ints
         Length of each algorithm's vector.
 

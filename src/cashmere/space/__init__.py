@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cashmere.space.algorithms import DEFAULT_ALGORITHMS
+from cashmere.model.trusted import TRUSTED_TYPES
 from cashmere.space.component import (
     ALL_TASKS,
     CLASSIFICATION,
@@ -18,12 +18,12 @@ from cashmere.space.component import (
     Operator,
     Subspace,
 )
+from cashmere.space.named.algorithms import DEFAULT_ALGORITHMS
+from cashmere.space.named.registry import SPACES, SpaceFactory, make_space, register_space
 from cashmere.space.space import NO_OPERATOR, Space
-from cashmere.space.spaces import SPACES, SpaceFactory, make_space, register_space
-from cashmere.space.trusted import TRUSTED_TYPES
 
 if TYPE_CHECKING:
-    from cashmere.space.margins import MarginProbabilities
+    from cashmere.space.estimators.margins import MarginProbabilities
 
 __all__ = [
     "ALL_TASKS",
@@ -49,7 +49,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import what needs scikit-learn at first use."""
     if name == "MarginProbabilities":
-        from cashmere.space.margins import MarginProbabilities
+        from cashmere.space.estimators.margins import MarginProbabilities
 
         return MarginProbabilities
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

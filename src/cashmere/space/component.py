@@ -11,12 +11,18 @@ from ConfigSpace.conditions import Condition, ConditionLike
 from ConfigSpace.forbidden import ForbiddenLike
 from ConfigSpace.hyperparameters import Hyperparameter
 
-from cashmere.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 
 ALL_TASKS = frozenset(TaskType)
 CLASSIFICATION = frozenset({TaskType.BINARY, TaskType.MULTICLASS})
 REGRESSION = frozenset({TaskType.REGRESSION})
+
+MAX_COLUMNS = 2000
+"""Columns that a feature operator may make at most."""
+
+MAX_BYTES = 2 * 1024**3
+"""Bytes, as float64, that a matrix made by a feature operator may take at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ from ConfigSpace.types import NotSet
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, UnknownNameError
 from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
-from cashmere.space.group_trees import group_meta
+from cashmere.space.splitting.group_trees import group_meta
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -124,7 +124,7 @@ class Space:
     def configuration_space(self) -> ConfigurationSpace:
         """All choices as ConfigSpace knows them; a component's hyper-parameters are called ``component:name``.
 
-        The ``meta`` of each step holds the group tree of its components (`cashmere.space.group_trees`).
+        The ``meta`` of each step holds the group tree of its components (`cashmere.space.splitting.group_trees`).
         """
         space = ConfigurationSpace(name=self.name)
         steps: list[tuple[str, tuple[Component, ...]]] = [*self.operators.items(), (ALGORITHM, self.algorithms)]

@@ -9,9 +9,9 @@ import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
-from cashmere.strategies.meta_learned import MetaLearned
+from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.random_search import draw_suggestion, first_unseen
-from cashmere.trial import History, Suggestion
+from cashmere.strategies.shared.meta_learned import MetaLearned
 
 
 @dataclass(frozen=True)

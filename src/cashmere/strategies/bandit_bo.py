@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies.bayesian_optimisation import scale_losses
 from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
 from cashmere.surrogates.gaussian_process import GaussianProcess, GaussianProcessPrior
-from cashmere.threads import one_blas_thread
-from cashmere.trial import History, Suggestion
 
 
 @dataclass(frozen=True)

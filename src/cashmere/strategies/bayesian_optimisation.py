@@ -13,10 +13,10 @@ from cashmere.acquisition.diversity import order_by_ranks
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.maximise import draw_candidates
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.encoding import SpaceEncoder
+from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
-from cashmere.trial import History, Suggestion
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,12 +12,12 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
 from ConfigSpace.conditions import ConditionLike, Conjunction
 from numpy.typing import NDArray
 
-from cashmere.arrays import IntArray
+from cashmere.base.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.groups import SubspacePart, operator_choices, split
+from cashmere.records.trial import Suggestion
+from cashmere.space.splitting.groups import SubspacePart, operator_choices, split
 from cashmere.strategies.random_search import draw_suggestion, first_unseen
 from cashmere.strategies.tpe import TPE, Density
-from cashmere.trial import Suggestion
 
 Weight = Literal["uniform", "n_params"]
 """How often an algorithm is drawn at the start: like the others, or in proportion to its size."""

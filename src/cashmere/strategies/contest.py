@@ -10,16 +10,16 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
-from cashmere.budget import Budget
 from cashmere.contests import Candidate, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
 from cashmere.exceptions import InvalidParameterError
-from cashmere.loss import Loss
 from cashmere.protocols import MetricCheck, Strategy
-from cashmere.space.encoding import SpaceEncoder
-from cashmere.space.groups import SubspacePart, part_of, split
-from cashmere.space.restriction import lift
+from cashmere.records.budget import Budget
+from cashmere.records.loss import Loss
+from cashmere.records.trial import History, Suggestion, Trial
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.splitting.groups import SubspacePart, part_of, split
+from cashmere.space.splitting.restriction import lift
 from cashmere.strategies.random_search import draw_suggestion, make_encoder
-from cashmere.trial import History, Suggestion, Trial
 
 _LARGEST_COUNTED = 1000
 """Sub-spaces of more configurations count as endless."""

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import combine_ranks, divbo_weight, gaussian_draws, minimum_over_pool
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
-from cashmere.strategies.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
-from cashmere.strategies.temporary_pool import select_pool
-from cashmere.trial import History
+from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
+from cashmere.strategies.shared.temporary_pool import select_pool
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class DivBO(BayesianOptimisation):
 
     Notes
     -----
-    The pool's ties are broken as in the final ensemble of `cashmere.run` (``"secondary"``), where the paper is silent.
+    The pool's ties are broken as in the final ensemble of a run (``"secondary"``), where the paper is silent.
 
     References
     ----------

@@ -13,10 +13,10 @@ from cashmere.acquisition.improvement import lower_confidence_bound
 from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
-from cashmere.strategies.temporary_pool import TemporaryPool, select_pool
+from cashmere.strategies.shared.temporary_pool import TemporaryPool, select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
-from cashmere.trial import History
 
 
 @dataclass(frozen=True)

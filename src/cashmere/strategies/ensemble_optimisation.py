@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
-from cashmere.strategies.temporary_pool import ValidationPredictions, collect_predictions
-from cashmere.trial import History
+from cashmere.strategies.shared.temporary_pool import ValidationPredictions, collect_predictions
 
 _SAME_LOSS = 1e-9
 """Losses that differ by less, relative to 1 + loss, are equal: kernels round otherwise than metrics do."""
@@ -80,7 +80,7 @@ class EnsembleOptimisation(BayesianOptimisation):
         Raises
         ------
         MissingPredictionsError
-            See `cashmere.strategies.temporary_pool.collect_predictions`.
+            See `cashmere.strategies.shared.temporary_pool.collect_predictions`.
         """
         known = collect_predictions(history)
         if known is None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cashmere.arrays import IntArray
-from cashmere.strategies.per_algorithm import PerAlgorithm
-from cashmere.trial import History
+from cashmere.base.arrays import IntArray
+from cashmere.records.trial import History
+from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 
 @dataclass(frozen=True)

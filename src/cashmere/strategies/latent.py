@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.bandit_bo import has_unvisited
 from cashmere.strategies.bayesian_optimisation import scale_losses
-from cashmere.strategies.meta_learned import MetaLearned
 from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.strategies.shared.meta_learned import MetaLearned
 from cashmere.surrogates.latent import LatentSurrogate
 from cashmere.surrogates.latent_space import PretrainedEmbedding
-from cashmere.trial import History, Suggestion
 
 EMBEDDINGS = ("auto", "ranked", "random", "scratch")
 

@@ -9,13 +9,13 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.encoding import SpaceEncoder
-from cashmere.space.groups import operator_choices
+from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.splitting.groups import operator_choices
 from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
-from cashmere.strategies.temporary_pool import select_pool
-from cashmere.trial import History, Suggestion
+from cashmere.strategies.shared.temporary_pool import select_pool
 
 _N_DRAWS = 4
 """Values of a number that are tried before another parameter is changed."""

@@ -18,11 +18,11 @@ from cashmere.acquisition.diversity import (
 )
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
+from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
-from cashmere.strategies.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
-from cashmere.strategies.temporary_pool import select_pool
-from cashmere.trial import History
+from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
+from cashmere.strategies.shared.temporary_pool import select_pool
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
+from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.bandit_bo import BanditBO
-from cashmere.strategies.meta_learned import MetaLearned
-from cashmere.trial import History, Suggestion
+from cashmere.strategies.shared.meta_learned import MetaLearned
 
 
 @dataclass(frozen=True)

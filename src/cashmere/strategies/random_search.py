@@ -10,11 +10,11 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
-from cashmere.arrays import IntArray
+from cashmere.base.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.algorithm_blocks import ALGORITHM
-from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
-from cashmere.trial import History, Suggestion
+from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.encoding.encoder import CatalogueEncoder, SpaceEncoder
 
 _N_DRAWS = 32
 _ENUMERATION_LIMIT = 5000

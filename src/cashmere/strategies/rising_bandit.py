@@ -6,12 +6,12 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from cashmere.arrays import IntArray
-from cashmere.budget import Budget
+from cashmere.base.arrays import IntArray
 from cashmere.contests import Candidate, RisingRules, Slope, Standing, derive_standing
 from cashmere.exceptions import InvalidParameterError
-from cashmere.strategies.per_algorithm import PerAlgorithm
-from cashmere.trial import History
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History
+from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
+from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates, scale_losses
 from cashmere.surrogates.forest import ProbabilisticForest
-from cashmere.trial import History
 
 _N_DRAWS = 4
 """Trial values of a number in one step of the local search, as in SMAC."""

@@ -11,8 +11,10 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.exceptions import InvalidParameterError
-from cashmere.space.encoding import SpaceEncoder
-from cashmere.strategies.parzen_densities import (
+from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.strategies.shared.parzen_densities import (
     Densities,
     Groups,
     IndependentDensities,
@@ -21,9 +23,7 @@ from cashmere.strategies.parzen_densities import (
     parameter_groups,
     single_parameters,
 )
-from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
 from cashmere.surrogates.tpe import SplitRule, n_below
-from cashmere.trial import History, Suggestion
 
 Density = Literal["joint", "independent"]
 """Of what densities are estimated: of parameters that are active together, or of every parameter alone."""

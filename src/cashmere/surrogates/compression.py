@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.threads import one_blas_thread
 from cashmere.ensembles.selection import choose_rows
-from cashmere.threads import one_blas_thread
 
 Float64 = NDArray[np.float64]
 

@@ -3,7 +3,7 @@
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
 ======================  ==========================  =============================================================
-X                       ``(n, d)``                  encoded configurations, see `cashmere.space.encoding`
+X                       ``(n, d)``                  encoded configurations, see `cashmere.space.encoding.encoder`
 y                       ``(n,)``                    losses
 m, v                    ``(n_trees, n)``            mean and variance of the leaf a point falls into
 mean, variance          ``(n,)``                    moments of the forest
@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
 
 MIN_VARIANCE = 1e-10

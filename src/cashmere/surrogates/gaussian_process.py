@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from cashmere.arrays import FloatArray
+from cashmere.base.arrays import FloatArray
 
 _SQRT_5 = 5.0**0.5
 _LEAST_NOISE = 1e-6

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr, ndtri
 
-from cashmere.arrays import IntArray
+from cashmere.base.arrays import IntArray
 
 Float64 = NDArray[np.float64]
 

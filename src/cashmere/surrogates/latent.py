@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import InvalidParameterError
 from cashmere.surrogates.latent_space import (
     Encoders,
@@ -30,7 +31,6 @@ from cashmere.surrogates.latent_space import (
     likelihood_and_gradients,
     rows_of_tasks,
 )
-from cashmere.threads import one_blas_thread
 
 Float64 = NDArray[np.float64]
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-from cashmere.arrays import FloatArray, IntArray
+from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 
 Float64 = NDArray[np.float64]

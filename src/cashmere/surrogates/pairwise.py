@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
-from cashmere.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.threads import one_blas_thread
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, cut_values, stack_rows
-from cashmere.threads import one_blas_thread
 
 Float64 = NDArray[np.float64]
 

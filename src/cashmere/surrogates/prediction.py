@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
-from cashmere.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import InvalidParameterError
-from cashmere.loss import Loss
+from cashmere.records.loss import Loss
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, compress, cut_values, distances_to_truth, stack_rows
 
 Float64 = NDArray[np.float64]

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from cashmere.arrays import IntArray
+from cashmere.base.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
 
 Float64 = NDArray[np.float64]

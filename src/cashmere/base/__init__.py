@@ -1,0 +1,1 @@
+"""What every room may use: array types, seeds, threads, texts, files, cores."""

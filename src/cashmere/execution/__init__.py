@@ -1,0 +1,1 @@
+"""Running trials: here, or in worker processes that are watched."""

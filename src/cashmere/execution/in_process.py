@@ -1,0 +1,49 @@
+"""Run trials in this process."""
+
+from __future__ import annotations
+
+import time
+import traceback
+import warnings
+from concurrent.futures import Future
+from dataclasses import replace
+
+import numpy as np
+
+from cashmere.protocols import Objective
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+
+
+def run_trial(objective: Objective, trial: Trial) -> Outcome:
+    """Call the objective; turn exceptions and losses that are not finite into failed outcomes."""
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            outcome = objective(trial)
+    except MemoryError as error:
+        outcome = Outcome(status=TrialStatus.MEMORY, error=f"MemoryError: {error or 'allocation refused'}")
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-8)}"
+        outcome = Outcome(status=TrialStatus.ERROR, error=text)
+    if outcome.status is TrialStatus.SUCCESS and (outcome.loss is None or not np.isfinite(outcome.loss)):
+        outcome = Outcome(status=TrialStatus.ERROR, error=f"the loss is {outcome.loss}, not a finite number")
+    return replace(outcome, duration_seconds=time.perf_counter() - start)
+
+
+class InProcessExecutor:
+    """Runs each trial at once in the calling process.
+
+    No limits can be enforced: use it for tests, tiny budgets and debugging.
+    """
+
+    n_workers = 1
+
+    def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
+        """Run the trial and return a finished future."""
+        future: Future[Outcome] = Future()
+        future.set_result(run_trial(objective, trial))
+        return future
+
+    def shutdown(self) -> None:
+        """Do nothing: no trial outlives its call."""

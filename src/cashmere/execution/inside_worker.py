@@ -1,0 +1,70 @@
+"""What runs inside a worker process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+
+from cashmere.execution.in_process import run_trial
+from cashmere.protocols import Objective
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+
+
+def initialise_worker(coordinator: int, log: str | None) -> None:
+    """Leave the terminal and Ctrl+C to the coordinator, end when it does, and write to the log."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the coordinator's business
+    if hasattr(os, "setsid"):
+        with contextlib.suppress(OSError):
+            os.setsid()
+    if sys.platform == "linux":
+        _set_process_options()
+    threading.Thread(target=exit_with_parent, args=(coordinator,), daemon=True).start()
+    sink = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(sink, 1)
+    os.dup2(sink, 2)
+
+
+def _set_process_options() -> None:
+    """Die with the coordinator even inside native code; adopt grandchildren, so that they can be found and killed."""
+    import ctypes
+
+    pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
+    with contextlib.suppress(OSError, AttributeError):
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        prctl(pr_set_pdeathsig, signal.SIGKILL)
+        prctl(pr_set_child_subreaper, 1)
+
+
+def exit_with_parent(coordinator: int) -> None:
+    """Wait until the process of that number is no longer the parent of this one, then end this process at once."""
+    while os.getppid() == coordinator:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def warm_up() -> int:
+    """Import what every trial needs, so that the first one is not charged for it."""
+    import sklearn.pipeline  # noqa: F401
+
+    import cashmere.evaluation.objective  # noqa: F401
+
+    return os.getpid()
+
+
+def run_in_worker(objective: Objective, trial: Trial, limit_seconds: float | None) -> Outcome:
+    """Run a trial; end the process by itself long after its limit, should nobody else do so."""
+    import faulthandler
+
+    if limit_seconds is not None:
+        # A last resort that needs neither the interpreter nor the coordinator: a native thread ends the process.
+        faulthandler.dump_traceback_later(2 * limit_seconds + 30, exit=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
+    try:
+        return run_trial(objective, trial)
+    except BaseException as error:  # SystemExit, KeyboardInterrupt raised by a learner
+        return Outcome(status=TrialStatus.ERROR, error=f"{type(error).__name__}: {error}")
+    finally:
+        faulthandler.cancel_dump_traceback_later()

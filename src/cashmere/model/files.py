@@ -1,0 +1,131 @@
+"""The model folder: written so that it is complete at every instant, checked before anything in it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.files import write_atomically
+from cashmere.base.versions import versions
+from cashmere.data.preparation import FoldEncoder
+from cashmere.data.schema import TableSchema
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import Encoding
+from cashmere.ensembles import Ensemble
+from cashmere.exceptions import ModelFileError
+from cashmere.model.archives import dump
+
+MODEL_VERSION = 2
+"""Since 2 there may be thresholds, which earlier programs would pass over in silence."""
+
+Encoders = list[dict[Encoding, FoldEncoder]]
+"""Fitted encoders, per fold and encoding."""
+
+
+def save_model(
+    folder: Path,
+    *,
+    schema: TableSchema,
+    target: TargetCoding,
+    encoders: Encoders,
+    ensemble: Ensemble,
+    member_files: Mapping[int, Path],
+    information: Mapping[str, Any],
+    thresholds: NDArray[np.float64] | None = None,
+) -> None:
+    """Write a model folder; at every instant it holds a complete model, the old one or the new one.
+
+    Members are linked (or copied) from the run directory under names that carry their checksum; the manifest is
+    replaced last, files it no longer names are removed after that.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    data = dump([{encoding.value: encoder for encoding, encoder in fold.items()} for fold in encoders])
+    encoder_digest = hashlib.sha256(data).hexdigest()
+    encoder_entry = {"file": f"encoders-{encoder_digest[:12]}.skops", "sha256": encoder_digest}
+    if not (folder / encoder_entry["file"]).exists():
+        write_atomically(folder / encoder_entry["file"], data)
+    entries = {}
+    for number in ensemble.members:
+        digest = _file_digest(member_files[number])
+        entries[str(number)] = {"file": f"member-{number:06d}-{digest[:12]}.skops", "sha256": digest}
+        _link_or_copy(member_files[number], folder / entries[str(number)]["file"])
+    content = {
+        "format": "cashmere model",
+        "version": MODEL_VERSION,
+        "schema": schema.to_json(),
+        "target": target.to_json(),
+        "ensemble": ensemble.to_json(),
+        "encoders": encoder_entry,
+        "members": entries,
+        "information": dict(information),
+        "thresholds": None if thresholds is None else thresholds.tolist(),
+        "versions": versions(),
+    }
+    content["checksum"] = _checksum(content)
+    write_atomically(folder / "manifest.json", json.dumps(content, indent=1).encode())
+    named = {encoder_entry["file"], *(entry["file"] for entry in entries.values())}
+    for path in folder.glob("*.skops"):
+        if path.name not in named:
+            path.unlink()
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _link_or_copy(source: Path, destination: Path) -> None:
+    if destination.exists():
+        return
+    try:
+        os.link(source, destination)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, destination)
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a model folder, once its format, version and checksum are known to be right."""
+    path = folder / "manifest.json"
+    try:
+        content = json.loads(path.read_text())
+    except OSError:
+        raise ModelFileError(
+            path, "does not exist. Expected a run directory or the folder 'model' inside one."
+        ) from None
+    except ValueError as error:
+        raise ModelFileError(
+            path, f"is damaged ({error}). Restore it from a copy, or run `cashmere resume`."
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != "cashmere model":
+        raise ModelFileError(path, "is not the manifest of a cashmere model.")
+    if content.get("version", 0) > MODEL_VERSION:
+        raise ModelFileError(path, f"was written by a newer cashmere (model version {content['version']}); upgrade it.")
+    if content.get("checksum") != _checksum(content):
+        raise ModelFileError(path, "has been changed since it was written; refused.")
+    return content
+
+
+def verify_entry(folder: Path, entry: Mapping[str, str]) -> str:
+    """Return the file name of a manifest entry after checking place and checksum."""
+    name = entry["file"]
+    if Path(name).name != name or not name.endswith(".skops"):
+        raise ModelFileError(folder / "manifest.json", f"names a file outside the model folder: {name!r}; refused.")
+    path = folder / name
+    if not path.is_file() or path.is_symlink():
+        raise ModelFileError(path, "is missing or a link. Is the model folder complete?")
+    if _file_digest(path) != entry["sha256"]:
+        raise ModelFileError(path, "has another checksum than the manifest states: damaged or tampered with; refused.")
+    return name

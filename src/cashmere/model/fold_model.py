@@ -1,0 +1,154 @@
+"""A learner fitted on the training rows of one fold, and how it predicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.data.task import Encoding
+from cashmere.exceptions import MetricError
+from cashmere.space.component import Resample
+
+
+@dataclass(slots=True, kw_only=True)
+class FoldModel:
+    """One fitted pipeline of a configuration.
+
+    Attributes
+    ----------
+    pipeline : scikit-learn Pipeline
+        Operators and learner; classifiers are fitted on the codes 0 .. len(classes) - 1.
+    encoding : Encoding
+        The prepared form of the table the pipeline reads.
+    classes : (n_present,) int array or None
+        The task's class codes present in the fold's training rows; None for regression.
+    n_classes : int
+        Classes of the task; 1 for regression.
+    """
+
+    pipeline: Any
+    encoding: Encoding
+    classes: IntArray | None
+    n_classes: int
+
+    def predict(self, X: FloatArray) -> NDArray[np.float32]:
+        """Predict prepared rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) float32 array
+            In the encoding of the model.
+
+        Returns
+        -------
+        array, float32
+            Class probabilities ``(n_rows, n_classes)`` or values ``(n_rows,)``. A learner without probabilities
+            gives 1 to the class it names ([D] Sec 3.3). A class absent from the training rows has probability 0.
+        """
+        if self.classes is None:
+            return np.asarray(self.pipeline.predict(X), dtype=np.float32).reshape(len(X))
+        if len(self.classes) == 1:
+            local = np.ones((len(X), 1), dtype=np.float32)
+        elif self.has_probabilities:
+            local = np.asarray(self.pipeline.predict_proba(X), dtype=np.float32)
+        else:
+            codes = np.asarray(self.pipeline.predict(X)).astype(np.int64)
+            local = np.eye(len(self.classes), dtype=np.float32)[codes]
+        if len(self.classes) == self.n_classes:
+            return local
+        probabilities = np.zeros((len(X), self.n_classes), dtype=np.float32)
+        probabilities[:, self.classes] = local
+        return probabilities
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the learner offers ``predict_proba``."""
+        return hasattr(self.pipeline, "predict_proba")
+
+
+def fit_fold_model(
+    pipeline: Any,
+    encoding: Encoding,
+    X: FloatArray,
+    y: FloatArray | IntArray,
+    *,
+    n_classes: int,
+    weight: FloatArray | None = None,
+    resample: Resample | None = None,
+    needs_probabilities: bool = False,
+    algorithm: str = "learner",
+) -> FoldModel:
+    """Fit an unfitted pipeline on the prepared training rows of a fold.
+
+    Parameters
+    ----------
+    pipeline : scikit-learn Pipeline
+        Its last step is the learner.
+    encoding : Encoding
+        Of ``X``.
+    X : (n_rows, n_features) array
+        Prepared rows.
+    y : (n_rows,) array
+        Class codes or values.
+    n_classes : int
+        Classes of the task; 1 for regression.
+    weight : (n_rows,) array, optional
+        Row weights; passed to the learner only.
+    resample : callable, optional
+        Changes the rows for the learner, see `rows_for_learner`; not together with weights. It leaves no trace in
+        the model. Not called when the rows have a single class.
+    needs_probabilities : bool
+        Refuse a classifier without ``predict_proba``.
+    algorithm : str
+        Its name, for the error text.
+
+    Raises
+    ------
+    MetricError
+        If probabilities are needed and the learner has none.
+    """
+    classes: IntArray | None = None
+    if n_classes > 1:
+        classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
+    model = FoldModel(pipeline=pipeline, encoding=encoding, classes=classes, n_classes=n_classes)
+    if classes is None or len(classes) > 1:
+        if resample is not None:
+            X, y = rows_for_learner(pipeline, X, np.asarray(y, dtype=np.int64), resample)
+            pipeline[-1].fit(X, y)
+        else:
+            parameters = {} if weight is None else {f"{pipeline.steps[-1][0]}__sample_weight": weight}
+            pipeline.fit(X, y, **parameters)
+        if needs_probabilities and classes is not None and not model.has_probabilities:
+            raise MetricError(
+                f"The metric is computed from probabilities and {algorithm!r} has no predict_proba. Use a metric of "
+                "labels (accuracy, balanced_accuracy, f1_macro, g_mean), or wrap the learner in CalibratedClassifierCV."
+            )
+    return model
+
+
+def rows_for_learner(pipeline: Any, X: FloatArray, y: IntArray, resample: Resample) -> tuple[FloatArray, IntArray]:
+    """Fit the steps before the learner on the training rows as they are, then resample what they make of them.
+
+    Parameters
+    ----------
+    pipeline : scikit-learn Pipeline
+        All steps but the last are fitted in place.
+    X : (n_rows, n_features) array
+        Prepared training rows.
+    y : (n_rows,) int array
+        Classes 0 .. n_present - 1.
+    resample : callable
+        From `Space.build_resampling`.
+
+    Returns
+    -------
+    X, y : (n_resampled, n_columns) and (n_resampled,) arrays
+        What the learner is fitted on.
+    """
+    for _, step in pipeline.steps[:-1]:
+        X = step.fit_transform(X, y)
+    return resample(X, y)

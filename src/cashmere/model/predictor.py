@@ -1,0 +1,221 @@
+"""The fitted ensemble: what remains of a run and is shipped."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import AnyArray
+from cashmere.base.cores import available_cores
+from cashmere.data.frames import to_frame
+from cashmere.data.schema import CodedTable, TableSchema
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import Encoding
+from cashmere.ensembles import Ensemble, ensemble_from_json
+from cashmere.ensembles.threshold import decide
+from cashmere.exceptions import ModelFileError
+from cashmere.model.archives import load, load_fold_models
+from cashmere.model.files import Encoders, read_manifest, verify_entry
+from cashmere.model.fold_model import FoldModel
+
+_CHUNK_ROWS = 20_000
+_PARALLEL_ROWS = 2_000
+
+
+@dataclass(kw_only=True)
+class Predictor:
+    """Predicts with the members of an ensemble; each member is the average of its fold models.
+
+    Attributes
+    ----------
+    schema : TableSchema
+        Columns as learned in `fit`; re-ordered columns are accepted, missing ones refused by name.
+    target : TargetCoding
+        Class labels, or regression.
+    encoders : list of dict
+        Per fold, the fitted encoder of each prepared form.
+    ensemble : Ensemble
+        Members (trial numbers) and how they are combined.
+    models : dict of int to list of FoldModel
+        Fold models of each member, in fold order.
+    information : dict
+        Facts about the run the model comes from: metric, losses, latency, versions.
+    thresholds : (n_classes,) array or None
+        How classes are decided, see `cashmere.ensembles.threshold.decide`; None: the most probable one.
+    """
+
+    schema: TableSchema
+    target: TargetCoding
+    encoders: Encoders
+    ensemble: Ensemble
+    models: dict[int, list[FoldModel]]
+    information: dict[str, Any] = field(default_factory=dict)
+    thresholds: NDArray[np.float64] | None = None
+    unseen_: dict[str, int] = field(default_factory=dict)
+    _threads: int = field(default=0, repr=False)
+
+    @property
+    def classes_(self) -> AnyArray:
+        """Class labels in the order of the columns of `predict_proba`."""
+        return self.target.labels()
+
+    def predict(self, table: Any) -> AnyArray:
+        """Predict labels, as `decide` does, or values, shape ``(n_rows,)``.
+
+        Raises
+        ------
+        SchemaError
+            If a column is missing or has another type than in `fit`.
+        """
+        if self.target.task_type.is_classification:
+            return self.decide(self.predict_proba(table))
+        return self.predict_raw(self._frame(table)).astype(np.float64)
+
+    def decide(self, probabilities: NDArray[np.float64]) -> AnyArray:
+        """Return the labels for probabilities from `predict_proba`.
+
+        With thresholds the class whose probability exceeds its own by the largest factor; without, the most probable
+        class, the first of equals.
+        """
+        return self.target.decode(decide(probabilities, self.thresholds))
+
+    @property
+    def decision_threshold_(self) -> float | NDArray[np.float64]:
+        """Probability from which on the second class is predicted; of more classes, their thresholds ``(n_classes,)``.
+
+        Thresholds sum to one. 0.5, or equal ones, stand for the most probable class.
+        """
+        if not self.target.task_type.is_classification:
+            raise AttributeError("decision_threshold_ is for classification; this model predicts values.")
+        n_classes = len(self.classes_)
+        thresholds = np.full(n_classes, 1 / n_classes) if self.thresholds is None else self.thresholds
+        return float(thresholds[1]) if n_classes == 2 else thresholds
+
+    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+        """Predict class probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
+        if not self.target.task_type.is_classification:
+            raise AttributeError("predict_proba is for classification; this model predicts values: use predict.")
+        output = self.predict_raw(self._frame(table)).astype(np.float64)
+        return np.asarray(output / output.sum(axis=1, keepdims=True))
+
+    def _frame(self, table: Any) -> pd.DataFrame:
+        return to_frame(table, columns=[column.name for column in self.schema.columns])
+
+    def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
+        """Predict class probabilities or values for a frame; also counts unseen categories in `unseen_`."""
+        coded = self.schema.code(frame)
+        self.unseen_ = dict(coded.unseen)
+        n_rows = len(frame)
+        self._use_threads(available_cores() if n_rows > _PARALLEL_ROWS else 1)
+        if n_rows <= _CHUNK_ROWS:
+            return self._predict_chunk(coded)
+        chunks = np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS))
+        return np.concatenate([self._predict_chunk(coded.take(rows)) for rows in chunks])
+
+    def _predict_chunk(self, coded: CodedTable) -> NDArray[np.float32]:
+        prepared: dict[tuple[int, Encoding], Any] = {}
+        outputs = []
+        for number in self.ensemble.members:
+            total: NDArray[np.float32] | None = None
+            for k, model in enumerate(self.models[number]):
+                key = (k, model.encoding)
+                if key not in prepared:
+                    prepared[key] = self.encoders[k][model.encoding].transform(coded)
+                part = model.predict(prepared[key])
+                total = part if total is None else total + part
+            assert total is not None
+            outputs.append(total / np.float32(len(self.models[number])))
+        return np.asarray(self.ensemble.combine(outputs), dtype=np.float32)
+
+    def _use_threads(self, n_threads: int) -> None:
+        """Let learners use one thread for few rows, where starting threads costs more than they save."""
+        if n_threads == self._threads:
+            return
+        for models in self.models.values():
+            for model in models:
+                if model.pipeline is None:
+                    continue
+                names = [n for n in model.pipeline.get_params() if n.rpartition("__")[2] in ("n_jobs", "thread_count")]
+                # CatBoost refuses set_params on fitted models; it predicts few rows in one thread anyway.
+                with contextlib.suppress(Exception):
+                    model.pipeline.set_params(**dict.fromkeys(names, n_threads))
+        self._threads = n_threads
+
+    def measure_latency(self, frame: pd.DataFrame, *, seconds: float = 1.0) -> dict[str, float]:
+        """Measure the time of predicting one row and a batch.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            Rows to predict; the batch is its first 1000 rows.
+        seconds : float
+            About how long to measure.
+
+        Returns
+        -------
+        dict
+            ``single_row_ms`` (median) and ``batch_rows_per_second``.
+        """
+        end = time.perf_counter() + seconds
+        batch = frame.iloc[:1000]
+        clock = time.perf_counter()
+        self.predict_raw(batch)
+        rate = len(batch) / (time.perf_counter() - clock)
+        times: list[float] = []
+        while len(times) < 2 or (time.perf_counter() < end and len(times) < 30):
+            row = frame.iloc[[len(times) % len(frame)]]
+            clock = time.perf_counter()
+            self.predict_raw(row)
+            times.append(time.perf_counter() - clock)
+        return {"single_row_ms": 1000 * float(np.median(times)), "batch_rows_per_second": float(rate)}
+
+    @classmethod
+    def load(cls, folder: str | Path, *, trusted: Iterable[str] = ()) -> Predictor:
+        """Read a model folder (or the run directory that holds one).
+
+        No pickle is involved: archives may only hold types on cashmere's own allow-list, every file must have the
+        checksum the manifest states.
+
+        Parameters
+        ----------
+        folder : path
+            ``RUN/model`` or ``RUN``.
+        trusted : iterable of str
+            Types of your own algorithms, see `cashmere.model.archives.load`.
+
+        Raises
+        ------
+        ModelFileError
+            If the folder holds no model, a file is missing, damaged or changed, or a type is not trusted.
+        """
+        path = Path(folder)
+        if not (path / "manifest.json").exists() and (path / "model" / "manifest.json").exists():
+            path = path / "model"
+        trusted = tuple(trusted)
+        manifest = read_manifest(path)
+        try:
+            encoders = load(path / verify_entry(path, manifest["encoders"]), trusted=trusted)
+            models = {
+                int(number): load_fold_models(path / verify_entry(path, entry), trusted=trusted)
+                for number, entry in manifest["members"].items()
+            }
+            return cls(
+                schema=TableSchema.from_json(manifest["schema"]),
+                target=TargetCoding.from_json(manifest["target"]),
+                encoders=[{Encoding(name): encoder for name, encoder in fold.items()} for fold in encoders],
+                ensemble=ensemble_from_json(manifest["ensemble"]),
+                models=models,
+                information=manifest["information"],
+                thresholds=None if manifest.get("thresholds") is None else np.array(manifest["thresholds"]),
+            )
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            text = f"does not describe a model ({type(error).__name__}: {error})."
+            raise ModelFileError(path / "manifest.json", text) from error

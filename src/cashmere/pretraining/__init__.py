@@ -1,0 +1,1 @@
+"""Making what searches learn from other tables; may need PyTorch."""

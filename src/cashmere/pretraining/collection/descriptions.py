@@ -1,0 +1,91 @@
+"""Meta-features of the tables of a collection, and of the tables of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cashmere.base.files import write_atomically
+from cashmere.data.schema import CodedTable, TableSchema
+from cashmere.data.task import TaskType
+from cashmere.exceptions import CorruptStoreError
+from cashmere.metalearning.meta_features import describe_frame, features_from_json, features_to_json, meta_features
+from cashmere.metalearning.observations import SourceObservations
+from cashmere.pretraining.collection.tables import SourceFile
+from cashmere.storage.directory import TrainingRows, read_json
+
+_FILE = "meta_features.json"
+
+
+def describe_tables(
+    observations: SourceObservations,
+    files: Sequence[SourceFile],
+    *,
+    work: Path,
+    progress: Callable[[str], None] = lambda text: None,
+) -> SourceObservations:
+    """Return the observations with the meta-features of their tables, computed from all rows.
+
+    Parameters
+    ----------
+    observations : SourceObservations
+        From `collect`.
+    files : sequence of SourceFile
+        Where the tables are; tables that are not among them stay as they are.
+    work : Path
+        Folder of work in progress: what was computed before is not computed again.
+    progress : callable, optional
+        Told a line of text if there is something to compute.
+
+    Raises
+    ------
+    DataError
+        If a table cannot be read.
+    CorruptStoreError
+        If the file of an earlier call is damaged.
+    """
+    path = work / _FILE
+    known = read_json(path) if path.exists() else {}
+    by_name = {file.name: file for file in files}
+    stamps = {table.name: by_name[table.name].checksum() for table in observations.tables if table.name in by_name}
+    try:
+        missing = [name for name, stamp in stamps.items() if known.get(name, {}).get("content") != stamp]
+        if missing:
+            progress(f"Describing {len(missing)} tables")
+        for name in missing:
+            features = describe_frame(*by_name[name].read(), "classification")
+            known[name] = {"content": stamps[name], "features": features_to_json(features)}
+            write_atomically(path, json.dumps(known).encode())
+        tables = tuple(
+            replace(table, meta_features=features_from_json(known[table.name]["features"]))
+            if table.name in stamps
+            else table
+            for table in observations.tables
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise CorruptStoreError(path, "is damaged. Delete it; it is made again.") from error
+    return replace(observations, tables=tables)
+
+
+def describe_run(folder: Path, schema: Mapping[str, Any]) -> dict[str, float]:
+    """Return the meta-features of the training rows of a run.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    schema : mapping
+        Content of its ``schema.json``.
+
+    Raises
+    ------
+    CorruptStoreError
+        If ``table.npz`` is damaged.
+    """
+    rows = TrainingRows.read(folder / "table.npz")
+    coded = CodedTable(values=rows.values, texts=rows.texts, schema=TableSchema.from_json(schema["columns"]))
+    task_type = TaskType(schema["target"]["task_type"])
+    return meta_features(coded.values, rows.y, categorical=coded.categorical, task_type=task_type)

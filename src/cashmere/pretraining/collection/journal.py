@@ -1,0 +1,184 @@
+"""The folder of work of a collection: ``configurations.json``, and per table ``<name>.jsonl``.
+
+The first line of a table's file holds the settings, every other line one evaluation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cashmere.base.arrays import AnyArray
+from cashmere.base.files import write_atomically
+from cashmere.exceptions import CorruptStoreError, InconsistentResumeError
+from cashmere.metalearning.observations import SourceObservations, SourceTable
+from cashmere.pretraining.collection.batches import OTHER_METRIC
+from cashmere.pretraining.collection.configurations import REFERENCE, draw_configurations
+from cashmere.space.named.registry import SpaceFactory, make_space
+
+METRIC = "accuracy"
+
+FORMAT = "cashmere source evaluations"
+VERSION = 1
+
+
+class Journal:
+    """The file of one table, open for more evaluations.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made if missing. What a kill has left of a line is cut off.
+    header : mapping
+        For the first line; its ``settings`` must be those of a file that is there.
+
+    Attributes
+    ----------
+    records : dict of int to dict
+        Evaluations by number of the configuration.
+
+    Raises
+    ------
+    InconsistentResumeError
+        If the settings differ.
+    CorruptStoreError
+        If the file is foreign, of a newer version, or damaged before its last line.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
+        self.path = path
+        self.records: dict[int, dict[str, Any]] = {}
+        found = _read_journal(path)
+        if found is None:
+            path.write_text(json.dumps({"format": FORMAT, "version": VERSION, **header}) + "\n", encoding="utf-8")
+            return
+        begun, self.records, length = found
+        check_same(path, begun["settings"], header["settings"])
+        with path.open("r+b") as file:
+            file.truncate(length)  # what a kill left of a line
+
+    def add(self, records: Iterable[dict[str, Any]]) -> None:
+        """Write records and remember them."""
+        records = list(records)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(record) + "\n" for record in records)
+        self.records |= {record["number"]: record for record in records}
+
+
+def _read_journal(path: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]], int] | None:
+    """Return header, records and the length of what is whole; None if there is not even a header.
+
+    Raises
+    ------
+    CorruptStoreError
+        If the file is foreign, of a newer version, or damaged before its last line.
+    """
+    if not path.exists():
+        return None
+    content = path.read_bytes()
+    content = content[: content.rfind(b"\n") + 1]
+    if not content:
+        return None
+    try:
+        header, *records = [json.loads(line) for line in content.splitlines()]
+        if header["format"] != FORMAT or header["version"] > VERSION:
+            raise ValueError(f"expected {FORMAT!r}, version {VERSION} at most")
+        return header, {record["number"]: record for record in records}, len(content)
+    except (ValueError, KeyError, TypeError) as error:
+        text = f"is damaged or foreign ({type(error).__name__}: {error}). Delete it to evaluate this table again."
+        raise CorruptStoreError(path, text) from error
+
+
+def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Refuse to go on with other settings than a file was begun with.
+
+    Raises
+    ------
+    InconsistentResumeError
+        Naming what differs, before and now.
+    """
+    differing = [name for name in asked if begun.get(name) != asked[name]]
+    if differing:
+        before = ", ".join(f"{name}={begun.get(name)!r}" for name in differing)
+        now = ", ".join(f"{name}={asked[name]!r}" for name in differing)
+        text = f"was begun with {before}, and is now asked to go on with {now}. Give the same, or another folder."
+        raise InconsistentResumeError(path, text)
+
+
+def settle_configurations(
+    work: Path, space: str | SpaceFactory, n_configurations: int, seed: int
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return the name of the space and the configurations that the folder was begun with, or draw them."""
+    path = work / "configurations.json"
+    reference = make_space(space, REFERENCE)
+    settings = {"space": reference.name, "per_algorithm": n_configurations, "seed": seed}
+    if path.exists():
+        stored = _read_configurations(path)
+        check_same(path, stored["settings"], settings)
+        return reference.name, stored["configurations"]
+    configurations = draw_configurations(reference, n_configurations, seed)
+    content = {"format": FORMAT, "version": VERSION, "settings": settings, "configurations": configurations}
+    write_atomically(path, json.dumps(content, indent=1).encode())
+    return reference.name, configurations
+
+
+def _read_configurations(path: Path) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT or content["version"] > VERSION:
+            raise ValueError(f"expected {FORMAT!r}, version {VERSION} at most")
+        if not {"space", "per_algorithm", "seed"} <= content["settings"].keys():
+            raise ValueError("settings are missing")
+        list(content["configurations"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        text = f"is missing, damaged or foreign ({type(error).__name__}: {error}). Restore it, or take another folder."
+        raise CorruptStoreError(path, text) from error
+    return content
+
+
+def read_work(work: str | Path, names: Sequence[str] | None = None) -> SourceObservations:
+    """Return the observations of all complete tables of a folder of work; a collection may be going on there.
+
+    Parameters
+    ----------
+    work : path
+        See `collect`.
+    names : sequence of str, optional
+        Tables that are wanted, in the order wanted; all, by name, by default.
+
+    Raises
+    ------
+    CorruptStoreError
+        If the folder is none, or a file is damaged.
+    """
+    work = Path(work)
+    content = _read_configurations(work / "configurations.json")
+    configurations = content["configurations"]
+    tables = []
+    for name in sorted(path.stem for path in work.glob("*.jsonl")) if names is None else names:
+        found = _read_journal(work / f"{name}.jsonl")
+        if found is not None and len(found[1]) == len(configurations):
+            header, records, _ = found
+            ordered = [records[number] for number in range(len(configurations))]
+
+            def column(key: str, ordered: Sequence[Mapping[str, Any]] = ordered) -> AnyArray:
+                return np.array([record.get(key, np.nan) for record in ordered], dtype=np.float64)
+
+            tables.append(
+                SourceTable(
+                    name=name,
+                    origin=header["origin"],
+                    configurations=np.arange(len(configurations)),
+                    losses=column("loss"),
+                    seconds=column("seconds"),
+                    metric=METRIC,
+                    other_losses={OTHER_METRIC: column(OTHER_METRIC)},
+                )
+            )
+    return SourceObservations(
+        space=content["settings"]["space"], metric=METRIC, configurations=tuple(configurations), tables=tuple(tables)
+    )

@@ -1,0 +1,174 @@
+"""A table of a collection while it is being evaluated: what is left to do, and what has come back."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ConfigSpace import Configuration
+
+from cashmere.base.arrays import AnyArray
+from cashmere.base.seeds import seed_of
+from cashmere.data.prepared import prepare_folds
+from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import infer_schema
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import TaskProfile
+from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.exceptions import UnknownNameError
+from cashmere.pretraining.collection.batches import BatchObjective, failure_record
+from cashmere.pretraining.collection.journal import METRIC, Journal
+from cashmere.pretraining.collection.tables import SourceFile, draw_rows, holdout
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.space.named.registry import SpaceFactory, make_space
+from cashmere.space.space import ALGORITHM, Space
+
+_BATCH = 25
+
+_NOT_OFFERED = "not offered"
+"""Status of a configuration that the space does not have for a table."""
+
+
+class TableWork:
+    """What is left to do on a table.
+
+    Parameters
+    ----------
+    source : SourceFile
+        The table; it is read and prepared at once.
+    journal : Journal
+        Where results go; what it holds is not done again.
+    configurations : sequence of mapping
+        All that are wanted.
+    space : str or callable
+        See `make_space`.
+    n_rows, limit_seconds, seed
+        See `collect`.
+    folder : Path
+        For the prepared rows; deleted by `close`.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be used.
+    """
+
+    def __init__(
+        self,
+        source: SourceFile,
+        journal: Journal,
+        configurations: Sequence[Mapping[str, Any]],
+        *,
+        space: str | SpaceFactory,
+        n_rows: int,
+        limit_seconds: float,
+        seed: int,
+        folder: Path,
+    ) -> None:
+        self.name = source.name
+        self._journal, self._n_configurations = journal, len(configurations)
+        self._limit_seconds, self._folder = limit_seconds, folder
+        self._n_sent = 0
+        self._objective, self._y = _prepare(source, folder, space, n_rows=n_rows, seed=seed)
+        self._batches = deque(self._open_batches(configurations, seed))
+
+    def _open_batches(self, configurations: Sequence[Mapping[str, Any]], seed: int) -> Iterator[tuple[Trial, ...]]:
+        """Yield what is left to do; a batch has one algorithm, so that those of fast ones are long."""
+        batch: list[Trial] = []
+        for number, values in enumerate(configurations):
+            if number in self._journal.records:
+                continue
+            configuration = _in_space(self._objective.space, values)
+            if configuration is None:
+                self._journal.add([{"number": number, "status": _NOT_OFFERED, "seconds": 0.0}])
+                continue
+            if batch and (len(batch) == _BATCH or batch[0].configuration[ALGORITHM] != values[ALGORITHM]):
+                yield tuple(batch)
+                batch = []
+            batch.append(Trial(number=number, configuration=configuration, seed=seed_of(seed, self.name, number)))
+        if batch:
+            yield tuple(batch)
+
+    def next_batch(self) -> BatchObjective | None:
+        """Return the next batch, or None if all are done or on their way."""
+        if not self._batches:
+            return None
+        self._n_sent += 1
+        return BatchObjective(
+            objective=self._objective,
+            trials=self._batches.popleft(),
+            y=self._y,
+            limit_seconds=self._limit_seconds,
+            results=self._folder / f"batch{self._n_sent}.jsonl",
+        )
+
+    def tell(self, batch: BatchObjective, outcome: Outcome) -> None:
+        """Keep what a batch has brought; what it did not get to is done next."""
+        found = batch.results.read_bytes() if batch.results.exists() else b""
+        batch.results.unlink(missing_ok=True)
+        records = [json.loads(line) for line in found.splitlines(keepends=True) if line.endswith(b"\n")]
+        done = {record["number"] for record in records}
+        left = [trial for trial in batch.trials if trial.number not in done]
+        if left and outcome.status not in (TrialStatus.SUCCESS, TrialStatus.ABORTED):
+            seconds = outcome.duration_seconds
+            if outcome.status is TrialStatus.ERROR and seconds >= batch.limit_seconds:
+                outcome = Outcome(status=TrialStatus.TIMEOUT)  # ended by its own clock
+            records.append(failure_record(left.pop(0).number, outcome, min(seconds, batch.limit_seconds)))
+        self._journal.add(records)
+        if left:
+            self._batches.appendleft(tuple(left))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every configuration has its line."""
+        return len(self._journal.records) == self._n_configurations
+
+    def close(self) -> None:
+        """Delete the prepared rows."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __str__(self) -> str:
+        records = self._journal.records.values()
+        failed = sum(record["status"] != TrialStatus.SUCCESS for record in records)
+        seconds = sum(record["seconds"] for record in records)
+        return f"{self.name}: {len(records)} configurations ({failed} failed), {seconds:.0f} CPU seconds"
+
+
+def _prepare(
+    source: SourceFile, folder: Path, space: str | SpaceFactory, *, n_rows: int, seed: int
+) -> tuple[CrossValidationObjective, AnyArray]:
+    """Return what evaluates configurations on the drawn rows, and the classes of those that validate."""
+    frame, labels = source.read()
+    rows = draw_rows(labels, n_rows, seed_of(seed, source.name, "rows"))
+    target = TargetCoding.from_target(labels[rows], "classification")
+    table = canonical_rows(frame.iloc[rows].reset_index(drop=True), target.encode(labels[rows]))
+    schema = infer_schema(table.frame)
+    fold = holdout(table.y, seed_of(seed, source.name, "holdout"))
+    profile = TaskProfile(
+        task_type=target.task_type,
+        n_rows=len(fold.train),
+        n_columns=len(schema.used),
+        n_classes=target.n_classes,
+        has_categories=schema.has_categories,
+    )
+    made = make_space(space, profile)
+    prepare_folds(
+        folder, schema.code(table.frame), table.y, [fold], sorted(made.encodings),
+        task_type=target.task_type, seed=seed,
+    )  # fmt: skip
+    metric = get_metric(METRIC, target.task_type)
+    objective = CrossValidationObjective(folder=folder, space=made, metric=metric, keep_model=False)
+    return objective, table.y[fold.validation]
+
+
+def _in_space(space: Space, values: Mapping[str, Any]) -> Configuration | None:
+    """Return the configuration with these values, other choices at their defaults; None if the space has none such."""
+    try:
+        return space.completed(values)
+    except (UnknownNameError, ValueError):
+        return None

@@ -1,0 +1,203 @@
+"""The tables of a collection: where they are, and which of their rows train and validate."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.data.frames import to_frame
+from cashmere.data.reading import read_table
+from cashmere.data.resampling import Fold
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import TaskType
+from cashmere.exceptions import DataError, UnknownNameError
+
+TRAINING_SHARE = 0.7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """A table in a file.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in results and in the folder of work.
+    path : Path
+        What `cashmere.data.reading.read_table` reads.
+    origin : str
+        Tables with the same origin share raw data.
+    task_type : TaskType or None
+        Kind of target, where known.
+    target : str
+        Name of the column to predict.
+    """
+
+    name: str
+    path: Path
+    origin: str
+    task_type: TaskType | None = None
+    target: str = "target"
+
+    def read(self) -> tuple[pd.DataFrame, AnyArray]:
+        """Return features and labels.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be read, has no such column or nothing beside it, or is no classification.
+        """
+        if self.task_type is TaskType.REGRESSION:
+            raise DataError(f"{self.path} is a regression; expected classes in column {self.target!r}.")
+        frame = read_table(self.path)
+        if self.target not in frame.columns:
+            columns = ", ".join(map(str, frame.columns[:10]))
+            raise DataError(f"{self.path} has no column {self.target!r} to predict. It holds {columns}.")
+        labels = frame.pop(self.target).to_numpy()
+        if frame.shape[1] == 0:
+            raise DataError(f"{self.path} has no column beside the target {self.target!r}.")
+        coding = TargetCoding.from_target(labels, None if self.task_type is None else "classification")
+        if not coding.task_type.is_classification:
+            raise DataError(f"{self.path} is a regression; expected classes in column {self.target!r}.")
+        return to_frame(frame), labels
+
+    def checksum(self) -> str:
+        """Return 8 hexadecimal digits that change with the content of the file.
+
+        Raises
+        ------
+        DataError
+            If it cannot be read.
+        """
+        try:
+            return f"{zlib.crc32(self.path.read_bytes()):08x}"
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be read ({error}).") from error
+
+
+def find_tables(folder: str | Path, *, group: str | None = None, target: str = "target") -> list[SourceFile]:
+    """Return the tables of a folder.
+
+    Parameters
+    ----------
+    folder : path
+        With a ``manifest.json``, a list of objects with ``name``, ``file`` and, where wanted, ``task``, ``origin`` and
+        ``group`` (a text or a list of texts), its tables in that order; without, all files that `read_table` knows, by
+        name. A table without origin is its own.
+    group : str, optional
+        Only the tables of this group of the manifest.
+    target : str
+        Name of the column to predict in every table.
+
+    Raises
+    ------
+    DataError
+        If the folder or the manifest cannot be used, or no table is left.
+    """
+    folder = Path(folder)
+    manifest = folder / "manifest.json"
+    if not folder.is_dir():
+        raise DataError(f"{folder}: there is no such folder. Expected one with tables.")
+    if manifest.exists():
+        found = _from_manifest(manifest, group, target)
+    elif group is not None:
+        raise DataError(f"{folder} has no manifest.json that says which tables belong to the group {group!r}.")
+    else:
+        paths = sorted(p for p in folder.iterdir() if re.search(r"\.(csv|tsv|arff)(\.gz)?$|\.(parquet|pq)$", p.name))
+        names = [path.name.partition(".")[0] for path in paths]
+        found = [
+            SourceFile(name=n, path=p, origin=n, target=target) for n, p in zip(names, paths, strict=True)
+        ]  # fmt: skip
+    if not found:
+        raise DataError(f"{folder} holds no table{'' if group is None else f' of the group {group!r}'}.")
+    names = [table.name for table in found]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise DataError(f"{folder}: several tables are called {', '.join(repeated)}. Give them different names.")
+    return found
+
+
+def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFile]:
+    found = []
+    groups: set[str] = set()
+    try:
+        for entry in json.loads(path.read_text(encoding="utf-8")):
+            belongs = entry.get("group") or ()
+            own = {belongs} if isinstance(belongs, str) else set(belongs)
+            groups |= own
+            if group is not None and group not in own:
+                continue
+            name = str(entry["name"])
+            if not re.fullmatch(r"\w[\w .,+()-]*", name):
+                raise ValueError(f"the name {name!r} cannot be the name of a file")
+            task = entry.get("task")
+            found.append(
+                SourceFile(
+                    name=name,
+                    path=path.parent / entry["file"],
+                    origin=str(entry.get("origin") or name),
+                    task_type=None if task is None else TaskType(task),
+                    target=target,
+                )
+            )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise DataError(f"{path} is no list of tables with name, file, task, origin and group ({problem}).") from error
+    if group is not None and group not in groups:
+        raise UnknownNameError("group", group, groups)
+    return found
+
+
+def draw_rows(labels: AnyArray, n_rows: int, seed: int) -> IntArray:
+    """Draw rows with all classes in proportion; fewer than asked for only where the table has no more.
+
+    A class of which a table has a single row is left out where rows are drawn.
+
+    Parameters
+    ----------
+    labels : (n,) array
+        Classes.
+    n_rows : int
+        How many are wanted.
+    seed : int
+        Of the draw.
+
+    Returns
+    -------
+    (min(n, n_rows),) int array
+        Ascending row numbers.
+    """
+    rows = np.arange(len(labels))
+    return rows if len(rows) <= n_rows else _cut(rows, labels, n_rows, seed)[1]
+
+
+def holdout(y: IntArray, seed: int) -> Fold:
+    """Return 70 % of the rows, rounded down, to train on, the others to validate; all classes in proportion.
+
+    A class with a single row trains. With fewer validation rows than classes the cut is random.
+
+    References
+    ----------
+    spec/latent.md 5.8, recovered from Table 2 of the paper.
+    """
+    return Fold(*_cut(np.arange(len(y)), y, len(y) - int(TRAINING_SHARE * len(y)), seed))
+
+
+def _cut(rows: IntArray, labels: AnyArray, n_other: int, seed: int) -> tuple[IntArray, IntArray]:
+    """Return the rows without `n_other` drawn ones, and these, both ascending."""
+    from sklearn.model_selection import train_test_split
+
+    classes, counts = np.unique(labels[rows], return_counts=True)
+    is_lone = np.isin(labels[rows], classes[counts == 1])
+    lone, common = rows[is_lone], rows[~is_lone]
+    if min(n_other, len(common) - n_other) < max(1, int(np.sum(counts > 1))):
+        mixed = np.random.default_rng(seed).permutation(rows)
+        return np.sort(mixed[n_other:]), np.sort(mixed[:n_other])
+    kept, other = train_test_split(common, test_size=n_other, random_state=seed, stratify=labels[common])
+    return np.sort(np.concatenate([kept, lone])), np.sort(other)

@@ -1,0 +1,1 @@
+"""Records that rooms hand to each other: trials, budgets, losses."""

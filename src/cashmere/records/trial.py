@@ -1,0 +1,292 @@
+"""Records of a search: what to run (`Trial`), what happened (`Observation`), and all of it in order (`History`)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import overload
+
+import numpy as np
+from ConfigSpace import Configuration
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import FloatArray
+from cashmere.records.budget import Budget
+from cashmere.records.loss import Loss
+
+FOLD_RACING = ("none", "incumbent")
+"""When trials are given up after some folds, see `cashmere.study.Study`."""
+
+
+class TrialStatus(StrEnum):
+    """How a trial ended."""
+
+    SUCCESS = "success"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    ERROR = "error"
+    STOPPED = "stopped"
+    """Given up after some folds (`Trial.stop_above`): neither a score nor a failure."""
+    ABORTED = "aborted"
+    """Stopped by the user or by the deadline; never stored, decided and run again on resume."""
+
+
+def configuration_key(configuration: Configuration) -> str:
+    """Return a short text that is equal for configurations with equal active values.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits (64 bits of SHA-256 over the sorted active values).
+    """
+    values = {name: value.item() if isinstance(value, np.generic) else value for name, value in configuration.items()}
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A strategy's decision.
+
+    Attributes
+    ----------
+    configuration : Configuration
+        The point of the search space to evaluate.
+    origin : str
+        Where it comes from, for the record: ``"random"``, ``"model"``, ``"warm start"``, ...
+    """
+
+    configuration: Configuration
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A numbered decision to evaluate a configuration.
+
+    Attributes
+    ----------
+    number : int
+        Position in the study, from 0.
+    configuration : Configuration
+        The point of the search space.
+    seed : int
+        Seed of the learner's own randomness, in [0, 2**31).
+    origin : str
+        Copied from the `Suggestion`.
+    fidelity : float
+        Share of the full resource, in (0, 1].
+    stop_above : float
+        The objective may stop once the mean loss of the folds so far exceeds this; infinity: never. It is not stored.
+    """
+
+    number: int
+    configuration: Configuration
+    seed: int
+    origin: str = ""
+    fidelity: float = 1.0
+    stop_above: float = float("inf")
+
+    def __post_init__(self) -> None:
+        if self.number < 0 or not 0 < self.fidelity <= 1:
+            raise ValueError(f"number must be >= 0 and fidelity in (0, 1]; got {self.number} and {self.fidelity}")
+
+    @property
+    def key(self) -> str:
+        """Key of the configuration, see `configuration_key`."""
+        return configuration_key(self.configuration)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an executor brings back from a trial.
+
+    Attributes
+    ----------
+    status : TrialStatus
+        How it ended.
+    loss : float or None
+        Mean validation loss over all folds; None unless the status is success.
+    fold_losses : tuple of float
+        One loss per fold, in fold order.
+    predictions : array or None
+        Out-of-fold (or holdout) predictions in validation-row order, float32: class probabilities
+        ``(n_validation, n_classes)`` or values ``(n_validation,)``.
+    model : bytes or None
+        The fitted fold models, serialised by `cashmere.model.archives`.
+    duration_seconds, fit_seconds, predict_seconds : float
+        Wall time of the whole trial, of fitting, and of predicting the validation rows.
+    memory_mib : float or None
+        Largest resident memory seen from outside.
+    error : str or None
+        Cause of a failure; the first line is a summary, a traceback may follow.
+    """
+
+    status: TrialStatus
+    loss: float | None = None
+    fold_losses: tuple[float, ...] = ()
+    predictions: NDArray[np.float32] | None = None
+    model: bytes | None = None
+    duration_seconds: float = 0.0
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    memory_mib: float | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """A trial and its outcome, as kept in the history.
+
+    Attributes
+    ----------
+    trial : Trial
+        What was run.
+    status, loss, fold_losses, duration_seconds, fit_seconds, predict_seconds, memory_mib, error
+        As in `Outcome`.
+    predictions : array or None
+        As in `Outcome`, read-only; of very large runs memory-mapped from the run directory.
+    finished_at : float
+        Seconds since the study began, summed over resumes. For reports; strategies must not read it.
+    """
+
+    trial: Trial
+    status: TrialStatus
+    loss: float | None = None
+    fold_losses: tuple[float, ...] = ()
+    predictions: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    duration_seconds: float = 0.0
+    fit_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    memory_mib: float | None = None
+    error: str | None = None
+    finished_at: float = 0.0
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the trial finished with a loss."""
+        return self.status is TrialStatus.SUCCESS
+
+
+def observe(trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
+    """Join a trial and its outcome; `finished_at` in seconds since the study began."""
+    return Observation(
+        trial=trial,
+        status=outcome.status,
+        loss=outcome.loss,
+        fold_losses=outcome.fold_losses,
+        predictions=outcome.predictions,
+        duration_seconds=outcome.duration_seconds,
+        fit_seconds=outcome.fit_seconds,
+        predict_seconds=outcome.predict_seconds,
+        memory_mib=outcome.memory_mib,
+        error=outcome.error,
+        finished_at=finished_at,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(Sequence[Observation]):
+    """Ordered, read-only observations of a study: everything a strategy may look at.
+
+    Attributes
+    ----------
+    observations : tuple of Observation
+        Committed observations, in trial order, failures included.
+    pending : tuple of Trial
+        Trials already decided whose outcome may not be looked at yet.
+    worst_loss : float or None
+        Largest possible loss of the metric; None when it is unbounded.
+    baseline_loss : float
+        Loss of the constant predictor; NaN when unknown.
+    metric : Loss or None
+        What is minimised; with `targets` and the observations' predictions all that strategies need who search for
+        an ensemble.
+    targets : (n_validation,) array or None
+        Targets of the validation rows: class codes or values.
+    row_weights : (n_validation,) array or None
+        Weights of the validation rows.
+    budget : Budget or None
+        What the study was planned to spend in all: trials, and seconds of workers (the sum of `duration_seconds`);
+        None when unknown.
+    """
+
+    observations: tuple[Observation, ...] = ()
+    pending: tuple[Trial, ...] = ()
+    worst_loss: float | None = None
+    baseline_loss: float = float("nan")
+    metric: Loss | None = field(default=None, compare=False)
+    targets: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    row_weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    budget: Budget | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> Observation: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Observation, ...]: ...
+    def __getitem__(self, index: int | slice) -> Observation | tuple[Observation, ...]:
+        return self.observations[index]
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def __iter__(self) -> Iterator[Observation]:
+        return iter(self.observations)
+
+    @functools.cached_property
+    def successes(self) -> tuple[Observation, ...]:
+        """Observations with a loss."""
+        return tuple(o for o in self.observations if o.succeeded)
+
+    @functools.cached_property
+    def failures(self) -> tuple[Observation, ...]:
+        """Observations that ended without a loss for a reason of their own: error, timeout, memory."""
+        return tuple(o for o in self.observations if not o.succeeded and o.status is not TrialStatus.STOPPED)
+
+    @functools.cached_property
+    def incumbent(self) -> Observation | None:
+        """The successful observation with the lowest loss (the earliest of equals), or None."""
+        return min(self.successes, key=lambda o: (o.loss, o.trial.number), default=None)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Trials of all observations, then the pending ones: everything decided so far."""
+        return (*(o.trial for o in self.observations), *self.pending)
+
+    @functools.cached_property
+    def seen(self) -> frozenset[str]:
+        """Keys of all configurations decided so far; none of them should be suggested again."""
+        return frozenset(trial.key for trial in self.trials)
+
+    @functools.cached_property
+    def failure_loss(self) -> float:
+        """Loss that stands for a failed trial (`spec/problem.md` 1.6).
+
+        The worst possible loss of a bounded metric; else the worst finite loss seen, at least that of the
+        constant predictor. This is the one place where failures get a number.
+        """
+        if self.worst_loss is not None:
+            return self.worst_loss
+        finite = [o.loss for o in self.successes if o.loss is not None and np.isfinite(o.loss)]
+        if np.isfinite(self.baseline_loss):
+            finite.append(self.baseline_loss)
+        return max(finite, default=1.0)
+
+    @functools.cached_property
+    def stopped_loss(self) -> float:
+        """Loss that stands for a trial that was stopped after some folds: the worst finite one of a success."""
+        return max(
+            (o.loss for o in self.successes if o.loss is not None and np.isfinite(o.loss)), default=self.failure_loss
+        )
+
+    @functools.cached_property
+    def losses(self) -> FloatArray:
+        """Loss of every observation, shape ``(n_observations,)``; see `failure_loss` and `stopped_loss`."""
+        losses = [o.loss if o.loss is not None else self._substitute(o) for o in self.observations]
+        return np.array(losses, dtype=np.float64)
+
+    def _substitute(self, observation: Observation) -> float:
+        return self.stopped_loss if observation.status is TrialStatus.STOPPED else self.failure_loss

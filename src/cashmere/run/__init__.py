@@ -1,0 +1,1 @@
+"""The whole job in one run directory."""

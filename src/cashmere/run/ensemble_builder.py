@@ -1,0 +1,223 @@
+"""The ensemble of a run while it grows: which observations may enter, the choice, its decisions, its honest loss."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.ensembles import (
+    Ensemble,
+    IncrementalSelection,
+    TieRule,
+    WeightedEnsemble,
+    build_ensemble,
+    ensemble_of_selection,
+)
+from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.pool import ValidationPool, cross_fitted_loss
+from cashmere.ensembles.threshold import as_certain, decide, tune_thresholds
+from cashmere.evaluation.metrics import METRICS, Metric
+from cashmere.exceptions import CashmereError
+from cashmere.records.trial import History, Observation
+
+_TIE: TieRule = "secondary"
+"""Error rates tie often, and the first of equals would favour early trials."""
+
+BASELINE = -1
+"""Member number of the constant predictor, which is no trial."""
+
+
+class EnsembleBuilder:
+    """Decides the ensemble from the history: a function of the observations whose models are still on disk.
+
+    Parameters
+    ----------
+    method, size
+        See `RunSettings.ensemble` and `RunSettings.ensemble_size`.
+    metric : Metric
+        What the ensemble is chosen by.
+    pool : ValidationPool
+        The rows it is chosen on.
+    seed : int
+        For random parts of the method.
+    has_model : callable
+        Whether the fitted models of a trial are still there.
+    decision_threshold
+        See `RunSettings.decision_threshold`.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+        The constant predictor until the first success.
+    loss : float or None
+        Of the ensemble, with its decision thresholds, on the rows that chose them; None for the constant predictor.
+    thresholds : (n_classes,) array or None
+        See `cashmere.ensembles.threshold.decide`.
+    decision_gain : float or None
+        How much thresholds lower the loss of `decision_metric`, on rows that did not choose them; None if none were
+        tried or it cannot be judged.
+    decision_metric : Metric
+        The metric, or balanced accuracy if it is not computed from labels.
+    seconds : float
+        Time of the latest choice.
+    """
+
+    def __init__(
+        self,
+        *,
+        method: str,
+        size: int,
+        metric: Metric,
+        pool: ValidationPool,
+        seed: int,
+        has_model: Callable[[int], bool],
+        decision_threshold: str | float,
+    ) -> None:
+        self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
+        self._has_model = has_model
+        self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
+        self.loss: float | None = None
+        self.seconds = 0.0
+        self._decision_threshold = decision_threshold
+        self.decision_metric = metric if metric.needs == "labels" else METRICS["balanced_accuracy"]
+        self.thresholds: Float64 | None = None
+        if not isinstance(decision_threshold, str):
+            self.thresholds = np.array([1 - decision_threshold, decision_threshold])
+        self.decision_gain: float | None = None
+        # Remembers what it has read of earlier observations; the choice is that of a fresh selection.
+        self._selection = None
+        if method == "selection":
+            self._selection = IncrementalSelection(pool.y, metric, size=size, weight=pool.weight, tie=_TIE)
+
+    @property
+    def weights(self) -> dict[int, float]:
+        """Weight of each member by trial number; equal shares where members are combined in another way."""
+        members = self.ensemble.members
+        weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
+        return dict(zip(members, weights, strict=True))
+
+    def update(self, history: History) -> None:
+        """Choose anew from everything observed."""
+        clock = time.perf_counter()
+        observations = self._eligible(history)
+        if observations:
+            numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
+            if self._selection is not None:
+                result = self._selection.select(numbers, stacks, rng=np.random.default_rng(self._seed))
+                self.ensemble, self.loss = ensemble_of_selection(numbers, result)
+            else:
+                losses = [float(o.loss) for o in observations if o.loss is not None]
+                self.ensemble, self.loss = self._build(numbers, stacks, losses, self._pool.y, self._pool.weight)
+            if self.decides_by_threshold:
+                self._choose_thresholds(dict(zip(numbers, stacks, strict=True)))
+        self.seconds = time.perf_counter() - clock
+
+    def honest_loss(self, history: History) -> float | None:
+        """Estimate the loss on rows that chose neither ensemble nor thresholds, see `cross_fitted_loss`."""
+        observations = self._eligible(history)
+        if not observations:
+            return None
+        losses = [float(o.loss) for o in observations if o.loss is not None]
+
+        def build(stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None) -> Ensemble:
+            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight)[0]
+            if not self.decides_by_threshold or self._metric.needs != "labels":
+                return ensemble
+            combined = ensemble.combine([stacks[i] for i in ensemble.members])
+            return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight)[0])
+
+        try:
+            return cross_fitted_loss(
+                build,
+                self._stacks(observations),
+                self._pool.y,
+                self._metric,
+                weight=self._pool.weight,
+                rng=np.random.default_rng(self._seed),
+            )
+        except (CashmereError, ValueError):  # a part may miss a class
+            return None
+
+    @property
+    def decides_by_threshold(self) -> bool:
+        """Whether classes are decided by thresholds, given or tuned, where they help."""
+        if self._decision_threshold == "auto":
+            return self._metric.needs == "labels" and self._metric != METRICS["accuracy"]
+        return self._decision_threshold != "none"
+
+    def _choose_thresholds(self, stacks: Mapping[int, AnyArray]) -> None:
+        """Choose the thresholds of the current ensemble, and its loss with them."""
+        y, weight = self._pool.y, self._pool.weight
+        combined = self.ensemble.combine([stacks[number] for number in self.ensemble.members])
+        self.thresholds, self.decision_gain = self._thresholds(combined, y, weight)
+        if self.thresholds is not None and self._metric.needs == "labels":
+            self.loss = self._decided_loss(combined, y, weight, self.thresholds)
+
+    def _thresholds(
+        self, combined: Float64, y: AnyArray, weight: FloatArray | None
+    ) -> tuple[Float64 | None, float | None]:
+        """Return the thresholds for predictions of an ensemble, and what they gain."""
+        if not isinstance(self._decision_threshold, str):
+            before, after = (self._decided_loss(combined, y, weight, t) for t in (None, self.thresholds))
+            return self.thresholds, before - after
+        found = tune_thresholds(combined, y, self.decision_metric, weight=weight, rng=np.random.default_rng(self._seed))
+        return found.thresholds, found.gain
+
+    def _decided_loss(
+        self, combined: Float64, y: AnyArray, weight: FloatArray | None, thresholds: Float64 | None
+    ) -> float:
+        return self.decision_metric.loss(y, _decided(combined, thresholds), weight)
+
+    def _eligible(self, history: History) -> list[Observation]:
+        return [o for o in history.successes if o.predictions is not None and self._has_model(o.trial.number)]
+
+    def _stacks(self, observations: Sequence[Observation]) -> list[AnyArray]:
+        return [self._pool.take(o.predictions) for o in observations if o.predictions is not None]
+
+    def _build(
+        self,
+        numbers: Sequence[int],
+        predictions: Sequence[AnyArray],
+        losses: Sequence[float],
+        y: AnyArray,
+        weight: FloatArray | None,
+    ) -> tuple[Ensemble, float]:
+        return build_ensemble(
+            self._method,
+            numbers,
+            predictions,
+            y,
+            self._metric,
+            losses=losses,
+            weight=weight,
+            size=self._size,
+            tie=_TIE,
+            rng=np.random.default_rng(self._seed),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _DecidedEnsemble:
+    """An ensemble that predicts the classes it decides for, with certainty."""
+
+    ensemble: Ensemble
+    thresholds: Float64 | None
+
+    @property
+    def members(self) -> tuple[int, ...]:
+        return self.ensemble.members
+
+    def combine(self, stack: Sequence[FloatArray] | FloatArray) -> Float64:
+        return _decided(self.ensemble.combine(stack), self.thresholds)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.ensemble.to_json()
+
+
+def _decided(combined: Float64, thresholds: Float64 | None) -> Float64:
+    return as_certain(decide(combined / combined.sum(axis=1, keepdims=True), thresholds), combined.shape[1])

@@ -1,0 +1,1 @@
+"""Configurations as arrays and back."""

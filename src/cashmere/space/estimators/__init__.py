@@ -1,0 +1,1 @@
+"""scikit-learn estimators of our own, which fitted models contain."""

@@ -1,0 +1,153 @@
+"""Boosting machines that are told by a constructor parameter which columns hold category codes.
+
+Their originals want it as an argument of ``fit`` (LightGBM), or refuse columns with many levels (scikit-learn).
+They also state themselves in few large arrays: model files with a text of megabytes or thousands of small trees took
+longer to write than some models to fit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from lightgbm import Booster, LGBMClassifier, LGBMRegressor
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
+
+_TREE_PARTS = ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets")
+"""Arrays of a `TreePredictor`, in the order of its constructor."""
+
+
+class _LightGBMCategories:
+    """LightGBM with ``category_columns``: numbers of the columns that hold non-negative codes or NaN."""
+
+    _stated: tuple[Booster, dict[str, Any]] | None = None
+
+    def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
+        """Fit the trees."""
+        columns = list(self.category_columns or ()) or "auto"  # type: ignore[attr-defined]
+        super().fit(X, y, sample_weight=sample_weight, categorical_feature=columns)  # type: ignore[misc]
+        return self
+
+    def _process_params(self, stage: str) -> dict[str, Any]:
+        params: dict[str, Any] = super()._process_params(stage)  # type: ignore[misc]
+        params.pop("category_columns", None)  # not LightGBM's own
+        return params
+
+    def __copy__(self) -> Self:
+        # LightGBM copies its estimators in every get_params and so in every prediction: the trees stay shared.
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        raw: Any = super().__getstate__()
+        state: dict[str, Any] = dict(raw)
+        if state.get("_Booster") is not None:
+            # skops asks twice, and writing the text takes LightGBM as long as fitting some of the trees.
+            if self._stated is None or self._stated[0] is not state["_Booster"]:
+                self._stated = (state["_Booster"], state["_Booster"].__getstate__())
+            booster = dict(self._stated[1])
+            state["_booster_text"] = np.frombuffer(booster.pop("_handle").encode(), dtype=np.uint8)
+            state["_booster_rest"] = booster
+            del state["_Booster"]
+        state.pop("_stated", None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if (text := state.pop("_booster_text", None)) is not None:
+            state["_Booster"] = Booster.__new__(Booster)
+            handle = np.asarray(text).tobytes().decode()
+            state["_Booster"].__setstate__({**state.pop("_booster_rest"), "_handle": handle})
+        super().__setstate__(state)  # type: ignore[misc]
+
+
+class CategoryLGBMClassifier(_LightGBMCategories, LGBMClassifier):  # type: ignore[misc]
+    """LightGBM for classes."""
+
+    def __init__(self, *, category_columns: list[int] | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.category_columns = category_columns
+
+
+class CategoryLGBMRegressor(_LightGBMCategories, LGBMRegressor):  # type: ignore[misc]
+    """LightGBM for numbers."""
+
+    def __init__(self, *, category_columns: list[int] | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.category_columns = category_columns
+
+
+class _HistogramCategories:
+    """Histogram boosting that treats code columns with more levels than bins as numbers."""
+
+    categorical_features: BoolArray | None
+    max_bins: int
+
+    def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
+        """Fit the trees."""
+        marked = self.categorical_features
+        self.categorical_features = _narrow(marked, X, self.max_bins)
+        try:
+            super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
+        finally:
+            self.categorical_features = marked
+        _drop_partial(getattr(self, "_preprocessor", None))
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        raw: Any = super().__getstate__()
+        state: dict[str, Any] = dict(raw)
+        if "_predictors" in state:
+            rounds = state.pop("_predictors")
+            trees = [tree for trees in rounds for tree in trees]
+            state["_trees_per_round"] = len(rounds[0]) if rounds else 1
+            for name in _TREE_PARTS:
+                parts = [getattr(tree, name) for tree in trees]
+                state[f"_packed_{name}"] = np.concatenate(parts) if parts else None
+                state[f"_sizes_{name}"] = np.array([len(part) for part in parts], dtype=np.int64)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if (n := state.pop("_trees_per_round", None)) is not None:
+            parts = []
+            for name in _TREE_PARTS:
+                packed, ends = state.pop(f"_packed_{name}"), np.cumsum(state.pop(f"_sizes_{name}"))
+                parts.append([] if packed is None else np.split(packed, ends[:-1]))
+            trees = [TreePredictor(*arrays) for arrays in zip(*parts, strict=True)]
+            state["_predictors"] = [trees[i : i + n] for i in range(0, len(trees), n)]
+        super().__setstate__(state)  # type: ignore[misc]
+
+
+class CategoryHistogramClassifier(_HistogramCategories, HistGradientBoostingClassifier):  # type: ignore[misc]
+    """Histogram boosting for classes."""
+
+
+class CategoryHistogramRegressor(_HistogramCategories, HistGradientBoostingRegressor):  # type: ignore[misc]
+    """Histogram boosting for numbers."""
+
+
+def _narrow(marked: BoolArray | None, X: FloatArray, max_levels: int) -> BoolArray | None:
+    """Return the marked columns with few enough levels, or None if there is none."""
+    if marked is None:
+        return None
+    narrow = np.zeros(X.shape[1], dtype=bool)
+    for column in np.flatnonzero(marked):
+        values = X[:, column]
+        narrow[column] = len(np.unique(values[~np.isnan(values)])) <= max_levels
+    return narrow if narrow.any() else None
+
+
+def _drop_partial(preprocessor: Any) -> None:
+    """Let number columns pass scikit-learn's category coder as they are.
+
+    It checks them by a `functools.partial`, a type that a model file should not have to be trusted with.
+    """
+    if preprocessor is not None:
+        for _, transformer, _ in (*preprocessor.transformers, *preprocessor.transformers_):
+            if hasattr(transformer, "func"):
+                transformer.func = None

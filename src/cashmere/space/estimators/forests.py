@@ -1,0 +1,99 @@
+"""Forests that predict the same floats with any number of threads, and such whose ``max_features`` is an exponent.
+
+Threads add up the trees in the order in which they finish, so that the last digits would differ from call to call:
+the forests here are grown by ``n_jobs`` threads and predict with one.
+
+An exponent v lets each split look at d^v of the d columns that reach the forest. It means the same for narrow and
+wide tables, and the width after a feature operator is known only at fit.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
+
+from cashmere.base.arrays import AnyArray, FloatArray
+
+_TREE_PARTS = ("nodes", "values")
+"""Arrays of a tree's state."""
+
+
+class _PackedTrees:
+    """States its trees in a few large arrays: thousands of small ones took longer to write than the forest to grow."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        raw: Any = super().__getstate__()
+        state: dict[str, Any] = dict(raw)
+        if trees := state.pop("estimators_", None):
+            states = [tree.tree_.__getstate__() for tree in trees]
+            for name in _TREE_PARTS:
+                state[f"_packed_{name}"] = np.concatenate([s[name] for s in states])
+            state["_packed_sizes"] = np.array([s["node_count"] for s in states])
+            state["_packed_depths"] = np.array([s["max_depth"] for s in states])
+            state["_packed_seeds"] = np.array([tree.random_state for tree in trees])
+            state["_first_tree"] = trees[0]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if (first := state.pop("_first_tree", None)) is not None:
+            sizes, depths, seeds = (state.pop(f"_packed_{name}") for name in ("sizes", "depths", "seeds"))
+            parts = [np.split(state.pop(f"_packed_{name}"), np.cumsum(sizes)[:-1]) for name in _TREE_PARTS]
+            constructor, arguments, _ = first.tree_.__reduce__()
+            state["estimators_"] = []
+            for nodes, values, size, depth, seed in zip(*parts, sizes, depths, seeds, strict=True):
+                tree = copy.copy(first)
+                tree.random_state = int(seed)
+                tree.tree_ = constructor(*arguments)
+                tree.tree_.__setstate__(
+                    {"max_depth": int(depth), "node_count": int(size), "nodes": nodes, "values": values}
+                )
+                state["estimators_"].append(tree)
+        super().__setstate__(state)  # type: ignore[misc]
+
+
+class OrderedForestClassifier(_PackedTrees, RandomForestClassifier):  # type: ignore[misc]
+    """Random forest for classes; ``max_features`` as in scikit-learn."""
+
+    def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
+        """Grow the trees; from now on ``n_jobs`` is 1."""
+        super().fit(X, y, sample_weight=sample_weight)
+        self.n_jobs = 1
+        return self
+
+
+class _ExponentFeatures(_PackedTrees):
+    """Reads ``max_features`` as an exponent in [0, 1]."""
+
+    max_features: Any
+    n_jobs: int | None
+
+    def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
+        """Grow the trees; from now on ``n_jobs`` is 1."""
+        exponent = self.max_features
+        self.max_features = max(1, int(X.shape[1] ** exponent))
+        try:
+            super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
+        finally:
+            self.max_features = exponent
+        self.n_jobs = 1
+        return self
+
+
+class ExponentForestClassifier(_ExponentFeatures, RandomForestClassifier):  # type: ignore[misc]
+    """Random forest for classes."""
+
+
+class ExponentForestRegressor(_ExponentFeatures, RandomForestRegressor):  # type: ignore[misc]
+    """Random forest for numbers."""
+
+
+class ExponentExtraTreesClassifier(_ExponentFeatures, ExtraTreesClassifier):  # type: ignore[misc]
+    """Extremely randomised trees for classes."""
+
+
+class ExponentExtraTreesRegressor(_ExponentFeatures, ExtraTreesRegressor):  # type: ignore[misc]
+    """Extremely randomised trees for numbers."""

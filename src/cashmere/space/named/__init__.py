@@ -1,0 +1,1 @@
+"""The search spaces that can be chosen by name."""

@@ -1,0 +1,477 @@
+"""Algorithms of the space ``default``: few, strong, each with the hyper-parameters that matter.
+
+Ranges follow the AutoGluon-like compact space (spec/baselines.md 7.7), widened where small tables need it; the
+defaults are meant to be good without any search. No learner stops early on validation rows: they are used for
+selection and must not be used twice. Libraries are imported by the builders, so that importing a space is light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ConfigSpace import Categorical, Float, Integer
+
+from cashmere.data.task import Encoding, TaskProfile
+from cashmere.space.component import CLASSIFICATION, REGRESSION, Algorithm, BuildContext, Subspace
+
+Values = Mapping[str, Any]
+
+NATIVE = (Encoding.ORDINAL, Encoding.TARGET)
+"""For learners that split on categories themselves."""
+
+TREES = (Encoding.ORDINAL, Encoding.ONEHOT, Encoding.TARGET)
+"""For trees that take codes as numbers and know missing values."""
+
+DENSE = (Encoding.ONEHOT, Encoding.TARGET)
+"""For learners that need complete numbers."""
+
+SCALERS = ("standard", "robust", "quantile")
+
+
+def scaler(name: str, context: BuildContext) -> Any:
+    """Return the transformer that brings columns to a common scale.
+
+    Parameters
+    ----------
+    name : {"standard", "robust", "quantile"}
+        Mean and deviation; median and quartiles; or ranks mapped to a normal distribution.
+    context : BuildContext
+        What is known about the fold.
+    """
+    from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
+
+    if name == "standard":
+        return StandardScaler()
+    if name == "robust":
+        return RobustScaler()
+    return QuantileTransformer(
+        n_quantiles=min(1000, context.n_rows), output_distribution="normal", random_state=context.seed
+    )
+
+
+def scaled(name: str, learner: Any, context: BuildContext) -> Any:
+    """Return a pipeline of scaler and learner."""
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("scaler", scaler(name, context)), ("model", learner)])
+
+
+def standardised_target(regressor: Any) -> Any:
+    """Return the regressor for learners whose settings assume a target of mean 0 and variance 1."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.preprocessing import StandardScaler
+
+    return TransformedTargetRegressor(regressor=regressor, transformer=StandardScaler())
+
+
+def _scaling() -> Any:
+    return Categorical("scaling", SCALERS, default="standard")
+
+
+def _rounds(profile: TaskProfile) -> tuple[tuple[int, int], int]:
+    """Return range and default of the number of boosting rounds; every round grows one tree per class."""
+    return ((50, 1000), 300) if profile.n_classes <= 10 else ((20, 300), 100)
+
+
+def _is_classification(context: BuildContext) -> bool:
+    return context.task_type.is_classification
+
+
+# LightGBM ------------------------------------------------------------------------------------------------------------
+
+
+def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
+    bounds, rounds = _rounds(profile)
+    return Subspace(
+        hyperparameters=[
+            Integer("n_estimators", bounds, log=True, default=rounds),
+            Float("learning_rate", (0.005, 0.3), log=True, default=0.05),
+            Integer("num_leaves", (4, 128), log=True, default=31),
+            Integer("min_child_samples", (2, 60), log=True, default=20),
+            Float("subsample", (0.5, 1.0), default=0.8),
+            Float("colsample_bytree", (0.3, 1.0), default=0.8),
+            Float("reg_lambda", (1e-3, 30.0), log=True, default=1.0),
+        ]
+    )
+
+
+def _build_lightgbm(values: Values, context: BuildContext) -> Any:
+    import numpy as np
+
+    from cashmere.space.estimators.boosting import CategoryLGBMClassifier, CategoryLGBMRegressor
+
+    learner = CategoryLGBMClassifier if _is_classification(context) else CategoryLGBMRegressor
+    return learner(
+        **values,
+        **lightgbm_settings(context),
+        min_data_per_group=min(100, max(5, context.n_rows // 100)),
+        category_columns=np.flatnonzero(context.categorical).tolist() or None,
+    )
+
+
+def lightgbm_settings(context: BuildContext) -> dict[str, Any]:
+    """Return the settings of LightGBM that every space shares: silent, and the same with any number of threads."""
+    return {
+        "subsample_freq": 1,
+        "n_jobs": context.n_threads,
+        "random_state": context.seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "verbose": -1,
+    }
+
+
+LIGHTGBM = Algorithm(
+    name="lightgbm",
+    build=_build_lightgbm,
+    subspace=_lightgbm_subspace,
+    group=("trees", "boosting"),
+    encodings=NATIVE,
+    requires=("lightgbm",),
+)
+
+
+# XGBoost -------------------------------------------------------------------------------------------------------------
+
+
+def _xgboost_subspace(profile: TaskProfile) -> Subspace:
+    bounds, rounds = _rounds(profile)
+    return Subspace(
+        hyperparameters=[
+            Integer("n_estimators", bounds, log=True, default=rounds),
+            Float("learning_rate", (0.005, 0.3), log=True, default=0.05),
+            Integer("max_depth", (2, 10), default=6),
+            Float("min_child_weight", (0.1, 30.0), log=True, default=1.0),
+            Float("gamma", (0.0, 5.0), default=0.0),
+            Float("subsample", (0.5, 1.0), default=0.8),
+            Float("colsample_bytree", (0.3, 1.0), default=0.8),
+            Float("reg_lambda", (0.1, 30.0), log=True, default=1.0),
+        ]
+    )
+
+
+def _build_xgboost(values: Values, context: BuildContext) -> Any:
+    from xgboost import XGBClassifier, XGBRegressor
+
+    categories: dict[str, Any] = {}
+    if context.categorical.any():
+        kinds = ["c" if is_code else "q" for is_code in context.categorical]
+        categories = {"feature_types": kinds, "enable_categorical": True}
+    learner = XGBClassifier if _is_classification(context) else XGBRegressor
+    return learner(
+        **values,
+        **categories,
+        tree_method="hist",
+        n_jobs=context.n_threads,
+        random_state=context.seed,
+        verbosity=0,
+    )
+
+
+XGBOOST = Algorithm(
+    name="xgboost",
+    build=_build_xgboost,
+    subspace=_xgboost_subspace,
+    group=("trees", "boosting"),
+    encodings=NATIVE,
+    requires=("xgboost",),
+)
+
+
+# CatBoost ------------------------------------------------------------------------------------------------------------
+
+
+def _catboost_subspace(profile: TaskProfile) -> Subspace:
+    (low, high), rounds = _rounds(profile)
+    return Subspace(
+        hyperparameters=[
+            Integer("iterations", (low, high), log=True, default=rounds),
+            Float("learning_rate", (0.01, 0.3), log=True, default=0.08),
+            Integer("depth", (3, 8), default=6),
+            Float("l2_leaf_reg", (1.0, 30.0), log=True, default=3.0),
+            Float("random_strength", (0.1, 10.0), log=True, default=1.0),
+        ]
+    )
+
+
+def _build_catboost(values: Values, context: BuildContext) -> Any:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    learner = CatBoostClassifier if _is_classification(context) else CatBoostRegressor
+    # Measured on satimage and eucalyptus: a quarter of the borders and half of the columns per split take a third of
+    # the time and leave the loss where it is. Narrow tables need all of their columns.
+    return learner(
+        **values,
+        border_count=64,
+        rsm=0.5 if context.n_features >= 16 else 1.0,
+        thread_count=context.n_threads,
+        random_seed=context.seed,
+        logging_level="Silent",
+        allow_writing_files=False,
+    )
+
+
+CATBOOST = Algorithm(
+    name="catboost",
+    build=_build_catboost,
+    subspace=_catboost_subspace,
+    group=("trees", "boosting"),
+    # Its own treatment of categories needs integers or text, which a matrix of floats is not: codes are numbers here.
+    encodings=(Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT),
+    requires=("catboost",),
+)
+
+
+# Histogram gradient boosting of scikit-learn -------------------------------------------------------------------------
+
+
+def _histogram_subspace(profile: TaskProfile) -> Subspace:
+    (low, high), rounds = _rounds(profile)
+    return Subspace(
+        hyperparameters=[
+            Integer("max_iter", (low, high // 2), log=True, default=min(rounds, 200)),
+            Float("learning_rate", (0.01, 0.3), log=True, default=0.06),
+            Integer("max_leaf_nodes", (4, 128), log=True, default=24),
+            Integer("min_samples_leaf", (2, 60), log=True, default=20),
+            Float("l2_regularization", (1e-3, 30.0), log=True, default=1.0),
+            Float("max_features", (0.3, 1.0), default=0.8),
+        ]
+    )
+
+
+def _build_histogram(values: Values, context: BuildContext) -> Any:
+    from cashmere.space.estimators.boosting import CategoryHistogramClassifier, CategoryHistogramRegressor
+
+    learner = CategoryHistogramClassifier if _is_classification(context) else CategoryHistogramRegressor
+    categorical = context.categorical if context.categorical.any() else None
+    return learner(**values, categorical_features=categorical, early_stopping=False, random_state=context.seed)
+
+
+HIST_GRADIENT_BOOSTING = Algorithm(
+    name="hist_gradient_boosting",
+    build=_build_histogram,
+    subspace=_histogram_subspace,
+    group=("trees", "boosting"),
+    encodings=NATIVE,
+)
+
+
+# Forests -------------------------------------------------------------------------------------------------------------
+
+N_TREES = 150
+"""Trees of a forest: enough for stable probabilities, and every fold's forest is written to disk."""
+
+
+def _forest_subspace(profile: TaskProfile) -> Subspace:
+    is_classification = profile.task_type.is_classification
+    criterion = [Categorical("criterion", ["gini", "entropy"], default="gini")] if is_classification else []
+    smallest_leaf = min(20, 2 + profile.n_rows // 5000)  # keeps files small where rows are many
+    return Subspace(
+        hyperparameters=[
+            *criterion,
+            Float("max_features", (0.2, 1.0), default=0.5 if is_classification else 0.75),
+            Integer("min_samples_leaf", (1, 30), log=True, default=smallest_leaf),
+        ]
+    )
+
+
+def _build_random_forest(values: Values, context: BuildContext) -> Any:
+    from cashmere.space.estimators.forests import ExponentForestClassifier, ExponentForestRegressor
+
+    learner = ExponentForestClassifier if _is_classification(context) else ExponentForestRegressor
+    return learner(**values, n_estimators=N_TREES, n_jobs=context.n_threads, random_state=context.seed)
+
+
+def _build_extra_trees(values: Values, context: BuildContext) -> Any:
+    from cashmere.space.estimators.forests import ExponentExtraTreesClassifier, ExponentExtraTreesRegressor
+
+    learner = ExponentExtraTreesClassifier if _is_classification(context) else ExponentExtraTreesRegressor
+    return learner(**values, n_estimators=N_TREES, n_jobs=context.n_threads, random_state=context.seed)
+
+
+RANDOM_FOREST = Algorithm(
+    name="random_forest",
+    build=_build_random_forest,
+    subspace=_forest_subspace,
+    group=("trees", "forests"),
+    encodings=TREES,
+)
+
+EXTRA_TREES = Algorithm(
+    name="extra_trees",
+    build=_build_extra_trees,
+    subspace=_forest_subspace,
+    group=("trees", "forests"),
+    encodings=TREES,
+)
+
+
+# Linear models -------------------------------------------------------------------------------------------------------
+
+
+def _logistic_subspace(profile: TaskProfile) -> Subspace:
+    return Subspace(hyperparameters=[Float("C", (1e-3, 1e3), log=True, default=1.0), _scaling()])
+
+
+def _build_logistic(values: Values, context: BuildContext) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    learner = LogisticRegression(C=values["C"], max_iter=1000, random_state=context.seed)
+    return scaled(values["scaling"], learner, context)
+
+
+LOGISTIC_REGRESSION = Algorithm(
+    name="logistic_regression",
+    build=_build_logistic,
+    subspace=_logistic_subspace,
+    group=("linear",),
+    tasks=CLASSIFICATION,
+    encodings=DENSE,
+)
+
+
+def _ridge_subspace(profile: TaskProfile) -> Subspace:
+    return Subspace(hyperparameters=[Float("alpha", (1e-3, 1e4), log=True, default=1.0), _scaling()])
+
+
+def _build_ridge(values: Values, context: BuildContext) -> Any:
+    from sklearn.linear_model import Ridge
+
+    learner = standardised_target(Ridge(alpha=values["alpha"], random_state=context.seed))
+    return scaled(values["scaling"], learner, context)
+
+
+RIDGE = Algorithm(
+    name="ridge", build=_build_ridge, subspace=_ridge_subspace, group=("linear",), tasks=REGRESSION, encodings=DENSE
+)
+
+
+# Neural network ------------------------------------------------------------------------------------------------------
+
+
+def _mlp_subspace(profile: TaskProfile) -> Subspace:
+    return Subspace(
+        hyperparameters=[
+            Integer("n_layers", (1, 3), default=2),
+            Integer("width", (16, 256), log=True, default=128),
+            Float("alpha", (1e-7, 1.0), log=True, default=1e-3),
+            Float("learning_rate_init", (1e-4, 3e-2), log=True, default=2e-3),
+            _scaling(),
+        ]
+    )
+
+
+def _build_mlp(values: Values, context: BuildContext) -> Any:
+    from cashmere.space.estimators.networks import EarlyStoppedMLPClassifier, EarlyStoppedMLPRegressor
+
+    settings: dict[str, Any] = {
+        "hidden_layer_sizes": (values["width"],) * values["n_layers"],
+        "alpha": values["alpha"],
+        "learning_rate_init": values["learning_rate_init"],
+        "batch_size": min(context.n_rows, 64 if context.n_rows < 10_000 else 256),
+        "max_iter": max(10, min(200, 5_000_000 // context.n_rows)),  # bounds the time on long tables
+        "early_stopping": True,
+        "n_iter_no_change": 15,
+        "random_state": context.seed,
+    }
+    if _is_classification(context):
+        return scaled(values["scaling"], EarlyStoppedMLPClassifier(**settings), context)
+    return scaled(values["scaling"], standardised_target(EarlyStoppedMLPRegressor(**settings)), context)
+
+
+MLP = Algorithm(name="mlp", build=_build_mlp, subspace=_mlp_subspace, group=("neural",), encodings=DENSE)
+
+
+# Neighbours and kernels ----------------------------------------------------------------------------------------------
+
+
+def _knn_subspace(profile: TaskProfile) -> Subspace:
+    return Subspace(
+        hyperparameters=[
+            Integer("n_neighbors", (1, 100), log=True, default=10),
+            Categorical("weights", ["distance", "uniform"], default="distance"),
+            Integer("p", (1, 2), default=2),
+            _scaling(),
+        ]
+    )
+
+
+def _build_knn(values: Values, context: BuildContext) -> Any:
+    from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+    learner = KNeighborsClassifier if _is_classification(context) else KNeighborsRegressor
+    model = learner(
+        n_neighbors=min(values["n_neighbors"], context.n_rows),
+        weights=values["weights"],
+        p=values["p"],
+        n_jobs=context.n_threads,
+    )
+    return scaled(values["scaling"], model, context)
+
+
+KNN = Algorithm(
+    name="knn",
+    build=_build_knn,
+    subspace=_knn_subspace,
+    group=("neighbours",),
+    max_rows=50_000,
+    encodings=DENSE,
+    accepts_weights=False,
+)
+
+
+def _svm_subspace(profile: TaskProfile) -> Subspace:
+    epsilon = [Float("epsilon", (1e-3, 1.0), log=True, default=0.1)] if not profile.task_type.is_classification else []
+    return Subspace(
+        hyperparameters=[
+            Float("C", (1e-2, 1e3), log=True, default=1.0),
+            Float("gamma_factor", (1e-2, 10.0), log=True, default=1.0),
+            *epsilon,
+            _scaling(),
+        ]
+    )
+
+
+def _build_svm(values: Values, context: BuildContext) -> Any:
+    from sklearn.svm import SVC, SVR
+
+    from cashmere.space.estimators.margins import MarginProbabilities
+
+    settings: dict[str, Any] = {
+        "C": values["C"],
+        "gamma": values["gamma_factor"] / context.n_features,
+        "max_iter": 100_000,
+    }
+    learner: Any
+    if _is_classification(context):
+        learner = MarginProbabilities(SVC(**settings, random_state=context.seed))
+    else:
+        learner = standardised_target(SVR(**settings, epsilon=values["epsilon"]))
+    return scaled(values["scaling"], learner, context)
+
+
+SVM = Algorithm(
+    name="svm",
+    build=_build_svm,
+    subspace=_svm_subspace,
+    group=("kernels",),
+    max_rows=5000,
+    encodings=DENSE,
+)
+
+
+DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
+    LIGHTGBM,
+    XGBOOST,
+    CATBOOST,
+    HIST_GRADIENT_BOOSTING,
+    RANDOM_FOREST,
+    EXTRA_TREES,
+    LOGISTIC_REGRESSION,
+    RIDGE,
+    MLP,
+    KNN,
+    SVM,
+)
+"""Strong and cheap ones first: the first trials of a search are their defaults, in this order."""

@@ -1,0 +1,99 @@
+"""The named search spaces, and how to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cashmere.data.task import TaskProfile
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.space.named.algorithms import DEFAULT_ALGORITHMS
+from cashmere.space.named.autosklearn6 import autosklearn6_space
+from cashmere.space.named.imbalance import imbalance_space
+from cashmere.space.named.operators import PREPROCESSORS, RESCALERS
+from cashmere.space.named.sklearn12 import SKLEARN12_CLASSIFIERS
+from cashmere.space.named.volcano import VOLCANO_CLASSIFIERS, VOLCANO_REGRESSORS
+from cashmere.space.space import Space
+
+SpaceFactory = Callable[[TaskProfile], Space]
+"""Makes a space for a task."""
+
+
+def default_space(profile: TaskProfile) -> Space:
+    """Return the compact, strong space for everyday use: about ten algorithms, no operators."""
+    return Space(name="default", algorithms=DEFAULT_ALGORITHMS, profile=profile)
+
+
+def volcano_space(profile: TaskProfile) -> Space:
+    """Return the large space of feature operators and learners used in the papers' experiments.
+
+    References
+    ----------
+    Li et al. (2021), VolcanoML: Speeding up End-to-End AutoML via Scalable Search Space Decomposition, VLDB;
+    the tables of spec/baselines.md 7.6.
+    """
+    algorithms = VOLCANO_CLASSIFIERS if profile.task_type.is_classification else VOLCANO_REGRESSORS
+    operators = {"rescaler": RESCALERS, "preprocessor": PREPROCESSORS}
+    return Space(name="volcano", algorithms=algorithms, operators=operators, profile=profile)
+
+
+def sklearn12_space(profile: TaskProfile) -> Space:
+    """Return twelve classifiers of scikit-learn with one to four hyper-parameters each (spec/latent.md 5.9).
+
+    Raises
+    ------
+    InvalidParameterError
+        For regression, which the space does not cover.
+    """
+    if not profile.task_type.is_classification:
+        raise InvalidParameterError(
+            "space", "sklearn12", "a space with regressors ('default' or 'volcano'); this one has classifiers only"
+        )
+    return Space(name="sklearn12", algorithms=SKLEARN12_CLASSIFIERS, profile=profile)
+
+
+SPACES: dict[str, SpaceFactory] = {
+    "default": default_space,
+    "volcano": volcano_space,
+    "sklearn12": sklearn12_space,
+    "imbalance": imbalance_space,
+    "autosklearn6": autosklearn6_space,
+}
+"""Registered spaces by name."""
+
+
+def register_space(name: str, factory: SpaceFactory) -> None:
+    """Make a space known under a name, for this process.
+
+    Parameters
+    ----------
+    name : str
+        New name; registering a known name with another factory is an error.
+    factory : callable
+        Makes the space for a `TaskProfile`.
+    """
+    if SPACES.setdefault(name, factory) is not factory:
+        raise InvalidParameterError("name", name, f"a new name; taken are {', '.join(sorted(SPACES))}")
+
+
+def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:
+    """Return the space of that name, or that the factory makes, for a task.
+
+    Parameters
+    ----------
+    name : str or callable
+        A registered name, or a function from `TaskProfile` to `Space`.
+    profile : TaskProfile
+        The facts about the task.
+
+    Examples
+    --------
+    >>> from cashmere.data.task import TaskProfile, TaskType
+    >>> profile = TaskProfile(task_type=TaskType.BINARY, n_rows=200, n_columns=5, n_classes=2)
+    >>> [algorithm.name for algorithm in make_space("sklearn12", profile).algorithms][:3]
+    ['adaboost', 'bagging', 'decision_tree']
+    """
+    if callable(name):
+        return name(profile)
+    if name not in SPACES:
+        raise UnknownNameError("space", name, SPACES)
+    return SPACES[name](profile)

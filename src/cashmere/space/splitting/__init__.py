@@ -1,0 +1,1 @@
+"""A space cut into sub-spaces."""

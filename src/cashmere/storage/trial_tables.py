@@ -1,0 +1,272 @@
+"""Trials of a run as tables: the good ones by loss, the failed ones with their causes and what to try."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cashmere.base.text import clean_text, redact
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import Metric, default_metric, get_metric
+from cashmere.exceptions import MetricError, UnknownNameError
+from cashmere.storage.directory import read_json, read_run_json
+from cashmere.storage.store import RunStore
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASELINE_NAME = "constant prediction"
+"""What the member with the number -1 is called."""
+
+LEADERBOARD_COLUMNS = ("rank", "trial", "algorithm", "origin", "score", "loss", "weight", "fit_seconds", "status")
+FAILURE_COLUMNS = ("trial", "algorithm", "status", "cause", "what_to_try")
+
+_NAME_LIMIT = 80
+
+_ADVICE_BY_STATUS = {
+    "timeout": "Raise the time limit of a trial (--trial-timeout) or the budget, or use fewer rows or columns.",
+    "memory": "Raise the memory limit of a trial (--memory), use fewer workers, or fewer rows or columns.",
+    "aborted": "Nothing: the run was stopped while this trial worked. It runs again on resume.",
+}
+_ADVICE_BY_CAUSE = (
+    (
+        r"worker process died|worker slot",
+        "Look into logs/ of the run directory; a crash in native code is often a sign of too little memory. Update or "
+        "leave out the algorithm if it happens again.",
+    ),
+    (
+        r"ModuleNotFoundError|ImportError|MissingDependencyError",
+        "Install the missing package, or choose a search space without this algorithm.",
+    ),
+    (
+        r"not finite|not a finite|\bNaN\b|infinity|overflow|diverge",
+        "The learner did not converge with this configuration. Nothing needs doing unless many trials fail so; then "
+        "check the columns and the target for extreme values.",
+    ),
+    (r"No space left|Errno 28|disk quota", "Free disk space under the run directory, then resume the run."),
+    (r"PermissionError|Errno 13", "Give this user the right to write into the run directory, then resume the run."),
+)
+_ADVICE_DEFAULT = (
+    "Read the traceback. If the algorithm or metric is your own, correct it; else leave the algorithm out of the "
+    "search space and report the error."
+)
+
+
+def what_to_try(status: str, cause: str) -> str:
+    """Return what a user can do about a failed trial.
+
+    Parameters
+    ----------
+    status : str
+        A `TrialStatus` value.
+    cause : str
+        The error text.
+
+    Examples
+    --------
+    >>> what_to_try("timeout", "over the time limit of 10 s")
+    'Raise the time limit of a trial (--trial-timeout) or the budget, or use fewer rows or columns.'
+    """
+    if status in _ADVICE_BY_STATUS:
+        return _ADVICE_BY_STATUS[status]
+    for pattern, advice in _ADVICE_BY_CAUSE:
+        if re.search(pattern, cause[:2000], re.IGNORECASE):
+            return advice
+    return _ADVICE_DEFAULT
+
+
+def stored_metric(settings: Mapping[str, Any], task_type: str | None) -> Metric | None:
+    """Return the metric of a run from the ``settings`` in its run.json.
+
+    Returns
+    -------
+    Metric or None
+        None when it was the user's own object: only losses are known then.
+    """
+    if "metric" in settings.get("own_objects", ()) or task_type not in set(TaskType):
+        return None
+    task = TaskType(task_type)
+    try:
+        return get_metric(settings.get("metric") or default_metric(task).name, task)
+    except (MetricError, UnknownNameError):
+        return None
+
+
+def algorithm_name(configuration: Mapping[str, Any]) -> str:
+    """Return the algorithm of a stored configuration, cleaned; ``?`` if it names none."""
+    return clean_text(configuration.get("algorithm", "?"), _NAME_LIMIT)
+
+
+def cause_of(row: Mapping[str, Any]) -> str:
+    """Return the first line of a trial's error, cleaned and without private paths."""
+    lines = str(row.get("error") or "").strip()[:4000].splitlines()
+    return redact(clean_text(lines[0], 300)) if lines else "no cause was recorded"
+
+
+def ensemble_weights(ensemble: Mapping[str, Any] | None) -> dict[int, float]:
+    """Return the weight of each member from a stored ensemble; equal shares where members are combined otherwise."""
+    if not ensemble or not ensemble.get("members"):
+        return {}
+    members = [int(number) for number in ensemble["members"]]
+    weights = ensemble.get("weights") or [1 / len(members)] * len(members)
+    return {number: float(weight) for number, weight in zip(members, weights, strict=False)}
+
+
+def leaderboard_rows(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    metric: Metric | None = None,
+    weights: Mapping[int, float] | None = None,
+) -> list[dict[str, Any]]:
+    """Rank the successful trials.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        From `RunStore.rows`.
+    metric : Metric, optional
+        Turns losses into scores; without it the score is the loss.
+    weights : dict, optional
+        Weight in the ensemble by trial number.
+
+    Returns
+    -------
+    list of dict
+        With the keys `LEADERBOARD_COLUMNS`, best first, the earlier of equals first.
+    """
+    weights = weights or {}
+    good = [row for row in rows if row["status"] == "success" and _is_finite(row["loss"])]
+    good.sort(key=lambda row: (row["loss"], row["number"]))
+    return [
+        {
+            "rank": rank,
+            "trial": int(row["number"]),
+            "algorithm": algorithm_name(row["configuration"]),
+            "origin": clean_text(row.get("origin") or "", _NAME_LIMIT),
+            "score": float(row["loss"]) if metric is None else float(metric.score(row["loss"])),
+            "loss": float(row["loss"]),
+            "weight": float(weights.get(row["number"], 0.0)),
+            "fit_seconds": float(row["fit_seconds"]),
+            "status": str(row["status"]),
+        }
+        for rank, row in enumerate(good, start=1)
+    ]
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def leaderboard(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    metric: Metric | None = None,
+    weights: Mapping[int, float] | None = None,
+) -> pd.DataFrame:
+    """Return `leaderboard_rows` as a table, also when there are none.
+
+    A last column ``configuration`` holds the hyper-parameters of each trial as a dictionary.
+    """
+    import pandas as pd
+
+    rows = list(rows)
+    table = pd.DataFrame(leaderboard_rows(rows, metric=metric, weights=weights), columns=list(LEADERBOARD_COLUMNS))
+    configurations = {row["number"]: dict(row["configuration"]) for row in rows}
+    table["configuration"] = pd.Series([configurations[number] for number in table["trial"]], dtype=object)
+    return table
+
+
+def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the failed trials in trial order: trial, algorithm, status, cause, what_to_try.
+
+    Trials that were given up after some folds have not failed.
+
+    Parameters
+    ----------
+    rows : iterable of dict
+        From `RunStore.rows`.
+    """
+    import pandas as pd
+
+    failures = [
+        {
+            "trial": int(row["number"]),
+            "algorithm": algorithm_name(row["configuration"]),
+            "status": str(row["status"]),
+            "cause": cause_of(row),
+            "what_to_try": what_to_try(str(row["status"]), str(row.get("error") or "")),
+        }
+        for row in rows
+        if row["status"] not in ("success", "stopped")
+    ]
+    return pd.DataFrame(failures, columns=list(FAILURE_COLUMNS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderboardFacts:
+    """What to write around a leaderboard.
+
+    Attributes
+    ----------
+    title : str
+        Target and metric.
+    caption : str
+        Scores of the ensemble and of the constant prediction, number of trials and failures.
+    """
+
+    title: str
+    caption: str
+
+
+def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]:
+    """Return the leaderboard of a run directory and what to write around it; the run may still be going on.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    CorruptStoreError
+        If a file is damaged.
+    """
+    run, schema = read_description(Path(folder))
+    settings = run.get("settings") or {}
+    metric = stored_metric(settings, (schema.get("target") or {}).get("task_type"))
+    with RunStore(folder, read_only=True) as store:
+        rows = store.rows()
+        ensemble, loss, baseline = (store.fact(name) for name in ("ensemble", "ensemble_loss", "baseline_loss"))
+    table = leaderboard(rows, metric=metric, weights=ensemble_weights(ensemble))
+    if metric is None:
+        direction = "loss of an own metric, lower is better"
+    else:
+        direction = f"{metric.name}, {'higher' if metric.greater_is_better else 'lower'} is better"
+    parts = [f"{len(rows)} trials, {len(rows) - len(table)} failed"]
+    for name, value in (("ensemble", loss), (BASELINE_NAME, baseline)):
+        if _is_finite(value):
+            parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
+    target = redact(clean_text(settings.get("target_name") or "target", _NAME_LIMIT))
+    return table, LeaderboardFacts(title=f"{target}: {direction}", caption="; ".join(parts))
+
+
+def run_failures(folder: str | Path) -> pd.DataFrame:
+    """Return the failed trials of a run directory, see `failures_table`; raises as `run_leaderboard`."""
+    read_description(Path(folder))
+    with RunStore(folder, read_only=True) as store:
+        return failures_table(store.rows())
+
+
+def read_description(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the contents of run.json and schema.json; the latter may be empty.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    CorruptStoreError
+        If one of them is damaged.
+    """
+    run, schema = read_run_json(folder), folder / "schema.json"
+    return run, read_json(schema) if schema.exists() else {}

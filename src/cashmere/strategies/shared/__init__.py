@@ -1,0 +1,1 @@
+"""What several strategies have in common."""

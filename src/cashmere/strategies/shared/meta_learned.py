@@ -1,0 +1,102 @@
+"""What the strategies have in common that have learned from other tables."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from ConfigSpace import Configuration, ConfigurationSpace
+
+from cashmere.exceptions import InvalidParameterError
+from cashmere.metalearning.artefact import Artefact, find_artefact
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.strategies.random_search import make_encoder
+
+
+@dataclass(frozen=True)
+class MetaLearned:
+    """Holds an artefact of meta-learning, and what is known of the table.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The search space.
+    artefact : str or path
+        Folder made by ``cashmere pretrain``; ``"auto"`` for the one that comes with the package and serves the space.
+    catalogue : tuple of Configuration, optional
+        The only configurations that may be suggested, as for replays of recorded trials.
+    meta_features : mapping, optional
+        Of the table, see `for_table`.
+
+    Raises
+    ------
+    ArtefactError
+        If a folder is named that cannot be read, or that was made for other hyper-parameters.
+    """
+
+    space: ConfigurationSpace
+    _: KW_ONLY
+    artefact: str | Path = "auto"
+    catalogue: tuple[Configuration, ...] | None = None
+    meta_features: Mapping[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.artefact != "auto":  # what is wrong with a folder that is named is said before the first trial
+            _ = self.found_artefact
+
+    def for_table(self, meta_features: Mapping[str, float]) -> Self:
+        """Return the strategy for a table, see `cashmere.protocols.TableAware`."""
+        return replace(self, meta_features=dict(meta_features))
+
+    @functools.cached_property
+    def blocks(self) -> AlgorithmBlocks:
+        """The compiled space as a set of algorithms; a cache."""
+        return AlgorithmBlocks(make_encoder(self.space, self.catalogue))
+
+    @functools.cached_property
+    def found_artefact(self) -> Artefact | None:
+        """The artefact, if there is one for the space; a cache.
+
+        Raises
+        ------
+        ArtefactError
+            If a folder is named that cannot be read, or that was made for other hyper-parameters.
+        """
+        return find_artefact(self.artefact, self.blocks)
+
+    @property
+    def known_artefact(self) -> Artefact:
+        """The artefact.
+
+        Raises
+        ------
+        InvalidParameterError
+            If there is none for the space.
+        """
+        if self.found_artefact is None:
+            expected = (
+                "a folder made by `cashmere pretrain` for this space; none comes with the package (for 'sklearn12' one "
+                "does)"
+            )
+            raise InvalidParameterError("artefact", str(self.artefact), expected)
+        return self.found_artefact
+
+    @property
+    def known_table(self) -> Mapping[str, float]:
+        """The meta-features of the table.
+
+        Raises
+        ------
+        InvalidParameterError
+            If they are not known.
+        """
+        if self.meta_features is None:
+            expected = (
+                "known: call for_table(cashmere.metalearning.meta_features.describe_frame(X, y)) on the strategy; "
+                "AutoClassifier and `cashmere fit` do it by themselves"
+            )
+            raise InvalidParameterError("meta_features", None, expected)
+        return self.meta_features

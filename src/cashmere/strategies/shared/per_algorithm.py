@@ -1,0 +1,124 @@
+"""Strategies that give their trials to algorithms, each of which is searched by a strategy of its own."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+
+from cashmere.base.arrays import IntArray
+from cashmere.protocols import MetricCheck, Strategy
+from cashmere.records.loss import Loss
+from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding.algorithm_blocks import ALGORITHM, AlgorithmBlocks
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.splitting.restriction import lift, restrict
+from cashmere.strategies.random_search import draw_suggestion, make_encoder
+
+_LARGEST_COUNTED = 1000
+"""Algorithms of more configurations count as endless."""
+
+
+@dataclass(frozen=True)
+class PerAlgorithm(ABC):
+    """Decides which algorithm comes next; the algorithm's own strategy decides where in it.
+
+    Of the algorithms that may have a trial the one with the fewest comes next, in the order of the space. What is left
+    to the classes below is which may have one.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The search space; without a categorical ``algorithm`` the inner strategy has all of it.
+    inner : str
+        Name of the strategy inside each algorithm, with options after a colon if need be.
+    catalogue : tuple of Configuration, optional
+        The only configurations that may be suggested, as for replays of recorded trials.
+    """
+
+    space: ConfigurationSpace
+    _: KW_ONLY
+    inner: str = "bo"
+    catalogue: tuple[Configuration, ...] | None = None
+
+    def __post_init__(self) -> None:
+        self._make_inner(self.space, self.catalogue)  # refuses impossible options now and not at the first suggestion
+
+    @functools.cached_property
+    def encoder(self) -> SpaceEncoder:
+        """The compiled space; a cache."""
+        return make_encoder(self.space, self.catalogue)
+
+    @functools.cached_property
+    def blocks(self) -> AlgorithmBlocks:
+        """The space as a set of algorithms; a cache."""
+        return AlgorithmBlocks(self.encoder)
+
+    def suggest(self, history: History, rng: np.random.Generator) -> Suggestion | None:
+        """Return the suggestion of the algorithm whose turn it is, see `cashmere.protocols.Strategy.suggest`."""
+        decided = self.encoder.encode(trial.configuration for trial in history.trials)
+        members = self.blocks.tasks(decided)
+        candidates = self._open_tasks(history, members)
+        if candidates is None:
+            return None
+        if not candidates:
+            return draw_suggestion(self.encoder, decided, rng)
+        counts = np.bincount(members, minlength=len(self.blocks.names))
+        turn = min(candidates, key=lambda task: counts[task])
+        suggestion = self._inner[turn].suggest(self._inside(turn, history, members), rng)
+        if suggestion is None:
+            return None
+        configuration = suggestion.configuration
+        if configuration.config_space is not self.space:
+            configuration = lift(configuration, self.space)
+        return Suggestion(configuration=configuration, origin=f"{self.blocks.names[turn]} · {suggestion.origin}")
+
+    @abstractmethod
+    def _open_tasks(self, history: History, members: IntArray) -> list[int] | None:
+        """Return the algorithms that may have the next trial; none: any configuration may; None: wait for outcomes.
+
+        `members` ``(n_trials,)`` is the algorithm of every trial, those that are pending last.
+        """
+
+    def check_metric(self, metric: Loss) -> None:
+        """Refuse a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
+        for inner in self._inner.values():
+            if isinstance(inner, MetricCheck):
+                inner.check_metric(metric)
+
+    @functools.cached_property
+    def _capacities(self) -> dict[int, int | None]:
+        """How many configurations every algorithm has, None if (nearly) without end."""
+        limit = _LARGEST_COUNTED if self.encoder.n_listed is None else self.encoder.n_listed
+        everything = {
+            task: self.encoder.enumerate(limit, fixed=self.blocks.fixed(task)) for task in self.blocks.drawable.tolist()
+        }
+        return {task: None if rows is None else len(rows) for task, rows in everything.items()}
+
+    @functools.cached_property
+    def _inner(self) -> dict[int, Strategy]:
+        inner: dict[int, Strategy] = {}
+        for task in self.blocks.drawable.tolist():
+            space, catalogue = self.space, self.catalogue
+            if fixed := self.blocks.fixed(task):
+                choice = self.blocks.algorithms[fixed[ALGORITHM]]
+                space = restrict(self.space, {ALGORITHM: [choice]})
+                catalogue = catalogue and tuple(c for c in catalogue if c[ALGORITHM] == choice)
+            inner[task] = self._make_inner(space, catalogue)
+        return inner
+
+    def _make_inner(self, space: ConfigurationSpace, catalogue: Sequence[Configuration] | None) -> Strategy:
+        from cashmere.strategies import make_strategy  # it knows the classes below, too
+
+        return make_strategy(self.inner, space, **({} if catalogue is None else {"catalogue": tuple(catalogue)}))
+
+    def _inside(self, task: int, history: History, members: IntArray) -> History:
+        """Return what happened under an algorithm; its configurations stay those of the whole space."""
+        mine = (members == task).tolist()
+        observations = tuple(o for o, is_mine in zip(history, mine, strict=False) if is_mine)
+        pending = tuple(t for t, is_mine in zip(history.pending, mine[len(history) :], strict=True) if is_mine)
+        return replace(history, observations=observations, pending=pending)

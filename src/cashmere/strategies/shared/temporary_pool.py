@@ -1,0 +1,182 @@
+"""What strategies that search for an ensemble look at: the validation predictions, and the ensemble they make."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.ensembles import TieRule, select_ensemble
+from cashmere.exceptions import MissingPredictionsError
+from cashmere.records.loss import Loss
+from cashmere.records.trial import History, Observation
+from cashmere.surrogates.compression import fixed_rows
+
+if TYPE_CHECKING:
+    from cashmere.space.encoding.encoder import SpaceEncoder
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ValidationPredictions:
+    """Successful observations with finite predictions, and what these are judged by.
+
+    Attributes
+    ----------
+    observations : tuple of n Observation
+        In the order of the history.
+    predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
+        Their predictions of the validation rows, or of the rows that are looked at if there are very many.
+    y, row_weights : (n_rows,) array
+        Targets, and weights or None.
+    metric : Loss
+        What is minimised.
+    """
+
+    observations: tuple[Observation, ...]
+    predictions: tuple[AnyArray, ...]
+    y: AnyArray
+    row_weights: NDArray[np.float64] | None
+    metric: Loss
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TemporaryPool:
+    """Successful observations, and the ensemble selected from them.
+
+    Attributes
+    ----------
+    rows : (n, d) array
+        Encoded configurations of the successful observations.
+    predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
+        Their predictions of the validation rows.
+    y, row_weights : (n_rows,) array
+        Targets, and weights or None.
+    metric : Loss
+        What is minimised.
+    order : (size,) int array
+        Positions of the observations in the order they were added, with repetitions.
+    """
+
+    rows: NDArray[np.float64]
+    predictions: tuple[AnyArray, ...]
+    y: AnyArray
+    row_weights: NDArray[np.float64] | None
+    metric: Loss
+    order: IntArray
+
+    @property
+    def counts(self) -> IntArray:
+        """How often each observation is in the ensemble, shape ``(n,)``."""
+        return np.bincount(self.order, minlength=len(self.predictions))
+
+    @property
+    def prediction(self) -> NDArray[np.float64]:
+        """Mean prediction of the ensemble."""
+        total = np.zeros(self.predictions[0].shape)
+        for position in self.order:
+            total += self.predictions[position]
+        return total / len(self.order)
+
+    @property
+    def members(self) -> IntArray:
+        """Positions of the distinct members, ascending."""
+        return np.flatnonzero(self.counts)
+
+    @property
+    def multiplicity(self) -> IntArray:
+        """How often each distinct member is in the ensemble."""
+        return self.counts[self.members]
+
+    def first(self, size: int) -> TemporaryPool:
+        """Return the smaller ensemble of the first additions."""
+        return replace(self, order=self.order[:size])
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether predictions are class probabilities."""
+        return self.predictions[0].ndim == 2
+
+
+def collect_predictions(history: History) -> ValidationPredictions | None:
+    """Return what is known of the predictions of a history; None without any finite ones.
+
+    Parameters
+    ----------
+    history : History
+        Its metric and targets must be known.
+
+    Raises
+    ------
+    MissingPredictionsError
+        If successful observations lack predictions, or the history lacks the metric or the targets.
+    """
+    observations = history.successes
+    predictions: list[Any] = [o.predictions for o in observations if o.predictions is not None]
+    if history.metric is None or history.targets is None or len(predictions) < len(observations):
+        raise MissingPredictionsError(
+            metric=history.metric is not None,
+            targets=history.targets is not None,
+            n_missing=len(observations) - len(predictions),
+        )
+    finite = [bool(np.isfinite(prediction).all()) for prediction in predictions]
+    if not any(finite):
+        return None
+    observations = tuple(itertools.compress(observations, finite))
+    predictions = list(itertools.compress(predictions, finite))
+    y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
+    row_weights = history.row_weights
+    kept = fixed_rows(predictions[0], y)  # those that the surrogates would choose: they see the same rows
+    if len(kept) < len(y):
+        predictions, y = [stack[kept] for stack in predictions], y[kept]
+        row_weights = None if row_weights is None else row_weights[kept]
+    return ValidationPredictions(
+        observations=observations,
+        predictions=tuple(predictions),
+        y=y,
+        row_weights=row_weights,
+        metric=history.metric,
+    )
+
+
+def select_pool(
+    history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first"
+) -> TemporaryPool | None:
+    """Select the temporary pool of a history ([D] Alg. 1 line 7; `spec/divbo.md` 3.3).
+
+    Parameters
+    ----------
+    history : History
+        Its metric and targets must be known.
+    encoder : SpaceEncoder
+        Encodes the configurations.
+    size : int
+        Members of the ensemble, repetitions included.
+    tie : {"first", "random", "secondary"}
+        See `cashmere.ensembles.TieRule`.
+
+    Returns
+    -------
+    TemporaryPool or None
+        None as long as fewer than two observations have finite predictions: there is no pair to learn from.
+
+    Raises
+    ------
+    MissingPredictionsError
+        See `collect_predictions`.
+    """
+    known = collect_predictions(history)
+    if known is None or len(known.observations) < 2:
+        return None
+    chosen = select_ensemble(known.predictions, known.y, known.metric, size=size, weight=known.row_weights, tie=tie)
+    return TemporaryPool(
+        rows=encoder.encode(o.trial.configuration for o in known.observations),
+        predictions=known.predictions,
+        y=known.y,
+        row_weights=known.row_weights,
+        metric=known.metric,
+        order=chosen.order,
+    )

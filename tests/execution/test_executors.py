@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import psutil
+import pytest
+
+from cashmere.base.cores import threads_per_worker
+from cashmere.execution.in_process import InProcessExecutor
+from cashmere.execution.limits import Limits
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.trial import Outcome, TrialStatus
+from contracts.executor_contract import ExecutorContract, square, talking, trial
+
+
+class TestInProcessExecutor(ExecutorContract):
+    @pytest.fixture
+    def executor(self):
+        return InProcessExecutor()
+
+
+class TestWorkerProcessExecutor(ExecutorContract):
+    @pytest.fixture
+    def executor(self):
+        executor = WorkerProcessExecutor(2, limits=Limits(seconds=20))
+        yield executor
+        executor.shutdown()
+
+    def test_worker_outlives_its_trials(self, executor):
+        def pid(trial):
+            return Outcome(status=TrialStatus.SUCCESS, loss=float(os.getpid()))
+
+        pids = {executor.submit(pid, trial(i)).result(timeout=60).loss for i in range(6)}
+        assert len(pids) <= 2
+        assert os.getpid() not in pids
+
+    def test_threads_are_cores_over_workers_and_wait_passively(self, executor):
+        def environment(trial):
+            assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
+            return Outcome(status=TrialStatus.SUCCESS, loss=float(os.environ["OMP_NUM_THREADS"]))
+
+        assert executor.submit(environment, trial(0)).result(timeout=60).loss == threads_per_worker(2)
+
+    def test_noise_of_a_trial_never_reaches_our_descriptors(self, executor, capfd):
+        assert executor.submit(talking, trial(0)).result(timeout=60).status is TrialStatus.SUCCESS
+        assert capfd.readouterr() == ("", "")
+
+    def test_memory_is_measured(self, executor):
+        def greedy(trial):
+            block = bytearray(300 * 2**20)
+            time.sleep(0.5)
+            return Outcome(status=TrialStatus.SUCCESS, loss=float(len(block)))
+
+        assert executor.submit(greedy, trial(0)).result(timeout=60).memory_mib > 300
+
+    def test_outcome_that_cannot_be_pickled_is_an_error(self, executor):
+        def unpicklable(trial):
+            return Outcome(status=TrialStatus.SUCCESS, loss=1.0, error=threading.Lock())
+
+        assert executor.submit(unpicklable, trial(0)).result(timeout=60).status is TrialStatus.ERROR
+        assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
+
+    def test_shutdown_is_quick_and_leaves_no_process(self, executor):
+        futures = [executor.submit(lambda t: time.sleep(1000), trial(i)) for i in range(4)]
+        while len(executor.worker_pids()) < 2:
+            time.sleep(0.05)
+        pids = executor.worker_pids()
+        start = time.perf_counter()
+        executor.shutdown()
+        assert time.perf_counter() - start < 3
+        assert not any(psutil.pid_exists(pid) for pid in pids)
+        assert all(f.cancelled() or f.result().status is TrialStatus.ABORTED for f in futures)
+
+    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, executor):
+        def blocked(trial):
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+            return Outcome(status=TrialStatus.SUCCESS, loss=float(signal.SIGINT in mask))
+
+        assert executor.submit(blocked, trial(0)).result(timeout=60).loss == 1.0
+
+    def test_worker_killed_while_it_sends_its_result_does_not_hang_the_shutdown(self):
+        def huge(trial):
+            return Outcome(status=TrialStatus.SUCCESS, loss=1.0, model=bytes(800 * 2**20))
+
+        for delay in (0.3, 0.5, 0.7):
+            executor = WorkerProcessExecutor(1)
+            assert executor.submit(square, trial(0)).result(timeout=60).loss == 0.25
+            executor.submit(huge, trial(1))
+            time.sleep(delay)
+            start = time.perf_counter()
+            executor.shutdown()
+            assert time.perf_counter() - start < 8

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from cashmere.execution.pools import worker_pool
+
+SCRIPT = """
+import os, time
+from cashmere.execution.pools import worker_pool
+
+with worker_pool(1) as executor:
+    print(executor.submit(os.getpid).result(), flush=True)
+    executor.submit(time.sleep, 600).result()
+"""
+
+
+def test_workers_end_when_the_main_process_is_killed():
+    main = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
+    try:
+        worker = psutil.Process(int(main.stdout.readline()))
+        main.send_signal(signal.SIGKILL)
+        main.wait()
+        worker.wait(timeout=10)
+    finally:
+        main.stdout.close()
+    assert not worker.is_running()
+
+
+def test_workers_end_at_once_when_the_block_raises():
+    start = time.perf_counter()
+    with pytest.raises(KeyError), worker_pool(1) as executor:
+        worker = psutil.Process(executor.submit(os.getpid).result())
+        executor.submit(time.sleep, 600)
+        raise KeyError
+    assert time.perf_counter() - start < 60 and not worker.is_running()

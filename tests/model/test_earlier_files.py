@@ -1,0 +1,76 @@
+"""Runs and models written before types moved to other modules still load, predict the same and can be resumed.
+
+``earlier/`` holds files of cashmere 0.1.0 before the package was divided into rooms: a run (two trials of ``default``),
+a model (two members of ``autosklearn6``), both fitted to the rows of `earlier_table`, and one object of every type of
+ours that model files may hold.
+"""
+
+from __future__ import annotations
+
+import lzma
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cashmere import Predictor
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.model.archives import load
+from cashmere.model.moved_types import MOVED_MODULES, MOVED_TYPES, present_module
+from cashmere.model.trusted import TRUSTED_TYPES
+from cashmere.records.budget import Budget, Deadline
+from cashmere.run.session import Run
+
+EARLIER = Path(__file__).parent / "earlier"
+
+
+def earlier_table():
+    return demo_table().sample(120, random_state=0).drop(columns=DEMO_TARGET)
+
+
+@pytest.fixture
+def unpacked(tmp_path):
+    def unpack(name: str) -> Path:
+        with tarfile.open(EARLIER / f"{name}-0.1.tar.xz") as archive:
+            archive.extractall(tmp_path / name, filter="data")
+        return tmp_path / name
+
+    return unpack
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("run", [0.68750582, 0.96255596, 0.99289976, 0.88345902]),
+        ("model", [0.56522441, 0.70376621, 0.74401293, 0.72669493]),
+    ],
+)
+def test_earlier_models_predict_what_they_predicted(unpacked, name, expected):
+    probabilities = Predictor.load(unpacked(name)).predict_proba(earlier_table())
+    np.testing.assert_allclose(probabilities[: len(expected), 1], expected, rtol=1e-5)
+
+
+def test_an_earlier_run_is_resumed(unpacked):
+    with Run.open(unpacked("run")) as run:
+        history = run.search(Budget(trials=3), Deadline(None))
+        run.finish(Deadline(None))
+    assert [o.trial.number for o in history] == [0, 1, 2]
+    assert len(history.successes) == 3
+
+
+def test_every_type_of_ours_loads_under_its_earlier_name(tmp_path):
+    path = tmp_path / "types.skops"
+    path.write_bytes(lzma.decompress((EARLIER / "types-0.1.skops.xz").read_bytes()))
+    content = load(path)
+    for earlier, loaded in content.items():
+        module, _, name = earlier.rpartition(".")
+        assert (loaded if callable(loaded) else type(loaded)).__module__ == present_module(module, name)
+    ours = {name for name in TRUSTED_TYPES if name.startswith("cashmere.")}
+    assert {f"{present_module(*n.rpartition('.')[::2])}.{n.rpartition('.')[2]}" for n in content} == ours
+
+
+def test_names_of_today_have_not_moved():
+    assert not set(MOVED_MODULES) & set(MOVED_MODULES.values())
+    for earlier, today in MOVED_TYPES.items():
+        assert earlier.rpartition(".")[2] == today.rpartition(".")[2]

@@ -1,0 +1,236 @@
+"""Model folders: complete at every instant, loaded without pickle, refused when touched."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import shutil
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from cashmere import AutoClassifier, Predictor
+from cashmere.exceptions import ModelFileError, SchemaError
+from cashmere.model.archives import allowed_types, load
+
+
+class Bomb:
+    def __reduce__(self):
+        return (os.system, ("touch /tmp/cashmere-was-here",))
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "iris"
+    X, y = load_iris(return_X_y=True, as_frame=True)
+
+    def space(profile):
+        from cashmere.space import make_space
+
+        return make_space("default", profile).restricted_to(["logistic_regression", "extra_trees"])
+
+    AutoClassifier(budget="3trials", isolation="none", run_directory=folder, space=space).fit(X, y)
+    return folder / "model"
+
+
+@pytest.fixture
+def touched(model_folder, tmp_path):
+    return shutil.copytree(model_folder, tmp_path / "model")
+
+
+def test_model_folder_needs_nothing_else(touched, model_folder):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    np.testing.assert_array_equal(
+        Predictor.load(touched).predict_proba(X), Predictor.load(model_folder).predict_proba(X)
+    )
+
+
+def test_thresholds_are_kept_and_decide(touched):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    plain = Predictor.load(touched)
+    np.testing.assert_allclose(plain.decision_threshold_, [1 / 3] * 3)
+    rewrite(touched, lambda manifest: manifest.update(thresholds=[0.9998, 0.0001, 0.0001]))
+    model = Predictor.load(touched)
+    np.testing.assert_array_equal(model.decision_threshold_, [0.9998, 0.0001, 0.0001])
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    probabilities = model.predict_proba(X)
+    np.testing.assert_array_equal(model.predict(X), model.decide(probabilities))
+    assert np.sum(model.predict(X) == 0) < np.sum(plain.predict(X) == 0)
+
+
+def test_model_of_the_first_version_predicts_the_most_probable_class(touched):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+
+    def make_old(manifest):
+        manifest["version"] = 1
+        del manifest["thresholds"], manifest["information"]["decision"]
+
+    rewrite(touched, make_old)
+    old = Predictor.load(touched)
+    np.testing.assert_array_equal(old.predict(X), old.classes_[old.predict_proba(X).argmax(axis=1)])
+
+
+def test_information_holds_metric_losses_and_latency(model_folder):
+    information = Predictor.load(model_folder.parent).information
+    assert information["metric"] == "log_loss"
+    assert information["latency"]["single_row_ms"] > 0
+    assert information["latency"]["batch_rows_per_second"] > 0
+    assert information["honest_loss"] > 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+@pytest.mark.parametrize("kind", ["member", "encoders"])
+def test_flipped_byte_is_refused(touched, kind, share):
+    path = next(touched.glob(f"{kind}-*.skops"))
+    data = bytearray(path.read_bytes())
+    data[int(share * (len(data) - 1))] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ModelFileError, match="checksum"):
+        Predictor.load(touched)
+
+
+def rewrite(folder, change) -> None:
+    """Change the manifest as somebody would who also knows how to repair its checksum."""
+    from cashmere.model.predictor import _checksum
+
+    manifest = json.loads((folder / "manifest.json").read_text())
+    change(manifest)
+    manifest["checksum"] = _checksum(manifest)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def replace_member(folder, data: bytes) -> None:
+    import hashlib
+
+    path = next(folder.glob("member-*.skops"))
+    path.write_bytes(data)
+
+    def change(manifest):
+        for entry in manifest["members"].values():
+            if entry["file"] == path.name:
+                entry["sha256"] = hashlib.sha256(data).hexdigest()
+
+    rewrite(folder, change)
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+def evil_schema(module: str, name: str, loader: str = "ObjectNode", **more) -> bytes:
+    schema = {"__class__": name, "__module__": module, "__loader__": loader, "__id__": 1, "protocol": 2, **more}
+    return zipped({"schema.json": json.dumps(schema).encode()})
+
+
+MALICIOUS = {
+    "pickle": pickle.dumps(Bomb()),
+    "pickle in a zip": zipped({"schema.json": pickle.dumps(Bomb())}),
+    "empty": b"",
+    "no zip": b"PK\x03\x04 nonsense",
+    "no schema": zipped({"other": b""}),
+    "os.system": evil_schema("os", "system", "FunctionNode", content={"module_path": "os", "function": "system"}),
+    "builtins.eval": evil_schema(
+        "builtins", "eval", "FunctionNode", content={"module_path": "builtins", "function": "eval"}
+    ),
+    "subprocess.Popen": evil_schema("subprocess", "Popen", content=None),
+    "own type": evil_schema("evil_module", "Evil", content=None),
+    "unknown loader": evil_schema("builtins", "list", "NoSuchNode"),
+    "joblib": evil_schema("joblib", "load", "FunctionNode", content={"module_path": "joblib", "function": "load"}),
+    "method": evil_schema(
+        "sklearn.linear_model", "LogisticRegression", "MethodNode", content={"func": "__reduce__", "obj": {}}
+    ),
+    "truncated json": zipped({"schema.json": b'{"__class__": "list", '}),
+}
+
+
+@pytest.mark.parametrize("name", MALICIOUS)
+def test_malicious_member_is_refused_even_with_repaired_checksums(touched, name):
+    from pathlib import Path
+
+    replace_member(touched, MALICIOUS[name])
+    with pytest.raises(ModelFileError):
+        Predictor.load(touched)
+    assert not Path("/tmp/cashmere-was-here").exists()
+
+
+def test_archive_that_unpacks_beyond_reason_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("cashmere.model.archives.MAX_UNPACKED_BYTES", 10**6)
+    path = tmp_path / "bomb.skops"
+    path.write_bytes(zipped({"schema.json": b"0" * 10**7}))
+    with pytest.raises(ModelFileError, match="unpack"):
+        load(path)
+
+
+def test_truncated_member_is_refused(touched):
+    data = next(touched.glob("member-*.skops")).read_bytes()
+    for size in (1, 100, len(data) // 2, len(data) - 1):
+        replace_member(touched, data[:size])
+        with pytest.raises(ModelFileError):
+            Predictor.load(touched)
+
+
+@pytest.mark.parametrize("name", ["../outside.skops", "/etc/passwd", "member.pkl", "sub/member.skops"])
+def test_path_outside_the_folder_is_refused(touched, name):
+    rewrite(touched, lambda m: next(iter(m["members"].values())).update(file=name))
+    with pytest.raises(ModelFileError, match="outside"):
+        Predictor.load(touched)
+
+
+def test_link_is_refused(touched, model_folder):
+    path = next(touched.glob("member-*.skops"))
+    path.unlink()
+    path.symlink_to(model_folder / path.name)
+    with pytest.raises(ModelFileError, match="link"):
+        Predictor.load(touched)
+
+
+@pytest.mark.parametrize("key", ["schema", "target", "ensemble", "encoders", "members", "information"])
+def test_incomplete_manifest_is_refused(touched, key):
+    rewrite(touched, lambda manifest: manifest.pop(key))
+    with pytest.raises(ModelFileError):
+        Predictor.load(touched)
+
+
+def test_changed_manifest_is_refused(touched):
+    path = touched / "manifest.json"
+    path.write_text(path.read_text().replace("log_loss", "accuracy"))
+    with pytest.raises(ModelFileError, match="changed"):
+        Predictor.load(touched)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"format": "other"}'])
+def test_damaged_manifest_is_refused(touched, text):
+    (touched / "manifest.json").write_text(text)
+    with pytest.raises(ModelFileError):
+        Predictor.load(touched)
+
+
+def test_newer_model_is_refused(touched):
+    rewrite(touched, lambda manifest: manifest.update(version=99))
+    with pytest.raises(ModelFileError, match="newer"):
+        Predictor.load(touched)
+
+
+def test_missing_folder_is_refused(tmp_path):
+    with pytest.raises(ModelFileError, match="does not exist"):
+        Predictor.load(tmp_path / "nowhere")
+
+
+def test_allow_list_holds_no_function_that_could_run_code():
+    assert not {
+        t for t in allowed_types() if t.split(".")[0] in ("os", "sys", "builtins", "subprocess", "operator", "shutil")
+    }
+
+
+def test_missing_columns_are_all_named(model_folder):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    with pytest.raises(SchemaError, match=r"petal length.*petal width"):
+        Predictor.load(model_folder).predict(X.iloc[:, :2])

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from ConfigSpace import ConfigurationSpace
+
+from cashmere.data.task import TaskType
+from cashmere.ensembles.pool import MAX_ROWS, ValidationPool
+from cashmere.evaluation.metrics import get_metric
+from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
+
+SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
+
+
+def history(n: int, n_rows: int = 200, noise: float = 0.3) -> tuple[History, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, n_rows)
+    observations = []
+    for number in range(n):
+        p = np.clip(y * 0.4 + 0.3 + rng.normal(0, noise, n_rows), 0.01, 0.99).astype(np.float32)
+        observations.append(
+            Observation(
+                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
+                status=TrialStatus.SUCCESS,
+                loss=float(rng.random()),
+                predictions=np.column_stack([1 - p, p]),
+            )
+        )
+    return History(observations=tuple(observations)), y
+
+
+def builder(y, method="selection", metric="log_loss", has_model=lambda number: True, decision_threshold="auto"):
+    return EnsembleBuilder(
+        method=method,
+        size=10,
+        metric=get_metric(metric, TaskType.BINARY),
+        pool=ValidationPool(y=y),
+        seed=0,
+        has_model=has_model,
+        decision_threshold=decision_threshold,
+    )
+
+
+def imbalanced(n: int, n_rows: int = 600) -> tuple[History, np.ndarray]:
+    """Calibrated models of a rare second class."""
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=n_rows)
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(3 - 1.5 * score))).astype(np.int64)
+    observations = []
+    for number in range(n):
+        p = (1 / (1 + np.exp(3 - 1.5 * score + rng.normal(0, 0.3, n_rows)))).astype(np.float32)
+        observations.append(
+            Observation(
+                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
+                status=TrialStatus.SUCCESS,
+                loss=float(rng.random()),
+                predictions=np.column_stack([1 - p, p]),
+            )
+        )
+    return History(observations=tuple(observations)), y
+
+
+def test_constant_predictor_is_the_ensemble_until_the_first_success():
+    empty = builder(np.array([0, 1]))
+    empty.update(History())
+    assert empty.weights == {BASELINE: 1.0}
+    assert empty.loss is None
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "f1_macro", "g_mean"])
+def test_growing_the_ensemble_equals_choosing_once(metric):
+    whole, y = history(25)
+    grown = builder(y, metric=metric)
+    for end in (1, 3, 4, 11, 25):
+        grown.update(History(observations=whole.observations[:end]))
+    fresh = builder(y, metric=metric)
+    fresh.update(whole)
+    assert grown.weights == fresh.weights
+    assert grown.loss == fresh.loss
+
+
+def test_trial_whose_models_are_gone_is_no_member():
+    whole, y = history(10)
+    first = builder(y)
+    first.update(whole)
+    gone = max(first.weights, key=first.weights.get)
+    second = builder(y, has_model=lambda number: number != gone)
+    second.update(whole)
+    assert gone not in second.weights
+
+
+def test_honest_loss_is_larger_than_the_optimistic_one_on_noise():
+    whole, y = history(60, n_rows=120, noise=3.0)
+    noisy = builder(y)
+    noisy.update(whole)
+    assert noisy.honest_loss(whole) > noisy.loss
+
+
+def test_honest_loss_says_nothing_on_few_rows():
+    whole, y = history(5, n_rows=20)
+    small = builder(y)
+    small.update(whole)
+    assert small.honest_loss(whole) is None
+
+
+def test_pool_keeps_all_rows_up_to_its_limit_and_a_fixed_draw_beyond():
+    y = np.arange(MAX_ROWS + 10)
+    rows = np.arange(5, MAX_ROWS + 10)
+    assert ValidationPool.draw(rows[:100], y, None, seed=0).positions is None
+    pool = ValidationPool.draw(rows, y, None, seed=0)
+    assert len(pool.y) == MAX_ROWS
+    np.testing.assert_array_equal(pool.take(rows), pool.y)
+    np.testing.assert_array_equal(ValidationPool.draw(rows, y, None, seed=0).y, pool.y)
+
+
+@pytest.mark.parametrize("method", ["selection", "bagging", "stacking", "best"])
+def test_thresholds_lower_the_loss_and_the_honest_loss_with_it(method):
+    whole, y = imbalanced(8)
+    tuned, plain = (builder(y, method, "g_mean", decision_threshold=t) for t in ("auto", "none"))
+    for each in (tuned, plain):
+        each.update(whole)
+    assert plain.thresholds is None
+    assert tuned.thresholds[1] < 0.3
+    assert tuned.decision_gain > 0.1
+    assert tuned.loss < plain.loss - 0.1
+    assert tuned.honest_loss(whole) < plain.honest_loss(whole) - 0.1
+    assert tuned.loss <= tuned.honest_loss(whole) + 0.02
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "log_loss", "roc_auc"])
+def test_auto_leaves_accuracy_and_probability_metrics_alone(metric):
+    whole, y = imbalanced(3)
+    chosen = builder(y, metric=metric)
+    chosen.update(whole)
+    assert chosen.thresholds is None
+    assert not chosen.decides_by_threshold
+
+
+def test_probability_metric_is_tuned_for_balanced_accuracy_when_asked_and_keeps_its_loss():
+    whole, y = imbalanced(3)
+    tuned, plain = (builder(y, decision_threshold=t) for t in ("tune", "none"))
+    for each in (tuned, plain):
+        each.update(whole)
+    assert tuned.decision_metric.name == "balanced_accuracy"
+    assert tuned.thresholds[1] < 0.3
+    assert tuned.loss == plain.loss
+    assert tuned.honest_loss(whole) == plain.honest_loss(whole)
+
+
+def test_given_threshold_is_used_and_judged():
+    whole, y = imbalanced(3)
+    fixed, plain = (builder(y, metric="balanced_accuracy", decision_threshold=t) for t in (0.1, "none"))
+    np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
+    for each in (fixed, plain):
+        each.update(whole)
+    np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
+    assert fixed.decision_gain == pytest.approx(plain.loss - fixed.loss)
+    assert fixed.decision_gain > 0.1

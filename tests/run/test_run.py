@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from cashmere import AutoClassifier
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.space import make_space
+from cashmere.storage.store import RunStore
+
+
+def logistic(profile):
+    return make_space("default", profile).restricted_to(["logistic_regression"])
+
+
+def facts_of(folder) -> dict[str, float]:
+    with RunStore(folder, read_only=True) as store:
+        return {name: store.fact(name) for name in ("suggest_seconds", "ensemble_seconds")}
+
+
+def test_seconds_of_earlier_calls_are_kept(tmp_path):
+    frame = demo_table().head(200)
+    X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]
+    settings = {"space": logistic, "isolation": "none", "resampling": "holdout", "run_directory": tmp_path / "run"}
+    AutoClassifier(budget="4trials", **settings).fit(X, y)
+    before = facts_of(tmp_path / "run")
+    assert min(before.values()) > 0
+    AutoClassifier(budget="4trials", resume=True, **settings).fit(X, y)  # runs no trial
+    after = facts_of(tmp_path / "run")
+    assert after["suggest_seconds"] == pytest.approx(before["suggest_seconds"])
+    assert after["ensemble_seconds"] > before["ensemble_seconds"]  # chosen and saved again
+    AutoClassifier(budget="6trials", resume=True, **settings).fit(X, y)
+    assert facts_of(tmp_path / "run")["suggest_seconds"] > before["suggest_seconds"]

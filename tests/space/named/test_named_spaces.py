@@ -1,0 +1,316 @@
+"""The spaces that come with the package: what they offer, and that everything in them works."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import warnings
+
+import cloudpickle
+import numpy as np
+import pytest
+from ConfigSpace import Configuration
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from cashmere.data.task import Encoding, TaskProfile, TaskType
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.space import SPACES, BuildContext, Space, make_space, register_space
+
+N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
+CASES = [(name, task) for name in ("default", "volcano", "sklearn12") for task in TaskType][:-1]
+LEGITIMATE_FAILURES = (
+    "the limits are 2000 columns",  # the size guard
+    "0 feature(s)",  # a selection that leaves no column
+    "covariance matrix of class",  # QDA without regularisation after an expansion
+    "Sparse data was passed",  # LDA and QDA on a random trees embedding
+    "No covariance",
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def make_profile(task, **changes):
+    facts = {"task_type": task, "n_rows": 60, "n_columns": 6, "n_classes": N_CLASSES[task], "has_categories": True}
+    return TaskProfile(**(facts | changes))
+
+
+def make_data(task, encoding, n_rows=60):
+    """Return a table with a column of codes and the target; gaps where the encoding keeps them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 6)).astype(np.float32)
+    X[:, 1] = rng.integers(0, 4, n_rows)
+    signal = X[:, 0] + (X[:, 1] == 2) + 0.3 * rng.normal(size=n_rows)
+    categorical = np.zeros(6, dtype=bool)
+    if encoding is Encoding.ORDINAL:
+        categorical[1] = True
+        X[::9, 1] = np.nan
+        X[::7, 2] = np.nan
+    if task is TaskType.REGRESSION:
+        return X, 1e6 + 1e4 * signal, categorical
+    return X, np.digitize(signal, np.quantile(signal, np.arange(1, N_CLASSES[task]) / N_CLASSES[task])), categorical
+
+
+def make_context(task, categorical, n_rows=60, n_threads=1):
+    return BuildContext(
+        task_type=task,
+        n_classes=N_CLASSES[task],
+        n_rows=n_rows,
+        n_features=6,
+        categorical=categorical,
+        n_threads=n_threads,
+        seed=3,
+    )
+
+
+def fit_and_predict(space, configuration, *, weighted=False, n_rows=60, n_threads=1):
+    task = space.profile.task_type
+    X, y, categorical = make_data(task, space.encoding_of(configuration), n_rows)
+    pipeline = space.build(configuration, make_context(task, categorical, n_rows, n_threads))
+    weights = {"learner__sample_weight": np.linspace(0.5, 1.5, n_rows)} if weighted else {}
+    pipeline.fit(X, y, **weights)
+    if task is TaskType.REGRESSION:
+        predicted = pipeline.predict(X)
+        assert predicted.shape == (n_rows,)
+    else:
+        predicted = pipeline.predict_proba(X)
+        assert predicted.shape == (n_rows, N_CLASSES[task])
+        np.testing.assert_allclose(predicted.sum(axis=1), 1, atol=1e-5)
+        assert np.array_equal(pipeline.classes_, np.arange(N_CLASSES[task]))
+    assert np.isfinite(predicted).all()
+    return pipeline, predicted
+
+
+@functools.cache
+def cached_space(name, task):
+    return make_space(name, make_profile(task))
+
+
+@pytest.mark.parametrize(("name", "task"), CASES)
+def test_every_default_fits_and_learns_without_warnings(name, task):
+    space = cached_space(name, task)
+    for configuration in space.default_configurations():
+        _, predicted = fit_and_predict(space, configuration)
+        _, y, _ = make_data(task, Encoding.ONEHOT)
+        if task is TaskType.REGRESSION:
+            assert np.mean((predicted - y) ** 2) < 0.9 * np.var(y), configuration["algorithm"]
+        else:
+            assert np.mean(predicted.argmax(axis=1) == y) > 0.55, configuration["algorithm"]
+
+
+@pytest.mark.parametrize(("name", "task"), CASES)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # iteration limits of the spec
+@pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")  # fails right after
+def test_random_configurations_fit_or_fail_cleanly(name, task):
+    space = cached_space(name, task)
+    space.configuration_space.seed(11)
+    n_failed = 0
+    for configuration in space.configuration_space.sample_configuration(10):
+        if configuration.get("mlp:width", 0) > 128 or configuration.get("adaboost:n_estimators", 0) > 200:
+            continue  # slow, and no different
+        try:
+            fit_and_predict(space, configuration)
+        except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+            n_failed += 1
+            assert name == "volcano"
+            assert any(text in str(error) for text in LEGITIMATE_FAILURES), str(error)
+    assert n_failed <= 5
+
+
+@pytest.mark.parametrize(("name", "task"), CASES)
+def test_builders_accept_every_configuration(name, task):
+    space = cached_space(name, task)
+    space.configuration_space.seed(5)
+    for configuration in space.configuration_space.sample_configuration(50):
+        _, _, categorical = make_data(task, space.encoding_of(configuration))
+        try:
+            pipeline = space.build(configuration, make_context(task, categorical))
+        except ValueError as error:
+            assert "the limits are 2000 columns" in str(error)
+        else:
+            assert pipeline.steps[-1][0] == "learner"
+
+
+@pytest.mark.parametrize("step", ["rescaler", "preprocessor"])
+@pytest.mark.parametrize("task", [TaskType.MULTICLASS, TaskType.REGRESSION])
+@pytest.mark.filterwarnings("ignore:FastICA did not converge")
+def test_every_operator_works_with_its_defaults(step, task):
+    space = cached_space("volcano", task)
+    base = dict(space.restricted_to(["random_forest"]).default_configurations()[0])
+    for operator in space.operators[step]:
+        small = Space(
+            name="one operator",
+            algorithms=tuple(a for a in space.algorithms if a.name == "random_forest"),
+            operators={step: (operator,)},
+            profile=space.profile,
+        )
+        assert small.default_configurations()[0]["algorithm"] == base["algorithm"]
+        fit_and_predict(small, small.default_configurations()[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "task"), [case for case in CASES if case[1] in (TaskType.MULTICLASS, TaskType.REGRESSION)]
+)
+def test_algorithms_offered_for_weighted_rows_take_weights(name, task):
+    space = make_space(name, make_profile(task, fractional_weights=True))
+    assert {"knn", "lda", "qda"}.isdisjoint(algorithm.name for algorithm in space.algorithms)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for configuration in space.default_configurations():
+            fit_and_predict(space, configuration, weighted=True)
+
+
+FEW_ROUNDS = {
+    "lightgbm": {"lightgbm:n_estimators": 50},
+    "xgboost": {"xgboost:n_estimators": 50},
+    "catboost": {"catboost:iterations": 50},
+    "hist_gradient_boosting": {"hist_gradient_boosting:max_iter": 50},
+    "random_forest": {},
+}
+
+
+@pytest.mark.parametrize("algorithm", list(FEW_ROUNDS))
+@pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
+def test_the_number_of_threads_does_not_change_predictions(algorithm, task):
+    if algorithm not in [a.name for a in cached_space("default", task).algorithms]:
+        pytest.skip(f"{algorithm} is not installed")
+    space = cached_space("default", task).restricted_to([algorithm])
+    values = dict(space.default_configurations()[0]) | FEW_ROUNDS[algorithm]
+    configuration = Configuration(space.configuration_space, values=values)
+    predictions = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            _, predicted = fit_and_predict(space, configuration, n_rows=1200, n_threads=n_threads)
+        predictions.append(predicted.astype(np.float32))
+    assert np.array_equal(*predictions)
+
+
+@pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost", "hist_gradient_boosting"])
+def test_native_categories_survive_gaps_and_unknown_codes(algorithm):
+    space = cached_space("default", TaskType.BINARY)
+    if algorithm not in [a.name for a in space.algorithms]:
+        pytest.skip(f"{algorithm} is not installed")
+    space = space.restricted_to([algorithm])
+    pipeline, _ = fit_and_predict(space, space.default_configurations()[0])
+    X, _, _ = make_data(TaskType.BINARY, Encoding.ORDINAL)
+    X[:, 1] = np.nan
+    missing = pipeline.predict_proba(X)
+    X[:, 1] = 17
+    assert np.isfinite(pipeline.predict_proba(X)).all()
+    assert np.isfinite(missing).all()
+
+
+def test_histogram_boosting_treats_columns_of_many_levels_as_numbers():
+    from cashmere.space.estimators.boosting import CategoryHistogramClassifier
+
+    codes = np.column_stack([np.arange(600) % 300, np.arange(600) % 3]).astype(np.float32)
+    y = (codes[:, 0] > 150).astype(int)
+    learner = CategoryHistogramClassifier(categorical_features=np.array([True, True]), early_stopping=False)
+    learner.fit(codes, y)
+    assert list(learner.is_categorical_) == [False, True]
+    assert learner.score(codes, y) == 1.0
+
+
+def test_lightgbm_uses_the_category_columns():
+    space = cached_space("default", TaskType.BINARY).restricted_to(["lightgbm"])
+    pipeline, _ = fit_and_predict(space, space.default_configurations()[0], n_rows=500)
+    trees = pipeline["learner"].booster_.trees_to_dataframe()
+    assert "==" in set(trees["decision_type"].dropna())
+
+
+COUNTS = {
+    # name, task: algorithms, rescalers, preprocessors, hyper-parameters without categories
+    ("volcano", TaskType.BINARY): (11, 6, 16, 98),
+    ("volcano", TaskType.REGRESSION): (10, 6, 14, 98),
+    ("sklearn12", TaskType.BINARY): (12, 0, 0, 30),
+}
+
+
+@pytest.mark.parametrize(("name", "task"), list(COUNTS))
+def test_counts_are_those_of_the_documentation(name, task):
+    space = make_space(name, make_profile(task, has_categories=False))
+    steps = [len(space.operators.get(step, ())) for step in ("rescaler", "preprocessor")]
+    assert (len(space.algorithms), *steps, len(space.configuration_space)) == COUNTS[name, task]
+
+
+def test_volcano_has_the_parameters_of_the_tables_but_the_constant_ones():
+    space = make_space("volcano", make_profile(TaskType.BINARY))
+    per_component = {}
+    for name in space.configuration_space:
+        component, _, parameter = name.partition(":")
+        per_component[component] = per_component.get(component, 0) + bool(parameter)
+    learners = {a.name: per_component.get(a.name, 0) for a in space.algorithms}
+    constant_learner_parameters = 2  # adaboost algorithm, gradient boosting criterion
+    constant_operator_parameters = 4  # bootstrap of the embedding; penalty, loss, dual of the linear SVM
+    assert sum(learners.values()) == 50 - constant_learner_parameters
+    assert sum(per_component.values()) - sum(learners.values()) == 51 - constant_operator_parameters
+    assert list(learners.values()) == [3, 5, 5, 6, 2, 4, 1, 4, 5, 7, 6]
+
+
+def test_forbidden_combinations_are_never_drawn():
+    space = make_space("volcano", make_profile(TaskType.BINARY)).restricted_to(["liblinear_svc"])
+    space.configuration_space.seed(0)
+    for c in space.configuration_space.sample_configuration(400):
+        penalty, loss, dual = (c[f"liblinear_svc:{name}"] for name in ("penalty", "loss", "dual"))
+        assert (penalty, loss, dual) in {
+            ("l2", "squared_hinge", True),
+            ("l2", "squared_hinge", False),
+            ("l2", "hinge", True),
+            ("l1", "squared_hinge", False),
+        }
+        if c.get("feature_agglomeration:linkage") == "ward":
+            assert c["feature_agglomeration:metric"] == "euclidean"
+
+
+def test_default_space_orders_boosting_first_and_drops_slow_kernels_on_long_tables():
+    profile = make_profile(TaskType.BINARY, n_rows=6000)
+    space = make_space("default", profile)
+    assert space.algorithms[0].name == "lightgbm"
+    assert "up to 5000 rows" in space.left_out["svm"]
+
+
+def test_size_guard_names_the_limits():
+    from cashmere.space.named.operators import check_size
+
+    with pytest.raises(ValueError, match="2001 columns"):
+        check_size(2001, make_context(TaskType.BINARY, np.zeros(6, dtype=bool)))
+    with pytest.raises(ValueError, match="2048 MiB"):
+        check_size(2000, make_context(TaskType.BINARY, np.zeros(6, dtype=bool), n_rows=200_000))
+
+
+def test_names_lead_to_spaces():
+    profile = make_profile(TaskType.BINARY)
+    with pytest.raises(UnknownNameError, match="'volcano'"):
+        make_space("vulcano", profile)
+    with pytest.raises(InvalidParameterError, match="'default' or 'volcano'"):
+        make_space("sklearn12", make_profile(TaskType.REGRESSION))
+
+    def mine(profile):
+        return make_space("default", profile).restricted_to(["lightgbm"])
+
+    assert len(make_space(mine, profile).algorithms) == 1
+    register_space("mine", mine)
+    try:
+        assert len(make_space("mine", profile).algorithms) == 1
+        with pytest.raises(InvalidParameterError, match="new name"):
+            register_space("mine", SPACES["default"])
+    finally:
+        del SPACES["mine"]
+
+
+@pytest.mark.parametrize("name", list(SPACES))
+def test_spaces_pickle_small_and_by_reference(name):
+    space = make_space(name, make_profile(TaskType.BINARY))
+    _ = space.configuration_space
+    assert len(cloudpickle.dumps(space)) < 8000
+
+
+def test_importing_spaces_imports_no_learners():
+    code = "import sys, cashmere.space; print([m for m in ('sklearn', 'lightgbm', 'xgboost') if m in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "[]"

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
+
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.storage.store import RunStore
+
+SPACE = ConfigurationSpace()
+SPACE.add(Float("x", (1e-6, 1.0), log=True), Integer("n", (1, 100)))
+
+
+def trial(number: int, **values) -> Trial:
+    configuration = Configuration(SPACE, values={"x": 0.1, "n": 3, **values})
+    return Trial(number=number, configuration=configuration, seed=number + 7, origin="test")
+
+
+def outcome(seed: int = 0, **changes) -> Outcome:
+    predictions = np.random.default_rng(seed).random((20, 2), dtype=np.float32)
+    fields = {"status": TrialStatus.SUCCESS, "loss": 0.1 + 0.2, "fold_losses": (0.1, 0.2), "predictions": predictions}
+    return Outcome(**{**fields, "model": b"model", "memory_mib": 12.5, **changes})
+
+
+def test_what_is_stored_comes_back_bit_for_bit(tmp_path):
+    with RunStore(tmp_path) as store:
+        rng = np.random.default_rng(0)
+        added = [
+            store.add(trial(i, x=float(rng.uniform(1e-6, 1)), n=int(rng.integers(1, 100))), outcome(i), finished_at=i)
+            for i in range(20)
+        ]
+    with RunStore(tmp_path) as store:
+        loaded = store.load(SPACE)
+    assert list(loaded) == list(range(20))
+    for before in added:
+        after = loaded[before.trial.number]
+        assert after == before
+        assert after.trial.key == before.trial.key
+        np.testing.assert_array_equal(after.predictions, before.predictions)
+
+
+def test_failure_is_stored_without_arrays(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), Outcome(status=TrialStatus.TIMEOUT, error="over the limit"), finished_at=1)
+        loaded = store.load(SPACE)[0]
+    assert loaded.status is TrialStatus.TIMEOUT
+    assert loaded.loss is None
+    assert loaded.predictions is None
+    assert loaded.error == "over the limit"
+
+
+def test_rows_need_no_space(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+    with RunStore(tmp_path, read_only=True) as store:
+        (row,) = store.rows()
+    assert row["configuration"] == {"n": 3, "x": 0.1}
+    assert row["fold_losses"] == [0.1, 0.2]
+
+
+def test_directory_in_use_by_another_process_is_refused(tmp_path):
+    code = (
+        f"from cashmere.storage.store import RunStore; import time; store = RunStore({str(tmp_path)!r}); "
+        "print('in', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"in\n"
+        with pytest.raises(RunLockedError, match="another process"):
+            RunStore(tmp_path)
+        other.kill()
+    RunStore(tmp_path).close()  # the lock of a killed process is gone
+
+
+def test_reading_needs_no_lock(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+        with RunStore(tmp_path, read_only=True) as reader:
+            assert len(reader.rows()) == 1
+
+
+def test_missing_store_is_refused_when_reading(tmp_path):
+    with pytest.raises(RunDirectoryError, match=r"run\.sqlite"):
+        RunStore(tmp_path, read_only=True)
+
+
+@pytest.mark.parametrize("damage", [b"not a database" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_damaged_database_is_a_typed_error(tmp_path, damage):
+    RunStore(tmp_path).close()
+    (tmp_path / "run.sqlite").write_bytes(damage)
+    for name in ("run.sqlite-wal", "run.sqlite-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    with pytest.raises(CorruptStoreError, match="damaged"):
+        RunStore(tmp_path)
+    with pytest.raises(CorruptStoreError):
+        RunStore(tmp_path)  # the lock was given back
+
+
+@pytest.mark.parametrize("position", [3, 60, 127, 140, -1])
+def test_flipped_byte_in_predictions_is_found(tmp_path, position):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+        path = store.predictions_path(0)
+    data = bytearray(path.read_bytes())
+    data[position] ^= 0x10
+    path.write_bytes(data)
+    with RunStore(tmp_path) as store, pytest.raises(CorruptStoreError, match=r"000000\.npy"):
+        store.load(SPACE)
+
+
+def test_missing_predictions_are_found(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+        store.predictions_path(0).unlink()
+        with pytest.raises(CorruptStoreError, match="cannot be used"):
+            store.load(SPACE)
+
+
+def test_row_of_another_space_is_a_typed_error(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+        with pytest.raises(CorruptStoreError, match="search space"):
+            store.load(ConfigurationSpace({"other": (0, 1)}))
+
+
+def test_newer_store_is_refused(tmp_path):
+    RunStore(tmp_path).close()
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("PRAGMA user_version=99")
+    database.close()
+    with pytest.raises(CorruptStoreError, match="newer"):
+        RunStore(tmp_path)
+
+
+def test_finished_trials_are_synchronised_in_full(tmp_path):
+    with RunStore(tmp_path) as store:
+        assert store._database.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert store._database.execute("PRAGMA synchronous").fetchone()[0] == 2
+
+
+def test_pruning_drops_the_worst_and_keeps_the_members(tmp_path):
+    with RunStore(tmp_path) as store:
+        for i in range(6):
+            store.add(trial(i), outcome(model=b"x" * 2**20), finished_at=i)
+        deleted = store.prune_members([5], limit_mib=3, losses={i: float(i) for i in range(6)})
+        assert deleted == [4, 3, 2]
+        assert store.member_path(5).exists()
+
+
+def test_facts_are_remembered(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.set_fact("curve", [1, 2.5])
+        assert store.fact("curve") == [1, 2.5]
+        assert store.fact("missing", 3) == 3
+
+
+def test_rows_end_where_a_trial_is_still_out(tmp_path):
+    with RunStore(tmp_path) as store:
+        for i in (0, 1, 3, 4):
+            store.add(trial(i), outcome(i), finished_at=i)
+        assert [row["number"] for row in store.rows()] == [0, 1]
+        assert sorted(store.load(SPACE)) == [0, 1, 3, 4]
