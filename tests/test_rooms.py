@@ -21,7 +21,7 @@ SOURCE = ROOT / "src" / "cashmere"
 # From the bottom up: a room may import those before it. docs/design.md says the same in words.
 ROOMS = [
     *("exceptions", "base", "records", "protocols", "data", "contests", "ensembles"),
-    *("space", "space/splitting", "space/encoding", "space/estimators", "space/named"),
+    *("space/splitting", "space", "space/encoding", "space/estimators", "space/named"),
     *("acquisition", "surrogates", "model", "evaluation", "metalearning", "execution", "storage"),
     *("strategies/shared", "strategies", "study", "analysis", "charts", "report"),
     *("run", "pretraining/collection", "pretraining", "estimators", "cli"),

@@ -9,7 +9,8 @@ from ConfigSpace import Configuration
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import Encoding, TaskProfile, TaskType
-from cashmere.space import TRUSTED_TYPES, BuildContext, Space, make_space
+from cashmere.model import TRUSTED_TYPES
+from cashmere.space import BuildContext, Space, make_space
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
 N_ROWS = 60

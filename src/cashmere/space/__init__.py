@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cashmere.model.trusted import TRUSTED_TYPES
 from cashmere.space.component import (
     ALL_TASKS,
     CLASSIFICATION,
@@ -32,7 +31,6 @@ __all__ = [
     "NO_OPERATOR",
     "REGRESSION",
     "SPACES",
-    "TRUSTED_TYPES",
     "Algorithm",
     "BuildContext",
     "Component",

@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.space import TRUSTED_TYPES, BuildContext, make_space
+from cashmere.model import TRUSTED_TYPES
+from cashmere.space import BuildContext, make_space
 from cashmere.space.splitting.group_trees import branches, group_tree, leaves
 
 pytest.importorskip("imblearn")
