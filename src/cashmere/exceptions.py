@@ -2,17 +2,117 @@
 
 All derive from `CashmereError`. Each text says what was expected, what was found and what to try next; the
 offending object is an attribute, so that a program can react without reading the text.
+
+Which one to raise:
+
+====================================================  ========================================
+What is wrong                                         Error
+====================================================  ========================================
+one parameter has a value that cannot be used         `InvalidParameterError`
+a name is not in the list of known ones               `UnknownNameError`
+a parameter is needed here and was not given          `MissingParameterError`
+two parameters contradict each other                  `IncompatibleParametersError`
+an array has the wrong shape or unusable content      `ShapeError`, `ArrayError`
+a table, a column or the target cannot be used        `DataError` and those derived from it
+a search space cannot be built or restricted          `SpaceError`
+recorded observations do not fit together             `ObservationsError`
+a method was called too early or too often            `UsageError` and those derived from it
+a strategy broke its contract                         `StrategyError`
+a file or folder is missing, damaged or foreign       `RunDirectoryError`, `ModelFileError`, ...
+====================================================  ========================================
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 
 class CashmereError(Exception):
     """Base class of all errors of this package."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the text and the attributes, so that an error survives the way back from a worker process."""
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[CashmereError], arguments: tuple[object, ...], attributes: dict[str, Any]) -> CashmereError:
+    error = kind.__new__(kind, *arguments)  # not __init__, which takes the parts of the text and not the text
+    error.__dict__.update(attributes)
+    return error
+
+
+class UsageError(CashmereError, ValueError):
+    """A method was called in the wrong order, or on an object in the wrong state.
+
+    Parameters
+    ----------
+    message : str
+        What was called, why it cannot be done now, and what to call instead.
+    instance : object, optional
+        The object whose method was called.
+    """
+
+    def __init__(self, message: str, *, instance: object = None) -> None:
+        super().__init__(message)
+        self.instance = instance
+
+
+class NotFittedError(UsageError, AttributeError):
+    """Something was asked of an object that has not been fitted yet.
+
+    It is a ValueError and an AttributeError, as scikit-learn's error of the same name is, so that code written for one
+    catches the other.
+
+    Parameters
+    ----------
+    instance : object
+        The object that has not been fitted.
+    method : str
+        What was called, for example ``"predict"``.
+    """
+
+    def __init__(self, instance: object, method: str) -> None:
+        super().__init__(
+            f"This {type(instance).__name__} is not fitted yet. Call fit before {method}.", instance=instance
+        )
+        self.method = method
+
+
+class LookaheadError(UsageError):
+    """More trials were wanted at the same time than a study may decide ahead of known outcomes.
+
+    Parameters
+    ----------
+    message : str
+        What was wanted, what the limit is, and what to try.
+    lookahead : int
+        How many trials may be open.
+    n_open : int
+        How many trials are open, or would be.
+    """
+
+    def __init__(self, message: str, *, lookahead: int, n_open: int, instance: object = None) -> None:
+        super().__init__(message, instance=instance)
+        self.lookahead, self.n_open = lookahead, n_open
+
+
+class StrategyError(CashmereError, ValueError):
+    """A strategy broke its contract.
+
+    Parameters
+    ----------
+    message : str
+        What the strategy did, and what it has to do.
+    strategy : object
+        The strategy.
+    """
+
+    def __init__(self, message: str, *, strategy: object) -> None:
+        super().__init__(message)
+        self.strategy = strategy
 
 
 class DataError(CashmereError, ValueError):
@@ -60,11 +160,124 @@ class UnknownNameError(CashmereError, ValueError):
 
 
 class InvalidParameterError(CashmereError, ValueError):
-    """A setting has a value that cannot be used."""
+    """A parameter has a value that cannot be used.
 
-    def __init__(self, parameter: str, value: object, expected: str) -> None:
+    For values only. The text is "`parameter` must be `expected`; got `value`."; where that would not be an English
+    sentence, another error of this module fits better.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name as the user writes it.
+    value : object
+        What was given.
+    expected : str
+        What would be fine; it follows "must be" in the sentence, for example ``"at least 1"``.
+    advice : str, optional
+        One or more further sentences: what to try.
+    """
+
+    def __init__(self, parameter: str, value: object, expected: str, advice: str = "") -> None:
         self.parameter, self.value = parameter, value
-        super().__init__(f"{parameter} must be {expected}; got {value!r}.")
+        super().__init__(f"{parameter} must be {expected}; got {value!r}." + (f" {advice}" if advice else ""))
+
+
+class MissingParameterError(CashmereError, ValueError):
+    """A parameter is needed here and was not given.
+
+    Parameters
+    ----------
+    parameter : str
+        Its name as the user writes it.
+    message : str
+        What needs it, and how to pass it.
+    """
+
+    def __init__(self, parameter: str, message: str) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+
+class IncompatibleParametersError(CashmereError, ValueError):
+    """Each of several parameters is fine, but not together with the others, or with this table.
+
+    Parameters
+    ----------
+    message : str
+        Which parameters contradict each other, and which of them to change.
+    parameters : mapping of str to object
+        The parameters and their values.
+    """
+
+    def __init__(self, message: str, parameters: Mapping[str, object]) -> None:
+        super().__init__(message)
+        self.parameters = dict(parameters)
+
+
+class ArrayError(CashmereError, ValueError):
+    """An array cannot be used: its length, its shape or its content does not fit.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter that holds the array.
+    message : str
+        What was expected and what was found.
+    """
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class ShapeError(ArrayError):
+    """An array has another shape than it must have.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter that holds the array.
+    shape : tuple of int
+        The shape it has.
+    expected : str or tuple of int
+        The shape it must have, for example ``"(n_rows, n_classes)"``.
+    """
+
+    def __init__(self, name: str, shape: tuple[int, ...], expected: str | tuple[int, ...]) -> None:
+        super().__init__(name, f"The shape of {name} must be {expected}; got {shape}.")
+        self.shape, self.expected = shape, expected
+
+
+class SpaceError(CashmereError, ValueError):
+    """A search space cannot be built, restricted, divided or encoded as asked.
+
+    Parameters
+    ----------
+    message : str
+        Which part of the space is at fault, and what to try.
+    item : object, optional
+        That part: an algorithm, a step, a hyper-parameter, a condition, a clause or a configuration.
+    """
+
+    def __init__(self, message: str, *, item: object = None) -> None:
+        super().__init__(message)
+        self.item = item
+
+
+class ObservationsError(CashmereError, ValueError):
+    """Recorded observations of several tables contradict each other, or are too few.
+
+    Parameters
+    ----------
+    message : str
+        Which table or which configurations, and what to try.
+    table : str, optional
+        Name of the table at fault.
+    """
+
+    def __init__(self, message: str, *, table: str | None = None) -> None:
+        super().__init__(message)
+        self.table = table
 
 
 class MetricError(CashmereError, ValueError):

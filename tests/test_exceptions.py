@@ -1,0 +1,87 @@
+"""Errors carry their objects, are caught by the usual names and survive a change of process."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+from cashmere.exceptions import (
+    ArrayError,
+    CashmereError,
+    ColumnTypeError,
+    IncompatibleParametersError,
+    InvalidParameterError,
+    LookaheadError,
+    MissingDependencyError,
+    MissingParameterError,
+    MissingPredictionsError,
+    ModelFileError,
+    NoSuccessfulTrialError,
+    NotFittedError,
+    ObservationsError,
+    RunDirectoryError,
+    ShapeError,
+    SpaceError,
+    StrategyError,
+    UnknownNameError,
+    UsageError,
+)
+
+ERRORS = [
+    ArrayError("losses", "losses holds NaN."),
+    ColumnTypeError("Column 'a' holds lists.", column="a"),
+    IncompatibleParametersError("a does not go with b.", {"a": 1, "b": 2}),
+    InvalidParameterError("size", 0, "at least 1", "Leave it out."),
+    LookaheadError("All 2 trials are open.", lookahead=2, n_open=2),
+    MissingDependencyError("torch", "A network", "latent"),
+    MissingParameterError("budget", "The contest needs a budget."),
+    MissingPredictionsError(metric=True, targets=False, n_missing=3),
+    ModelFileError("model/manifest.json", "is missing."),
+    NoSuccessfulTrialError([(0, "knn", "error", "ValueError")], "Try again."),
+    NotFittedError(instance=3, method="predict"),
+    ObservationsError("Two tables are called 'iris'.", table="iris"),
+    RunDirectoryError("run", "is not empty."),
+    ShapeError("losses", (2,), (3,)),
+    SpaceError("The space is empty.", item="space"),
+    StrategyError("The strategy decides nothing.", strategy="bo"),
+    UnknownNameError("metric", "accurcy", ["accuracy", "log_loss"]),
+    UsageError("Call ask first.", instance=1),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_an_error_survives_pickling(error):
+    copy = pickle.loads(pickle.dumps(error))
+    assert type(copy) is type(error)
+    assert (str(copy), copy.args, vars(copy)) == (str(error), error.args, vars(error))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_every_error_has_the_base_class_and_its_objects(error):
+    assert isinstance(error, CashmereError)
+    assert vars(error)
+
+
+def test_misuse_is_a_value_error_still():
+    for kind in (UsageError, LookaheadError, StrategyError, SpaceError, ArrayError, ObservationsError):
+        assert issubclass(kind, ValueError), kind
+
+
+def test_not_fitted_is_caught_like_that_of_scikit_learn():
+    caught = set(SklearnNotFittedError.__mro__) & {ValueError, AttributeError}
+    assert caught == {ValueError, AttributeError}
+    assert all(issubclass(NotFittedError, kind) for kind in caught)
+    assert str(NotFittedError(ERRORS, "predict")) == "This list is not fitted yet. Call fit before predict."
+
+
+def test_a_parameter_error_says_what_to_try_last():
+    assert str(InvalidParameterError("n", 0, "at least 1", "Use 1.")) == "n must be at least 1; got 0. Use 1."
+    assert str(InvalidParameterError("n", 0, "at least 1")) == "n must be at least 1; got 0."
+
+
+def test_a_shape_is_put_into_a_sentence():
+    error = ShapeError("weights", (2, 1), "(n_rows,)")
+    assert str(error) == "The shape of weights must be (n_rows,); got (2, 1)."
+    assert (error.name, error.shape, error.expected) == ("weights", (2, 1), "(n_rows,)")
