@@ -72,7 +72,7 @@ class Surrogate(Protocol):
     """Predicts the loss of encoded configurations."""
 
     def fit(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Self:
-        """Learn from configurations ``(n, d)`` (see `cashmere.space.encoding.encoder`) and losses ``(n,)``."""
+        """Learn from configurations ``(n, d)`` (see `cashmere.space.encoding`) and losses ``(n,)``."""
         ...
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

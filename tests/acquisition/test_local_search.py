@@ -7,8 +7,8 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCon
 from cashmere.acquisition.local_search import EXHAUSTIVE, ascend, maximise_per_algorithm
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space import make_space
+from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding.encoder import CatalogueEncoder, SpaceEncoder
 from contracts.strategy_contract import cash_space, finite_space, flat_space
 
 

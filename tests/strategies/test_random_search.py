@@ -50,7 +50,7 @@ def test_constant_algorithm_means_the_whole_prior():
 
 def test_impossible_space_is_refused():
     strategy = RandomSearch(cash_space())
-    strategy.encoder._forbidden = [Never()]
+    strategy.encoder.compiled.forbidden = [Never()]
     with pytest.raises(InvalidParameterError, match="allowed"):
         strategy.suggest(History(), np.random.default_rng(0))
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
-from cashmere.space.encoding.encoder import CatalogueEncoder, SpaceEncoder
 
 _N_DRAWS = 32
 _ENUMERATION_LIMIT = 5000

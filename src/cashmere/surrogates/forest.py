@@ -3,7 +3,7 @@
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
 ======================  ==========================  =============================================================
-X                       ``(n, d)``                  encoded configurations, see `cashmere.space.encoding.encoder`
+X                       ``(n, d)``                  encoded configurations, see `cashmere.space.encoding`
 y                       ``(n,)``                    losses
 m, v                    ``(n_trees, n)``            mean and variance of the leaf a point falls into
 mean, variance          ``(n,)``                    moments of the forest

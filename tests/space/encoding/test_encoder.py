@@ -33,7 +33,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cashmere.records.trial import configuration_key
-from cashmere.space.encoding.encoder import CatalogueEncoder, SpaceEncoder
+from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
 
 
 @st.composite
@@ -300,7 +300,7 @@ def test_sampling_gives_up_on_an_impossible_space():
     space = ConfigurationSpace(seed=0)
     space.add(UniformIntegerHyperparameter("a", 0, 1, default_value=0))
     encoder = SpaceEncoder(space)
-    encoder._forbidden = [type("Never", (), {"holds": lambda self, raw: np.ones(raw.shape[1], dtype=bool)})()]
+    encoder.compiled.forbidden = [type("Never", (), {"holds": lambda self, raw: np.ones(raw.shape[1], dtype=bool)})()]
     assert encoder.sample(5, np.random.default_rng(0), max_tries=20).shape == (0, 1)
 
 

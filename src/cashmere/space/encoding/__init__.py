@@ -1,1 +1,6 @@
 """Configurations as arrays and back."""
+
+from cashmere.space.encoding.catalogue import CatalogueEncoder
+from cashmere.space.encoding.encoder import SpaceEncoder
+
+__all__ = ["CatalogueEncoder", "SpaceEncoder"]

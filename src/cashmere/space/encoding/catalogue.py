@@ -1,0 +1,78 @@
+"""A space of which only listed configurations may be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.encoding.prior import MAX_TRIES
+
+
+class CatalogueEncoder(SpaceEncoder):
+    """Encodes a space of which only the listed configurations may be drawn, as when recorded trials are replayed.
+
+    Draws are without replacement, nothing has neighbours, and `decode` returns the listed objects.
+
+    Parameters
+    ----------
+    space : ConfigurationSpace
+        The space they belong to.
+    catalogue : sequence of Configuration
+        What may be drawn.
+    """
+
+    def __init__(self, space: ConfigurationSpace, catalogue: Sequence[Configuration]) -> None:
+        super().__init__(space)
+        rows = self.encode(catalogue)
+        keys, first = np.unique(self.keys(rows), return_index=True)
+        self._listed = rows[np.sort(first)]  # each once
+        self.n_listed = len(self._listed)
+        self._by_key = {int(key): catalogue[i] for key, i in zip(keys, first, strict=True)}
+
+    def decode(self, row: FloatArray) -> Configuration:
+        """Return the listed configuration of an encoded row ``(d,)``, or that of the space."""
+        key = int(self.keys(np.asarray(row, dtype=np.float64)[None, :])[0])
+        return self._by_key[key] if key in self._by_key else super().decode(row)
+
+    def sample(
+        self,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        fixed: Mapping[str, int] | None = None,
+        max_tries: int = MAX_TRIES,
+    ) -> NDArray[np.float64]:
+        """Draw at most `n` of the listed configurations, each at most once, in random order."""
+        return rng.permutation(self._select(fixed))[:n]
+
+    def _select(self, fixed: Mapping[str, int] | None) -> NDArray[np.float64]:
+        rows = self._listed
+        for name, code in (fixed or {}).items():
+            rows = rows[rows[:, self.names.index(name)] == code]
+        return rows
+
+    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> NDArray[np.float64] | None:
+        """Return all listed configurations with these codes, or None if there are more than `limit`."""
+        rows = self._select(fixed)
+        return rows if len(rows) <= limit else None
+
+    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return no rows."""
+        return np.empty((0, self.n_dims))
+
+    def coordinate_moves(
+        self,
+        rows: FloatArray,
+        rng: np.random.Generator,
+        *,
+        n_draws: int = 10,
+        scale: float = 0.2,
+        fixed: Collection[str] = (),
+    ) -> tuple[NDArray[np.float64], IntArray]:
+        """Return no rows."""
+        return np.empty((0, self.n_dims)), np.empty(0, dtype=np.int64)
