@@ -17,6 +17,7 @@ from benchmarks.suite_runs import SuiteKey
 from cashmere.evaluation.metrics import get_metric
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Trial, observe
+from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import make_strategy
 
 
@@ -53,7 +54,7 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
         baseline_loss=metric.loss(recorded.y_validation, constant_prediction(recorded), None),
         metric=metric,
         targets=recorded.y_validation.astype(np.float64),
-        budget=Budget(trials=run.trials),
+        budget=WorkBudget(trials=run.trials),
     )
     test = [recorded.test[position] if o.succeeded else None for position, o in zip(chosen, history, strict=True)]
     strategy = make_strategy(run.key.strategy, recorded.space, catalogue=recorded.configurations)

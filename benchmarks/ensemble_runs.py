@@ -33,6 +33,7 @@ from cashmere.execution.limits import MIB
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Outcome
+from cashmere.records.work_budget import WorkBudget
 from cashmere.study import Study
 
 N_COMMON = 5
@@ -164,7 +165,7 @@ def search(protocol: suite_runs.Protocol, table: BenchmarkTable, key: SuiteKey) 
                 key.strategy,
                 seed=key.seed,
                 warm_start=common_start(space.configuration_space, key.seed),
-                plan=Budget(trials=n_trials),
+                plan=WorkBudget(trials=n_trials),
                 worst_loss=metric.worst_loss,
                 baseline_loss=_constant_loss(metric, y[train], y[validation], data.target.n_classes),
                 metric=metric,

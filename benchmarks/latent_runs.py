@@ -28,8 +28,8 @@ from cashmere.metalearning.artefact import SHIPPED, Artefact
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection.configurations import REFERENCE
 from cashmere.protocols import Strategy, TableAware
-from cashmere.records.budget import Budget
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
+from cashmere.records.work_budget import WorkBudget
 from cashmere.space.named.registry import make_space
 from cashmere.space.space import ALGORITHM
 from cashmere.strategies import STRATEGIES, make_strategy, parse_strategy
@@ -246,7 +246,7 @@ def search(target: Target, text: str, seed: int, *, n_trials: int, artefact: Pat
         target.space,
         strategy,
         seed=number,
-        plan=Budget(trials=n_trials),
+        plan=WorkBudget(trials=n_trials),
         warm_start=[target.catalogue[i] for i in initial],
         worst_loss=metric.worst_loss,
         # An ordinary run measures it; from a recording it is known for accuracy only.

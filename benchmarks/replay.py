@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.recorded_history import RecordedHistory
 from cashmere.ensembles import IncrementalSelection
 from cashmere.evaluation.metrics import Metric
-from cashmere.records.budget import Budget
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
+from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import make_strategy
 from cashmere.study import Study
 
@@ -76,7 +76,7 @@ def replay(
         space,
         make_strategy(strategy, space, catalogue=history.configurations),
         seed=seed,
-        plan=Budget(trials=n_trials),
+        plan=WorkBudget(trials=n_trials),
         worst_loss=metric.worst_loss,
         baseline_loss=metric.loss(history.y_validation, constant_prediction(history), None),
         metric=metric,

@@ -21,8 +21,8 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
 from cashmere.protocols import Strategy, TableAware
-from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
 
@@ -108,7 +108,7 @@ def time_suggestions(strategy: Strategy, observations: tuple[Observation, ...], 
             metric=metric,
             targets=targets.astype(np.float64),
             baseline_loss=np.log(2),
-            budget=Budget(trials=2 * len(observations)),
+            budget=WorkBudget(trials=2 * len(observations)),
         )
         start = time.perf_counter()
         strategy.suggest(history, np.random.default_rng(seed))

@@ -12,8 +12,8 @@ from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, 
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
-from cashmere.records.budget import Budget
 from cashmere.records.trial import Outcome, Suggestion, TrialStatus
+from cashmere.records.work_budget import WorkBudget
 from cashmere.storage.store import RunStore
 from cashmere.study import Study, run_digest
 
@@ -143,13 +143,13 @@ def test_history_tells_what_the_study_was_planned_for(tmp_path):
     for trials in (2, 4):  # the plan of the first call stays
         with RunStore(tmp_path) as store:
             Study(SPACE, Spy(), store=store).optimize(bowl, f"{trials}trials")
-    assert seen == [None] + 4 * [Budget(trials=2)]
-    study = Study(SPACE, Spy(), plan=Budget(seconds=1 / 3))
+    assert seen == [None] + 4 * [WorkBudget(trials=2)]
+    study = Study(SPACE, Spy(), plan=WorkBudget(worker_seconds=1 / 3))
     study.optimize(bowl, "1trials")
-    assert study.history.budget == Budget.parse(str(Budget(seconds=1 / 3)))
+    assert study.history.budget == WorkBudget.from_text(str(WorkBudget(worker_seconds=1 / 3)))
     study = Study(SPACE, Spy())
     study.optimize(bowl, "0.1s")
-    assert 0.09 < study.history.budget.seconds <= 0.1
+    assert 0.09 < study.history.budget.worker_seconds <= 0.1
 
 
 def test_outcomes_told_out_of_order_are_committed_in_order():
@@ -204,6 +204,16 @@ def test_aborted_outcome_is_not_an_observation():
     trial = study.ask()
     assert study.tell(trial, Outcome(status=TrialStatus.ABORTED)) == []
     assert len(study.history) == 0
+
+
+def test_stop_ends_a_loop_without_a_budget_and_leaves_the_study_unplanned():
+    seen = []
+    study = Study(SPACE, "random")
+    study.optimize(
+        bowl, None, stop=lambda: len(seen) >= 3, callback=lambda study, observation: seen.append(observation)
+    )
+    assert len(study.history) == 3
+    assert study.history.budget is None
 
 
 def test_time_budget_ends_the_loop():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
@@ -20,6 +21,7 @@ from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.loss import Loss
 from cashmere.records.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
+from cashmere.records.work_budget import WorkBudget
 from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
 
@@ -52,10 +54,9 @@ class Study:
     fold_racing : {"none", "incumbent"}
         With ``"incumbent"`` a trial is given up after a fold if the mean loss of its folds is above the worst fold of
         the best trial that the lookahead lets it know. It gets no score then. A good configuration can be lost so.
-    plan : Budget, optional
-        What the study may spend in all, for strategies that divide it: trials, and seconds of workers (the sum of the
-        durations of trials). By default that of the first `optimize`. A store keeps the first one it is given: a study
-        that is extended goes on as it was planned.
+    plan : WorkBudget, optional
+        What the study may spend in all, for strategies that divide it. By default that of the first `optimize`. A store
+        keeps the first plan it is given, so that a study that is extended continues as planned.
     worst_loss, baseline_loss, metric, targets, row_weights
         See `History`; strategies that search for an ensemble need metric and targets.
 
@@ -82,7 +83,7 @@ class Study:
         warm_start: Sequence[Configuration] = (),
         store: RunStore | None = None,
         fold_racing: str = "none",
-        plan: Budget | None = None,
+        plan: WorkBudget | None = None,
         worst_loss: float | None = None,
         baseline_loss: float = float("nan"),
         metric: Loss | None = None,
@@ -111,7 +112,7 @@ class Study:
         self._elapsed_before = float(store.fact("elapsed_seconds", 0.0)) if store is not None else 0.0
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
         self._clock = Deadline(None)
-        self._plan: Budget | None = None
+        self._plan: WorkBudget | None = None
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
         if plan is not None or (store is not None and store.fact("plan") is not None):
@@ -142,10 +143,10 @@ class Study:
             budget=self._plan,
         )
 
-    def _set_plan(self, plan: Budget | None) -> None:
+    def _set_plan(self, plan: WorkBudget | None) -> None:
         """Keep the plan, unless the store knows an earlier one."""
         text = (self._store.fact("plan") if self._store is not None else None) or str(plan)
-        self._plan = Budget.parse(text)  # of the text, which is what a resumed study will read
+        self._plan = WorkBudget.from_text(text)  # of the text, which is what a resumed study will read
         if self._store is not None:
             self._store.set_fact("plan", text)
 
@@ -260,7 +261,7 @@ class Study:
     def optimize(
         self,
         objective: Objective,
-        budget: str | float | Budget,
+        budget: str | float | Budget | None,
         *,
         executor: Executor | None = None,
         stop: Callable[[], bool] = lambda: False,
@@ -273,9 +274,9 @@ class Study:
         ----------
         objective : callable
             Trial -> Outcome.
-        budget : str, float or Budget
+        budget : str, float, Budget or None
             The number of trials counts all trials of the study, those of earlier calls included; seconds count
-            from now. The first one becomes the plan of a study made without.
+            from now. The first one becomes the plan of a study made without. None leaves it to `stop` to end the loop.
         executor : Executor, optional
             By default trials run in this process.
         stop : callable
@@ -285,17 +286,17 @@ class Study:
         on_tick : callable, optional
             Called whenever the loop turns, for progress displays.
         """
-        budget = Budget.parse(budget)
-        deadline = Deadline(budget.seconds)
+        budget = None if budget is None else Budget.parse(budget)
+        deadline = Deadline(None if budget is None else budget.seconds)
         executor = executor or InProcessExecutor()
         if executor.n_workers > self.lookahead:
             expected = f"at most the lookahead ({self.lookahead}), so that the run does not depend on it"
             raise InvalidParameterError("n_workers", executor.n_workers, expected)
-        if self._plan is None:
+        if self._plan is None and budget is not None:
             seconds = None if budget.seconds is None else self._spent_by_trials() + budget.seconds * executor.n_workers
-            self._set_plan(Budget(trials=budget.trials, seconds=seconds))
+            self._set_plan(WorkBudget(trials=budget.trials, worker_seconds=seconds))
         running: dict[Future[Outcome], Trial] = {}
-        limit = budget.trials if budget.trials is not None else 10**9
+        limit = math.inf if budget is None or budget.trials is None else budget.trials
         while len(self._committed) < limit and deadline.remaining > 0 and not stop():
             while len(self._trials) < limit and len(running) <= executor.n_workers and self.can_ask():
                 trial = self.ask()

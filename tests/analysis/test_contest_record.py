@@ -24,6 +24,7 @@ from cashmere.data.frames import to_frame
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.budget import Budget, Deadline
+from cashmere.records.work_budget import WorkBudget
 from cashmere.report.report import render_report, summarise_run, write_report
 from cashmere.run.progress import Silence
 from cashmere.run.session import Run
@@ -61,7 +62,7 @@ def by_value(names=("svm", "forest", "knn"), n_trials=20, **options) -> Recorded
     rules = Rules(b_first=2, n_initial=2)
     return play(
         lambda i, n: 0.1 * (1 + (i + 2) % 3) - 0.001 * n,
-        names, rules, n_trials=n_trials, budget=Budget(trials=20), **options,
+        names, rules, n_trials=n_trials, budget=WorkBudget(trials=20), **options,
     )  # fmt: skip
 
 
@@ -123,7 +124,7 @@ def test_undecided_and_lonely_contests_are_told():
 def test_exhausted_sub_spaces_are_told():
     candidates = [Candidate(name=name, losses=np.array([loss]), seconds=np.ones(1), capacity=1)
                   for name, loss in (("a", 0.3), ("b", 0.2))]  # fmt: skip
-    ledger = derive_ledger(candidates, Rules(n_initial=1), budget=Budget(trials=9))
+    ledger = derive_ledger(candidates, Rules(n_initial=1), budget=WorkBudget(trials=9))
     contest = RecordedContest(ledger=ledger, memberships=(0, 1), losses=np.array([0.3, 0.2]))
     found = summarise_contest(contest)
     assert found["sentence"] == "All 2 sub-spaces were evaluated exhaustively; b was the best (best loss 0.2)."
@@ -149,7 +150,7 @@ def test_stages_cover_the_contest(n_subspaces, spread, seed, fails, statistical,
             [f"part {i}" for i in range(n_subspaces)],
             Rules(n_initial=2),
             n_trials=n_trials,
-            budget=Budget(trials=150),
+            budget=WorkBudget(trials=150),
         )
     found = summarise_contest(contest)
     json.dumps(found, allow_nan=False)

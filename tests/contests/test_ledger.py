@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cashmere.contests import Candidate, Ledger, OpenRound, Rules, derive_ledger, paired_samples, plan_rounds
 from cashmere.contests.budgets import SCHEDULES
 from cashmere.exceptions import InvalidParameterError
-from cashmere.records.budget import Budget
+from cashmere.records.work_budget import WorkBudget
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "sh_budgets.json").read_text())["cases"]
 STATISTICAL = Rules(elimination="statistical")
@@ -58,9 +58,9 @@ def contests(draw):
     )
     budget = draw(
         st.one_of(
-            st.builds(Budget, trials=st.integers(1, 120)),
-            st.builds(Budget, seconds=st.floats(0.1, 50)),
-            st.builds(Budget, trials=st.integers(1, 120), seconds=st.floats(0.1, 50)),
+            st.builds(WorkBudget, trials=st.integers(1, 120)),
+            st.builds(WorkBudget, worker_seconds=st.floats(0.1, 50)),
+            st.builds(WorkBudget, trials=st.integers(1, 120), worker_seconds=st.floats(0.1, 50)),
         )
     )
     return candidates, rules, budget
@@ -72,7 +72,7 @@ def test_rounds_are_those_of_the_plan(case, schedule):
     c, budget = case["c"], case["B"]
     candidates = make([np.full(budget, 0.1 * i) for i in range(c)])
     rules = Rules(b_first=case["b_init"], eta=case["eta"], schedule=schedule)
-    ledger = derive_ledger(candidates, rules, budget=Budget(trials=budget))
+    ledger = derive_ledger(candidates, rules, budget=WorkBudget(trials=budget))
     found = [(len(r.alive), r.granted[0]) for r in ledger.rounds]
     planned = plan_rounds(c, budget, first=case["b_init"], eta=case["eta"], schedule=schedule)
     assert found == [tuple(p) for p in planned if p.candidates > 1]
@@ -126,9 +126,11 @@ def test_plain_data_make_the_same_ledger(contest):
 
 def test_the_order_in_which_evaluations_arrive_does_not_matter():
     candidates = make([[0.5, 0.1], [0.4, 0.3, 0.0], [0.6]])
-    ledger = derive_ledger(candidates, Rules(b_first=2), budget=Budget(trials=30))
+    ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(trials=30))
     assert ledger.open == OpenRound(number=0, alive=(0, 1, 2), quotas=(2, 2, 2))
-    ledger = derive_ledger(make([[0.5, 0.1], [0.4, 0.3, 0.0], [0.6, 0.6]]), Rules(b_first=2), budget=Budget(trials=30))
+    ledger = derive_ledger(
+        make([[0.5, 0.1], [0.4, 0.3, 0.0], [0.6, 0.6]]), Rules(b_first=2), budget=WorkBudget(trials=30)
+    )
     assert ledger.rounds[0].scores == (0.1, 0.3, 0.6)  # the third evaluation of s1 is beyond its quota
     assert ledger.rounds[0].dropped == (1, 2)
 
@@ -140,9 +142,9 @@ def test_a_highest_value_contest_needs_a_budget():
 
 
 def test_a_budget_below_the_number_of_candidates_takes_the_first_ones():
-    ledger = derive_ledger(make([[], [], []]), Rules(), budget=Budget(trials=2))
+    ledger = derive_ledger(make([[], [], []]), Rules(), budget=WorkBudget(trials=2))
     assert ledger.open.quotas == (1, 1, 0)
-    ledger = derive_ledger(make([[0.4], [0.3], []]), Rules(), budget=Budget(trials=2))
+    ledger = derive_ledger(make([[0.4], [0.3], []]), Rules(), budget=WorkBudget(trials=2))
     assert ledger.rounds[0].scores == (0.4, 0.3, None)
     assert ledger.rounds[0].reasons == (
         "best loss 0.4; the 1 kept of 3 reach 0.3",
@@ -155,45 +157,47 @@ def test_failures_have_the_worst_loss_that_the_round_looks_at(floor, expected):
     candidates = make([[0.9, 0.2], [None, None], [0.4, 7.0], [0.8, None, 99.0]])
     candidates[2] = shortened(candidates, [2, 2, 1, 3])[2]
     rules = Rules(b_first=1)
-    ledger = derive_ledger(candidates, rules, budget=Budget(trials=40), failure_floor=floor)
+    ledger = derive_ledger(candidates, rules, budget=WorkBudget(trials=40), failure_floor=floor)
     assert ledger.rounds[0].scores == (0.9, expected, 0.4, 0.8)
 
 
 def test_without_any_success_failures_are_equal():
-    ledger = derive_ledger(make([[None], [None], [None]]), Rules(b_first=1), budget=Budget(trials=30))
+    ledger = derive_ledger(make([[None], [None], [None]]), Rules(b_first=1), budget=WorkBudget(trials=30))
     assert ledger.rounds[0].scores == (1.0, 1.0, 1.0)
     assert ledger.open.alive == (0, 1)  # a tie
 
 
 def test_ties_are_kept_for_a_round_but_the_last_one_goes_to_the_leader():
     losses = [[0.1] * 60, [0.1] * 60, [0.1] * 60, [0.5] * 60]
-    kept = derive_ledger(make(losses), Rules(b_first=2, eta=2), budget=Budget(trials=60))
+    kept = derive_ledger(make(losses), Rules(b_first=2, eta=2), budget=WorkBudget(trials=60))
     assert [r.survivors for r in kept.rounds] == [(0, 1, 2), (0, 1), (0,)]
-    cut = derive_ledger(make(losses), Rules(b_first=2, eta=2, tie="cut"), budget=Budget(trials=60))
+    cut = derive_ledger(make(losses), Rules(b_first=2, eta=2, tie="cut"), budget=WorkBudget(trials=60))
     assert [r.survivors for r in cut.rounds] == [(0, 1), (0,)]
 
 
 def test_exhausted_candidates_leave():
     candidates = make([[0.1, 0.2], [0.5] * 5, [0.6] * 5, []], capacities=[2, None, None, 0])
-    ledger = derive_ledger(candidates, Rules(), budget=Budget(trials=60))
+    ledger = derive_ledger(candidates, Rules(), budget=WorkBudget(trials=60))
     assert ledger.rounds[0].totals == (2, 5, 5)
     assert ledger.rounds[0].reasons[0] == "all of its 2 configurations have been evaluated"
     assert ledger.open.alive == (1,)
-    everything = derive_ledger(make([[0.1, 0.2]], capacities=[2]), Rules(), budget=Budget(trials=60))
+    everything = derive_ledger(make([[0.1, 0.2]], capacities=[2]), Rules(), budget=WorkBudget(trials=60))
     assert everything.open is None
 
 
 def test_time_is_divided_by_the_measured_costs():
     seconds = [np.full(100, cost) for cost in (1.0, 4.0, 2.0, 1.0, 1.0)]
     candidates = make([np.full(100, loss) for loss in (0.1, 0.2, 0.3, 0.4, 0.5)], seconds)
-    ledger = derive_ledger(candidates, Rules(b_first=2), budget=Budget(seconds=98))
+    ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(worker_seconds=98))
     # Round 0 takes 18 s; of the 80 left, two rounds are to come: 40 s for two survivors that cost 5 s together.
     assert [(r.alive, r.granted) for r in ledger.rounds[1:]] == [((0, 1), (8, 8))]
-    late = derive_ledger(candidates, Rules(b_first=2), budget=Budget(seconds=10))
+    late = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(worker_seconds=10))
     assert late.rounds[1].granted == (1, 1)  # too late, but one evaluation each all the same
-    both = derive_ledger(candidates, Rules(b_first=2), budget=Budget(seconds=98, trials=22))
+    both = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(worker_seconds=98, trials=22))
     assert both.rounds[1].granted == (3, 3)
-    still = derive_ledger(make([[0.1] * 9, [0.2] * 9], [np.zeros(9)] * 2), Rules(), budget=Budget(seconds=98))
+    still = derive_ledger(
+        make([[0.1] * 9, [0.2] * 9], [np.zeros(9)] * 2), Rules(), budget=WorkBudget(worker_seconds=98)
+    )
     assert still.open.alive == (0,)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cashmere.contests import Candidate, RisingRules, derive_standing, find_beaten, pessimistic_and_optimistic
 from cashmere.exceptions import InvalidParameterError
-from cashmere.records.budget import Budget
+from cashmere.records.work_budget import WorkBudget
 
 VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "rising_bandit.json").read_text())
 REWARDS = VECTOR["rewards_best_so_far_after_each_pull"]
@@ -43,7 +43,7 @@ def test_bounds_and_eliminations_are_those_of_the_vector(case):
 def test_a_check_judges_the_pulls_of_its_cycle(slope):
     rules = RisingRules(slope=slope)
     arms = [pulled(best) for best in BEST]
-    standing = derive_standing(arms, rules, budget=Budget(trials=100), failure_loss=1.0, least_loss=0.0)
+    standing = derive_standing(arms, rules, budget=WorkBudget(trials=100), failure_loss=1.0, least_loss=0.0)
     check = standing.checks[0]
     assert check.cycle == rules.first_check
     assert check.horizon == 20 - 3 * check.cycle
@@ -57,7 +57,7 @@ def test_first_check_is_after_four_pulls_or_three_with_the_authors_slope():
         rules = RisingRules(slope=slope)
         good, bad = np.full(100, 0.1), np.full(100, 0.3)
         for n in range(1, 5 * cycles + 1):
-            standing = derive_standing([arm(good[:n]), arm(bad[:n])], rules, budget=Budget(trials=100))
+            standing = derive_standing([arm(good[:n]), arm(bad[:n])], rules, budget=WorkBudget(trials=100))
             assert standing.alive == ((0, 1) if n < 5 * cycles else (0,))
             assert standing.quotas == ((5 * cycles, 5 * cycles) if n < 5 * cycles else (None,))
 
@@ -65,7 +65,7 @@ def test_first_check_is_after_four_pulls_or_three_with_the_authors_slope():
 def test_a_falling_arm_stays_as_long_as_it_could_catch_up():
     best = np.array([[0.10] * 6, [0.5, 0.45, 0.40, 0.35, 0.30, 0.25]])
     arms = [pulled(row) for row in best]
-    long, short = (derive_standing(arms, RisingRules(), budget=Budget(trials=n)) for n in (200, 60))
+    long, short = (derive_standing(arms, RisingRules(), budget=WorkBudget(trials=n)) for n in (200, 60))
     assert long.alive == (0, 1)
     assert (
         short.alive == (0,) and short.checks[0].horizon == 4
@@ -76,9 +76,9 @@ def test_a_falling_arm_stays_as_long_as_it_could_catch_up():
 
 def test_seconds_count_in_evaluations_of_mean_duration():
     arms = [arm(np.full(20, 0.1), seconds=1.0), arm(np.full(20, 0.1), seconds=3.0)]
-    standing = derive_standing(arms, RisingRules(), budget=Budget(seconds=120.0))
+    standing = derive_standing(arms, RisingRules(), budget=WorkBudget(worker_seconds=120.0))
     assert standing.checks[0].horizon == (120 - 80) / 2 // 5
-    both = derive_standing(arms, RisingRules(), budget=Budget(seconds=120.0, trials=55))
+    both = derive_standing(arms, RisingRules(), budget=WorkBudget(worker_seconds=120.0, trials=55))
     assert both.checks[0].horizon == 3
 
 
@@ -90,7 +90,7 @@ def test_failures_are_the_worst_losses_and_an_arm_without_success_leaves():
     assert standing.checks[0].optimistic == (0.3, np.inf, -np.inf)
     assert derive_standing([arm(nan), arm(nan)], RisingRules()).alive == (0, 1)  # never all
     bounded = derive_standing(
-        [arm(np.full(20, 0.3)), arm(recovered)], RisingRules(), budget=Budget(trials=45), failure_loss=1.0
+        [arm(np.full(20, 0.3)), arm(recovered)], RisingRules(), budget=WorkBudget(trials=45), failure_loss=1.0
     )
     assert bounded.checks[0].optimistic[1] == pytest.approx(0.4 - 0.6 / 3)
 
@@ -108,7 +108,7 @@ def test_later_evaluations_change_no_check_and_the_best_arm_is_never_beaten(seed
     rng = np.random.default_rng(seed)
     losses = rng.random((k, 60)) * rng.random((k, 1))
     losses[rng.random((k, 60)) < 0.2] = np.nan
-    rules, budget = RisingRules(slope=slope), Budget(trials=300)
+    rules, budget = RisingRules(slope=slope), WorkBudget(trials=300)
     before = derive_standing([arm(row[: rng.integers(61)]) for row in losses], rules, budget=budget)
     after = derive_standing([arm(row) for row in losses], rules, budget=budget)
     assert after.checks[: len(before.checks)] == before.checks

@@ -15,8 +15,8 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCon
 
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
-from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Observation, Trial, TrialStatus, configuration_key
+from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import make_strategy, strategy_names
 
 FOLDER = Path(__file__).parent
@@ -80,7 +80,7 @@ def run_trajectory(name: str) -> list[dict[str, object]]:
                 worst_loss=1.0,
                 metric=METRIC,
                 targets=TARGETS.astype(np.float64),
-                budget=Budget(trials=N_TRIALS),
+                budget=WorkBudget(trials=N_TRIALS),
             )
             suggestion = strategy.suggest(history, np.random.default_rng([7, number]))
             if suggestion is not None:

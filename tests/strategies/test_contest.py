@@ -12,8 +12,8 @@ from cashmere.contests import plan_rounds
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.execution.worker_processes import WorkerProcessExecutor
-from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Outcome, TrialStatus
+from cashmere.records.work_budget import WorkBudget
 from cashmere.space.splitting.groups import part_of
 from cashmere.strategies import Contest, cite, make_strategy
 from cashmere.study import Study, run_digest
@@ -213,7 +213,7 @@ def test_seconds_are_divided_too():
     strategy = Contest(many_spaces(), inner="random", b_first=2, budget=50)
     observations = run_trials(strategy, 20, loss=loss_of)
     slow = tuple(replace(o, duration_seconds=1.0) for o in observations)
-    history = replace(history_of(slow), budget=Budget(seconds=50.0))
+    history = replace(history_of(slow), budget=WorkBudget(worker_seconds=50.0))
     current = replace(strategy, budget=None).ledger(history).open
     # Round 0 took 14 s; half of the 36 s left is for three that cost 1 s each.
     assert (current.number, current.quotas) == (1, (8, 8, 8))
@@ -284,7 +284,7 @@ def test_without_a_budget_the_option_is_named():
     with pytest.raises(InvalidParameterError, match=r"budget.*contest:budget=250"):
         Contest(space, inner="random").suggest(History(), np.random.default_rng(0))
     assert Contest(space, inner="random", elimination="statistical").suggest(History(), np.random.default_rng(0))
-    planned = History(budget=Budget(trials=50))
+    planned = History(budget=WorkBudget(trials=50))
     assert Contest(space, inner="random").suggest(planned, np.random.default_rng(0)) is not None
 
 

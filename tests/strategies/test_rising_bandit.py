@@ -8,8 +8,8 @@ from ConfigSpace import Constant
 
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Outcome, TrialStatus
+from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import RisingBandit, make_strategy
 from cashmere.study import Study
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, history_of, keys, run_trials
@@ -77,7 +77,7 @@ def test_decisions_wait_for_the_end_of_a_cycle_that_is_judged():
 def test_the_budget_is_that_of_the_study_unless_given():
     space = cash_space()
     observations = run_trials(RisingBandit(space, inner="random"), 64, loss=lambda c: level_loss(c))
-    planned = History(observations=observations, worst_loss=1.0, budget=Budget(trials=200))
+    planned = History(observations=observations, worst_loss=1.0, budget=WorkBudget(trials=200))
     check = RisingBandit(space, inner="random").standing(planned).checks[0]
     given = RisingBandit(space, inner="random", budget=100).standing(planned).checks[0]
     n_granted = sum(min(20, capacity or 20) for capacity in RisingBandit(space)._capacities.values())

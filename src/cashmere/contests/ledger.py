@@ -20,7 +20,7 @@ from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
 from cashmere.contests.rules import Rules
 from cashmere.contests.significance import paired_samples
 from cashmere.exceptions import InvalidParameterError
-from cashmere.records.budget import Budget
+from cashmere.records.work_budget import WorkBudget
 
 _LEAST_SECONDS = 1e-3
 """No evaluation counts as cheaper: clocks that stand still would make a round endless."""
@@ -131,7 +131,7 @@ class Ledger:
     >>> import numpy as np
     >>> losses = {"svm": [0.3, 0.2], "forest": [0.1, 0.2], "knn": [0.5, 0.4]}
     >>> candidates = [Candidate(name=n, losses=np.array(l), seconds=np.ones(2)) for n, l in losses.items()]
-    >>> ledger = derive_ledger(candidates, Rules(b_first=2), budget=Budget(trials=20))
+    >>> ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(trials=20))
     >>> ledger.rounds[0].reasons[1]
     'best loss 0.4; the 1 kept of 3 reach 0.1'
     >>> ledger.open
@@ -164,7 +164,7 @@ def derive_ledger(
     candidates: Sequence[Candidate],
     rules: Rules,
     *,
-    budget: Budget | None = None,
+    budget: WorkBudget | None = None,
     failure_floor: float = -np.inf,
     known: Ledger | None = None,
 ) -> Ledger:
@@ -176,7 +176,7 @@ def derive_ledger(
         In the order in which ties are broken.
     rules : Rules
         Of the contest.
-    budget : Budget, optional
+    budget : WorkBudget, optional
         Evaluations and seconds of the whole contest; with both, the scarcer one decides. Seconds are compared with the
         candidates' durations. A contest by statistics needs none.
     failure_floor : float
@@ -219,7 +219,7 @@ def derive_ledger(
 class _Contest:
     candidates: Sequence[Candidate]
     rules: Rules
-    budget: Budget | None
+    budget: WorkBudget | None
     failure_floor: float
 
     def open(self, rounds: Sequence[Round]) -> OpenRound | None:
@@ -327,10 +327,10 @@ class _Contest:
         limits = []
         if self.budget is not None and self.budget.trials is not None:
             limits.append(int(share(self.budget.trials - sum(totals))) // len(survivors))
-        if self.budget is not None and self.budget.seconds is not None:
+        if self.budget is not None and self.budget.worker_seconds is not None:
             spent = [np.sum(c.seconds[:n]) for c, n in zip(self.candidates, totals, strict=True)]
             costs = [max(float(spent[i]) / max(totals[i], 1), _LEAST_SECONDS) for i in survivors]
-            limits.append(max(1, int(share(self.budget.seconds - float(np.sum(spent))) / sum(costs))))
+            limits.append(max(1, int(share(self.budget.worker_seconds - float(np.sum(spent))) / sum(costs))))
         return min(limits)
 
     def _totals(self, rounds: Sequence[Round]) -> list[int]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.contests.ledger import Candidate
 from cashmere.exceptions import InvalidParameterError
-from cashmere.records.budget import Budget
+from cashmere.records.work_budget import WorkBudget
 
 Slope = Literal["paper", "authors"]
 
@@ -155,7 +155,7 @@ def derive_standing(
     arms: Sequence[Candidate],
     rules: RisingRules,
     *,
-    budget: Budget | None = None,
+    budget: WorkBudget | None = None,
     failure_loss: float = np.inf,
     least_loss: float = -np.inf,
 ) -> Standing:
@@ -169,7 +169,7 @@ def derive_standing(
         Their evaluations in order.
     rules : RisingRules
         How they are judged.
-    budget : Budget, optional
+    budget : WorkBudget, optional
         Of the whole study. What is left of a budget in seconds counts in evaluations of mean duration; without any the
         horizon is infinite, and only arms that have not improved within the window can leave.
     failure_loss : float
@@ -229,13 +229,13 @@ def _best_after_pulls(losses: FloatArray, rules: RisingRules, n_pulls: int, fail
     return after
 
 
-def _pulls_left(arms: Sequence[Candidate], granted: IntArray, budget: Budget | None, size: int) -> float:
+def _pulls_left(arms: Sequence[Candidate], granted: IntArray, budget: WorkBudget | None, size: int) -> float:
     n_granted = int(granted.sum())
     left = np.inf
     if budget is not None and budget.trials is not None:
         left = budget.trials - n_granted
-    if budget is not None and budget.seconds is not None:
+    if budget is not None and budget.worker_seconds is not None:
         spent = sum(float(arm.seconds[:n].sum()) for arm, n in zip(arms, granted, strict=True))
         mean = spent / max(n_granted, 1)
-        left = min(left, (budget.seconds - spent) / mean) if mean > 0 else left
+        left = min(left, (budget.worker_seconds - spent) / mean) if mean > 0 else left
     return float(np.floor(max(left, 0.0) / size))

@@ -1,4 +1,4 @@
-"""How much a study may spend, and the one clock that watches over it."""
+"""How much one call may spend, and the one clock that watches over it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXPECTED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """The limit for a whole study.
+    """The limit for one call: wall-clock time, trials, or both.
 
     Attributes
     ----------

@@ -15,8 +15,8 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
-from cashmere.records.budget import Budget
 from cashmere.records.loss import Loss
+from cashmere.records.work_budget import WorkBudget
 
 FOLD_RACING = ("none", "incumbent")
 """When trials are given up after some folds, see `cashmere.study.Study`."""
@@ -209,9 +209,8 @@ class History(Sequence[Observation]):
         Targets of the validation rows: class codes or values.
     row_weights : (n_validation,) array or None
         Weights of the validation rows.
-    budget : Budget or None
-        What the study was planned to spend in all: trials, and seconds of workers (the sum of `duration_seconds`);
-        None when unknown.
+    budget : WorkBudget or None
+        What the study was planned to spend in all; None when unknown.
     """
 
     observations: tuple[Observation, ...] = ()
@@ -221,7 +220,7 @@ class History(Sequence[Observation]):
     metric: Loss | None = field(default=None, compare=False)
     targets: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     row_weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    budget: Budget | None = None
+    budget: WorkBudget | None = None
 
     @overload
     def __getitem__(self, index: int) -> Observation: ...

@@ -41,6 +41,7 @@ from cashmere.model.predictor import Predictor
 from cashmere.protocols import Executor, MetricCheck, TableAware
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.trial import History, Observation
+from cashmere.records.work_budget import WorkBudget
 from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
 from cashmere.run.progress import Progress, Silence, Status
 from cashmere.run.settings import RunSettings
@@ -264,8 +265,9 @@ class Run:
         """
         progress = progress or Silence()
         progress.update(Status(metric=self.metric.name, phase="preparing"))
-        seconds = budget.seconds and (self.spent_seconds + budget.seconds) * self.settings.workers
-        self._prepare(Budget(trials=budget.trials, seconds=seconds))
+        seconds = None if budget.seconds is None else self.spent_seconds + budget.seconds
+        worker_seconds = None if seconds is None else seconds * self.settings.workers
+        self._prepare(WorkBudget(trials=budget.trials, worker_seconds=worker_seconds))
         executor = self._executor(budget)
         objective = CrossValidationObjective(
             folder=(self.folder / "prepared").absolute(),
@@ -283,7 +285,7 @@ class Run:
                 self._refresh_ensemble(deadline)
                 self.study.optimize(
                     objective,
-                    Budget(trials=budget.trials or 10**9),
+                    None if budget.trials is None else Budget(trials=budget.trials),
                     executor=executor,
                     stop=lambda: interrupted.is_set() or deadline.remaining <= self._reserve(),
                     on_tick=tick,
@@ -500,7 +502,7 @@ class Run:
             self._store.set_fact(META_FEATURES_FACT, stored)
         return features_from_json(stored)
 
-    def _prepare(self, plan: Budget) -> None:
+    def _prepare(self, plan: WorkBudget) -> None:
         """Encode the folds, evaluate the constant predictor, take up the study."""
         settings, data = self.settings, self._data
         folds, self._encoders = prepare_folds(

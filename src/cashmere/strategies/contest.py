@@ -13,9 +13,9 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from cashmere.contests import Candidate, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
 from cashmere.exceptions import InvalidParameterError
 from cashmere.protocols import MetricCheck, Strategy
-from cashmere.records.budget import Budget
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Suggestion, Trial
+from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.space.splitting.groups import SubspacePart, part_of, split
 from cashmere.space.splitting.restriction import lift
@@ -189,14 +189,14 @@ class Contest:
 
     # ------------------------------------------------------------ the contest
 
-    def _budget(self, history: History) -> Budget | None:
-        budget = history.budget if self.budget is None else Budget(trials=int(self.budget))
+    def _budget(self, history: History) -> WorkBudget | None:
+        budget = history.budget if self.budget is None else WorkBudget(trials=int(self.budget))
         if budget is None and self.elimination == "highest":
             expected = 'a number of trials, as the study was not planned for any: for example "contest:budget=250"'
             raise InvalidParameterError("budget", None, expected)
         return budget
 
-    def _derive(self, candidates: tuple[Candidate, ...], budget: Budget | None, failure_floor: float) -> Ledger:
+    def _derive(self, candidates: tuple[Candidate, ...], budget: WorkBudget | None, failure_floor: float) -> Ledger:
         """Derive the ledger, from the latest one if that is of a shorter part of the same history."""
         known = None
         latest = self._latest.get("ledger")
@@ -209,7 +209,7 @@ class Contest:
         return ledger
 
     @functools.cached_property
-    def _latest(self) -> dict[str, tuple[tuple[Candidate, ...], Budget | None, float, Ledger]]:
+    def _latest(self) -> dict[str, tuple[tuple[Candidate, ...], WorkBudget | None, float, Ledger]]:
         """The latest ledger and what it was derived from; a cache."""
         return {}
 

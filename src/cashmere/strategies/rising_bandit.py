@@ -9,8 +9,8 @@ import numpy as np
 from cashmere.base.arrays import IntArray
 from cashmere.contests import Candidate, RisingRules, Slope, Standing, derive_standing
 from cashmere.exceptions import InvalidParameterError
-from cashmere.records.budget import Budget
 from cashmere.records.trial import History
+from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 
@@ -87,7 +87,7 @@ class RisingBandit(PerAlgorithm):
         return self._standing(history, self.blocks.tasks(decided))
 
     def _standing(self, history: History, members: IntArray) -> Standing:
-        budget = history.budget if self.budget is None else Budget(trials=int(self.budget))
+        budget = history.budget if self.budget is None else WorkBudget(trials=int(self.budget))
         losses = np.array([np.nan if o.loss is None else o.loss for o in history], dtype=np.float64)
         seconds = np.array([o.duration_seconds for o in history], dtype=np.float64)
         observed = members[: len(history)]
