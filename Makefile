@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test lint types unit test-slow browser bench clean
+.PHONY: help demo test lint types unit test-slow browser hooks lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       fit an ensemble to a real table that comes with the package (about 2 minutes)"
 	@echo "make test       lint, types and all tests except the slow ones (under 15 minutes on 2 cores)"
 	@echo "make test-slow  the statistical and the long fault tests"
+	@echo "make hooks      check each commit before it is made (pre-commit)"
+	@echo "make lock       renew the versions in constraints.txt"
 	@echo "make bench      the benchmarks whose figures are in the docs"
 
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -22,6 +24,12 @@ $(VENV)/.dev: $(VENV)/.core
 	$(PIP) -e '.[dev]'
 	@touch $@
 
+# Apart from .venv, which cannot be made while pyproject.toml and constraints.txt contradict each other.
+UV := .venv-uv/bin/uv
+$(UV):
+	$(PYTHON) -m venv .venv-uv
+	.venv-uv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+
 demo: $(VENV)/.core
 	@rm -rf demo-run
 	$(BIN)/cashmere demo --out demo-run
@@ -31,6 +39,7 @@ test: lint types unit
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python .ci/check_constraints.py
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -49,10 +58,24 @@ browser:
 	  && apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium >/dev/null; } \
 	  || echo "chromium is missing: the browser tests will be skipped"
 
+# Checks each commit before it is made.
+hooks: $(VENV)/.dev
+	$(BIN)/pre-commit install
+
+# Renews constraints.txt: the newest versions, or with UPGRADE= only those that a change of pyproject.toml asks for.
+# The libraries of accelerators are left out: PyTorch's own requirements pin them.
+UPGRADE = --upgrade
+lock: $(UV)
+	$(UV) pip compile --quiet $(UPGRADE) --extra dev --python-version 3.11 --no-annotate --no-header \
+	  pyproject.toml --output-file constraints.txt
+	@sed -i -E -e '/^(cuda-|nvidia-|triton=)/d' \
+	  -e '1i # Versions this package is tested with (Python 3.11): pip install -c constraints.txt cashmere-automl' \
+	  -e '1i # Written by `make lock`.' constraints.txt
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/suggestion_time.py
 	$(BIN)/python benchmarks/ensemble_selection.py
 	$(BIN)/python benchmarks/worker_utilisation.py
 
 clean:
-	rm -rf $(VENV) demo-run .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv* demo-run .mypy_cache .ruff_cache .pytest_cache
