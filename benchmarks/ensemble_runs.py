@@ -37,7 +37,7 @@ from cashmere.records.work_budget import WorkBudget
 from cashmere.study import Study
 
 N_COMMON = 5
-"""Random trials that all strategies of a seed begin with (`spec/baselines.md` 7.8)."""
+"""Random trials that all strategies of a seed begin with: docs/papers/baselines.md#common-random-trials."""
 
 
 @runtime_checkable

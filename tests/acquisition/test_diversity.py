@@ -201,7 +201,7 @@ def test_optimal_diversities_agree_with_vectors(measure, kind, key):
     assert result == pytest.approx(np.array(vectors[key]), rel=1e-12, abs=1e-12)
 
 
-# Pairwise terms against the loss of the ensemble (spec/optdivbo.md 4.1 to 4.5).
+# Pairwise terms against the loss of the ensemble (docs/papers/optdivbo.md#bounds-and-gaps).
 
 ensembles = st.tuples(st.integers(0, 2**32 - 1), st.integers(2, 8), st.integers(1, 12), st.integers(2, 5))
 

@@ -108,10 +108,10 @@ def cross_measure(
 
     References
     ----------
-    ``div``: Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, eq. 3
-    (`spec/divbo.md` 3.1). ``mse``, ``mae``, ``ce``, ``bs``, ``black_box``: Poduval et al. (2024), CASH via optimal
-    diversity for ensemble learning, KDD, eqs. 5, 6, 9, section 4.0.4, eq. 12 (`spec/optdivbo.md` 4.7). Gaps:
-    `spec/optdivbo.md` 4.2, 4.3 and 4.5.
+    ``div``: Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, eq. 3; of values:
+    docs/papers/divbo.md#diversity-of-values. ``mse``, ``mae``, ``ce``, ``bs``, ``black_box``: Poduval et al. (2024),
+    CASH via optimal diversity for ensemble learning, KDD, eqs. 5, 6, 9, section 4.0.4, eq. 12. Gaps are ours:
+    docs/papers/optdivbo.md#bounds-and-gaps.
 
     Examples
     --------
@@ -259,7 +259,8 @@ def optimal_measure(metric_name: str, *, is_classification: bool) -> Measure:
 
     References
     ----------
-    Poduval et al. (2024), CASH via optimal diversity for ensemble learning, KDD, section 4 (`spec/optdivbo.md` 4.7).
+    Poduval et al. (2024), CASH via optimal diversity for ensemble learning, KDD, section 4;
+    docs/papers/optdivbo.md#measure-for-a-metric.
     """
     if is_classification:
         return _OPTIMAL_OF_PROBABILITIES.get(metric_name, "black_box")
@@ -289,7 +290,7 @@ def divbo_weight(t: ArrayLike, *, beta: float = 0.05, tau: float = 0.2) -> Float
 
     References
     ----------
-    Shen et al. (2022), DivBO, eq. 5 (`spec/divbo.md` 3.5).
+    Shen et al. (2022), DivBO, eq. 5; docs/papers/divbo.md#weight-of-the-diversity.
     """
     return 0.5 * beta * optdivbo_weight(t, tau=tau)
 
@@ -311,7 +312,7 @@ def optdivbo_weight(t: ArrayLike, *, tau: float = 0.2) -> Float64:
 
     References
     ----------
-    Poduval et al. (2024), OptDivBO, eq. 11 (`spec/optdivbo.md` 4.8).
+    Poduval et al. (2024), OptDivBO, eq. 11.
     """
     return np.tanh(0.5 * tau * np.asarray(t, dtype=np.float64))
 
@@ -333,7 +334,7 @@ def minimum_over_pool(samples: FloatArray) -> Float64:
 
     References
     ----------
-    Shen et al. (2022), DivBO, eq. 4 (`spec/divbo.md` 3.4).
+    Shen et al. (2022), DivBO, eq. 4.
     """
     nearest: Float64 = samples.min(axis=2).mean(axis=0, dtype=np.float64)
     return nearest
@@ -360,7 +361,7 @@ def sum_over_pool(samples: FloatArray, multiplicity: ArrayLike | None, *, kappa:
 
     References
     ----------
-    Poduval et al. (2024), OptDivBO, eqs. 10 and 11 (`spec/optdivbo.md` 4.8).
+    Poduval et al. (2024), OptDivBO, eqs. 10 and 11; docs/papers/optdivbo.md#confidence-bound.
     """
     counts = np.ones(samples.shape[2]) if multiplicity is None else np.asarray(multiplicity, dtype=np.float64)
     sums = samples @ counts
@@ -393,7 +394,7 @@ def gaussian_draws(
 
     References
     ----------
-    Shen et al. (2022), DivBO, eq. 4, reading (i) of `spec/divbo.md` 3.4.
+    One reading of Shen et al. (2022), DivBO, eq. 4: docs/papers/divbo.md#samples-of-the-surrogate.
     """
     return rng.normal(mean, np.sqrt(variance), size=(n, *mean.shape)).clip(*clip)
 
@@ -422,7 +423,8 @@ def combine_ranks(performance: ArrayLike, diversity: ArrayLike, weight: float | 
 
     References
     ----------
-    Shen et al. (2022), DivBO, eq. 5 (`spec/divbo.md` 3.5); Poduval et al. (2024), OptDivBO, eq. 11.
+    Shen et al. (2022), DivBO, eq. 5, read as in docs/papers/divbo.md#direction-of-the-ranks; Poduval et al. (2024),
+    OptDivBO, eq. 11.
 
     Examples
     --------
@@ -453,7 +455,7 @@ def order_by_ranks(combined: ArrayLike, performance: ArrayLike, rng: np.random.G
 
     References
     ----------
-    `spec/divbo.md` 3.5, "final ties".
+    The paper is silent: docs/papers/divbo.md#direction-of-the-ranks.
     """
     performance = np.asarray(performance, dtype=np.float64)
     # Ranks are multiples of 1/2; what differs by less than 1e-9 after weighting is equal but for rounding.

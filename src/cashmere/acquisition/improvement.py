@@ -24,7 +24,8 @@ _FAR = -1e6
 def expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArray[np.float64]:
     """Return how much below the best loss a normal prediction falls, on average.
 
-    EI = (y* - mu) Phi(z) + sigma phi(z); max(y* - mu, 0) where sigma = 0 (`spec/surrogates.md` 2.3).
+    EI = (y* - mu) Phi(z) + sigma phi(z) with z = (y* - mu)/sigma; max(y* - mu, 0) where sigma = 0, see
+    docs/papers/surrogates.md#expected-improvement.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ def log_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> ND
 def log_target_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArray[np.float64]:
     """Return the expected improvement of the loss when the surrogate predicts its logarithm.
 
-    EI = y* Phi(u) - exp(sigma^2/2 + mu) Phi(u - sigma), u = (log y* - mu)/sigma (`spec/surrogates.md` 2.3).
+    EI = y* Phi(u) - exp(sigma^2/2 + mu) Phi(u - sigma), u = (log y* - mu)/sigma, the form of SMAC:
+    docs/papers/surrogates.md#expected-improvement.
 
     Parameters
     ----------

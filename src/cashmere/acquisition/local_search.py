@@ -77,8 +77,8 @@ def ascend(
 
     References
     ----------
-    The local search of spec/latent.md 5.3; one-exchange steps as in Hutter, Hoos and Leyton-Brown (2011), Sequential
-    model-based optimization for general algorithm configuration, LION 5.
+    Ishikawa et al. (2025), appendix A, as read in docs/papers/latent.md#local-search; one-exchange steps as in Hutter,
+    Hoos and Leyton-Brown (2011), Sequential model-based optimization for general algorithm configuration, LION 5.
     """
     rows = np.array(starts, dtype=np.float64)
     if not len(rows):

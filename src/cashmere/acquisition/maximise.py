@@ -25,7 +25,7 @@ def draw_candidates(
     n_retries: int = 5,
     excluded: FloatArray | None = None,
 ) -> NDArray[np.float64]:
-    """Draw distinct configurations that are not in the history (`spec/surrogates.md` 2.6).
+    """Draw distinct configurations that are not in the history.
 
     Parameters
     ----------
@@ -55,7 +55,8 @@ def draw_candidates(
 
     References
     ----------
-    Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, appendix A.4 (the numbers).
+    Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, appendix A.4 (the numbers); for
+    the rest docs/papers/surrogates.md#candidates.
     """
     history_keys = encoder.keys(history_rows)
     seen = history_keys if excluded is None else np.concatenate([history_keys, encoder.keys(excluded)])

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, get_args
 from cashmere.exceptions import InvalidParameterError
 
 Schedule = Literal["inclusive", "strict", "authors"]
-"""How the paper's contradicting lines on the budget of a round are read (`spec/dacopt.md` 6.5).
+"""How the paper's contradicting lines on the budget of a round are read: docs/papers/dacopt.md#budgets-of-the-rounds.
 
 - ``"inclusive"``: rounds 0 .. R; the last one has one candidate and all that is left.
 - ``"strict"``: rounds 0 .. R - 1, as the listing divides; what rounding leaves goes to the leader.

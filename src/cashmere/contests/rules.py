@@ -19,7 +19,7 @@ Tie = Literal["keep", "cut"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a contest is decided (`spec/dacopt.md` 6.1, 6.5, 6.6).
+    """How a contest is decided; defaults and readings of the paper: docs/papers/dacopt.md#decisions.
 
     Attributes
     ----------

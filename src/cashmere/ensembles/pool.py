@@ -12,7 +12,7 @@ from cashmere.ensembles.build import Ensemble
 from cashmere.records.loss import Loss
 
 MAX_ROWS = 20_000
-"""Rows the ensemble is selected on at most (`spec/problem.md` 1.7)."""
+"""Rows the ensemble is selected on at most: docs/papers/problem.md#rows-of-the-ensemble."""
 
 _PARTS = 5
 _LEAST_ROWS = 50

@@ -3,7 +3,8 @@
 Notation (shapes)
 -----------------
 y ``(n,)``: class codes or values; p ``(n, C)``: class probabilities, or values ``(n,)``; w ``(n,)``: row weights that
-sum to one. A score S whose best value is 1 becomes the loss 1 - S; errors are losses already (spec/problem.md 1.3).
+sum to one. A score S whose best value is 1 becomes the loss 1 - S; errors are losses already
+(docs/papers/problem.md#losses).
 """
 
 from __future__ import annotations

@@ -32,8 +32,9 @@ Threads that wait passively are slow to wake: on 2 cores, boosters with 2 thread
 class CrossValidationObjective:
     """Evaluates configurations on prepared folds (holdout is the case of one fold).
 
-    The loss is the mean of the fold losses (`spec/problem.md` 1.6); all folds must finish, or `Trial.stop_above` ends
-    the trial without one. Predictions of all validation rows are returned, in row order, for the ensemble.
+    The loss is the mean of the fold losses (docs/papers/problem.md#loss-of-a-trial); all folds must finish, or
+    `Trial.stop_above` ends the trial without one. Predictions of all validation rows are returned, in row order, for
+    the ensemble.
 
     Attributes
     ----------

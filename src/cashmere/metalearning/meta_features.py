@@ -110,7 +110,7 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     the variance. ``component_skewness`` is an absolute value, since the sign of a component is arbitrary. For the
     information, numbers are cut into 10 bins of equally many rows, and missing is a value of its own.
 
-    `spec/latent.md` 5.7 counts 40 numbers and lists 39: the mean class size completes them.
+    Ishikawa et al. (2025) list none; ours follow Feurer et al. (2015): docs/papers/latent.md#meta-features.
 
     References
     ----------
@@ -373,7 +373,7 @@ def features_from_json(stored: Mapping[str, float | None]) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MetaFeatureScaler:
-    """Brings meta-features to a common scale: the vectors z of `spec/latent.md` 5.6.
+    """Brings meta-features to a common scale: the vectors z that rankers compare.
 
     Attributes
     ----------

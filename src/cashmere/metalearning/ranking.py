@@ -322,8 +322,9 @@ def embedding_queries(z: FloatArray, losses: FloatArray, origins: Sequence[str])
     z : (S, F) array
         Scaled meta-features of the sources.
     losses : (S, S) array
-        Row t, column s: loss of a search on table t with the embedding of s, averaged as in `spec/latent.md` 5.6;
-        smaller is better. NaN where it was not tried. The diagonal is not looked at.
+        Row t, column s: loss of a search on table t with the embedding of s, averaged as in
+        docs/papers/latent.md#labels-of-the-ranker; smaller is better. NaN where it was not tried. The diagonal is
+        not looked at.
     origins : sequence of S str
         Tables of the same origin share raw data: they are not paired, since a new table will have no such kin.
 

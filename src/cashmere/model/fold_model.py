@@ -47,7 +47,8 @@ class FoldModel:
         -------
         array, float32
             Class probabilities ``(n_rows, n_classes)`` or values ``(n_rows,)``. A learner without probabilities
-            gives 1 to the class it names ([D] Sec 3.3). A class absent from the training rows has probability 0.
+            gives 1 to the class it names (Shen et al., 2022, section 3.3). A class absent from the training rows has
+            probability 0.
         """
         if self.classes is None:
             return np.asarray(self.pipeline.predict(X), dtype=np.float32).reshape(len(X))

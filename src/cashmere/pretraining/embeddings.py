@@ -15,7 +15,7 @@ References
 ----------
 Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of machine
 learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329, section 3.2,
-equations 10-13; `spec/latent.md` 5.4, 5.5.
+equations 10-13; docs/papers/latent.md#pre-training.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding, rows
 Float64 = NDArray[np.float64]
 
 _N_CLASSIFIER_STEPS = 5
-"""Steps of the classifiers per step of the embedding (`spec/latent.md` 5.5)."""
+"""Steps of the classifiers per step of the embedding: docs/papers/latent.md#pre-training."""
 
 _N_CLASSIFIER_UNITS = 16
 _N_DRAWN = 32
@@ -162,7 +162,9 @@ def pairwise_accuracy(
     rng: np.random.Generator,
     n_steps: int = 500,
 ) -> float:
-    """Return how well new one-versus-one classifiers tell algorithms apart by their embeddings (`spec/latent.md` 5.5).
+    """Return how well new one-versus-one classifiers tell algorithms apart by their embeddings.
+
+    About one half where the adversarial term has done its work: docs/papers/latent.md#pre-training.
 
     Parameters
     ----------

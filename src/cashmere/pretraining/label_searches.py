@@ -5,7 +5,8 @@ sources' observations, so that a search costs its model fits only.
 
 References
 ----------
-Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), arXiv:2502.09329, section 3.3; `spec/latent.md` 5.6.
+Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), arXiv:2502.09329, section 3.3, as read in
+docs/papers/latent.md#labels-of-the-ranker.
 """
 
 from __future__ import annotations

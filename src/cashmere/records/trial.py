@@ -262,7 +262,7 @@ class History(Sequence[Observation]):
 
     @functools.cached_property
     def failure_loss(self) -> float:
-        """Loss that stands for a failed trial (`spec/problem.md` 1.6).
+        """Loss that stands for a failed trial (docs/papers/problem.md#failed-trials).
 
         The worst possible loss of a bounded metric; else the worst finite loss seen, at least that of the
         constant predictor. This is the one place where failures get a number.

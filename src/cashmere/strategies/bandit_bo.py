@@ -48,7 +48,7 @@ class BanditBO:
     Notes
     -----
     - Nguyen et al. choose the algorithm by Thompson sampling; the largest expected improvement is the form in which the
-      method is compared with a shared latent space (spec/latent.md 5.10).
+      method is compared with a shared latent space (docs/papers/latent.md#banditbo).
     - Pending trials count with the loss that is predicted for them. Failed trials enter with `History.failure_loss`.
     - It is meant for few hyper-parameters per algorithm. Choices are one-hot coordinates, and inactive parameters stand
       at their defaults, see `AlgorithmBlocks`.

@@ -28,8 +28,8 @@ class DivBO(BayesianOptimisation):
     space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, catalogue
         See `BayesianOptimisation`.
     beta : float
-        Twice the largest weight ([D] Eq. 5); at least 0. The papers take 0.05 for classification; for regression
-        0.01 was found best.
+        Twice the largest weight (Shen et al., 2022, eq. 5); at least 0. The papers take 0.05 for classification; for
+        regression 0.01 was found best.
     tau : float
         Speed at which the weight grows with the number of trials, positive.
     surrogate : {"prediction", "pairwise", "pairwise_fast", "pairwise_incremental"}
@@ -40,11 +40,13 @@ class DivBO(BayesianOptimisation):
         Members of the temporary pool, repetitions included.
     draws : int, optional
         Distances of each pair are drawn so often from a normal distribution, independently; by default every member
-        of the surrogate is one sample, which keeps what pairs have in common (`spec/divbo.md` 3.4).
+        of the surrogate is one sample, which keeps what pairs have in common:
+        docs/papers/divbo.md#samples-of-the-surrogate.
 
     Notes
     -----
-    The pool's ties are broken as in the final ensemble of a run (``"secondary"``), where the paper is silent.
+    Where the paper is silent: the pool's ties are broken as in the final ensemble of a run (``"secondary"``), see
+    docs/papers/divbo.md#temporary-pool.
 
     References
     ----------
@@ -69,7 +71,7 @@ class DivBO(BayesianOptimisation):
             raise InvalidParameterError("tau", self.tau, "positive")
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return R_perf + w R_div over the candidates ([D] Eq. 5), shape ``(n_candidates,)``."""
+        """Return R_perf + w R_div over the candidates (Shen et al., 2022, eq. 5), shape ``(n_candidates,)``."""
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
         if pool is None:
             return super().score(candidates, history, rng)

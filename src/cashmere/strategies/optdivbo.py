@@ -86,7 +86,7 @@ class OptDivBO(BayesianOptimisation):
             check_measure(self.measure, is_classification=of_classes, parameter="measure of strategy 'optdivbo'")
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return R_perf + w R_div over the candidates ([O] Alg. 1), shape ``(n_candidates,)``."""
+        """Return R_perf + w R_div over the candidates (Poduval et al., 2024, alg. 1), shape ``(n_candidates,)``."""
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
         if pool is None:
             return super().score(candidates, history, rng)

@@ -29,7 +29,7 @@ Variance = Literal["total", "between"]
 def forest_moments(
     leaf_means: FloatArray, leaf_vars: FloatArray, *, variance: Variance = "total"
 ) -> tuple[FloatArray, FloatArray]:
-    """Join the leaves of all trees to mean and variance (`spec/surrogates.md` 2.2).
+    """Join the leaves of all trees to mean and variance.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def forest_moments(
         Mean and variance of the training losses in the leaf of each tree.
     variance : {"total", "between"}
         ``"between"``: variance of the tree means, mean(m^2) - mean(m)^2; ``"total"`` adds the mean variance inside
-        the leaves (law of total variance).
+        the leaves (law of total variance); docs/papers/surrogates.md#variance-of-the-forest says who takes which.
 
     Returns
     -------

@@ -8,7 +8,7 @@ References
 ----------
 Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of machine
 learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329, section 3.1,
-equations 4-6; `spec/latent.md` 5.1, 5.2.
+equations 4-6; docs/papers/latent.md#process-on-the-latent-space.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ class LatentSurrogate:
     standard deviation, because there ``||u||^2`` over that deviation is the standardised regret. Both are then fitted
     with the other parameters, c1 by its logarithm.
 
-    Decisions where the paper is silent (`spec/latent.md` 5.2):
+    Decisions where the paper is silent (docs/papers/latent.md#fits-during-the-search):
 
     - L-BFGS instead of Adam with warm starts: a fit is a function of its arguments.
     - The penalty is divided by the source's standard deviation, that is, measured on embeddings in units of

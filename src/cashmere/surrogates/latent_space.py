@@ -18,7 +18,7 @@ References
 ----------
 Ishikawa, Ozaki, Kanzaki, Takeuchi and Karasuyama (2025), Bayesian optimization for simultaneous selection of machine
 learning algorithms and hyperparameters on shared latent space, arXiv:2502.09329, section 3.1,
-equations 2-4; `spec/latent.md` 5.1.
+equations 2-4; docs/papers/latent.md#process-on-the-latent-space.
 """
 
 from __future__ import annotations

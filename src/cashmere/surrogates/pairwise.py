@@ -69,7 +69,7 @@ def scheduled_size(n: int, growth: float) -> int:
 
 
 def min_pairs_in_leaf(n: int) -> int:
-    """Return the smallest number of pairs in a leaf for n observations (`spec/divbo.md` 3.2)."""
+    """Return the smallest number of pairs in a leaf for n observations (docs/papers/divbo.md#pairwise-surrogate)."""
     return 3 if n <= 50 else 20
 
 
@@ -127,11 +127,11 @@ class PairwiseSurrogate:
         Average the predictions for both orders of a pair: exactly symmetric at twice the cost.
     refit_growth : float, optional
         Fit anew only when the observations have grown by this share since the last fit, see `scheduled_size`; 0.05 is
-        the schedule of `spec/beyond.md`. In between, the ensemble of the *first* observations, as many as the
-        schedule says, is continued on the pairs with the later ones. It is a function of the observations and of
-        `seed`: the generator given to `fit` is neither used nor advanced, so that it does not matter at which call
-        the fit happens. The last `CACHE_SIZE` ensembles are kept in the process, found by their training data, and
-        recomputed with the same result where they are missing.
+        the schedule of docs/papers/divbo.md#refits-of-the-pairwise-surrogate. In between, the ensemble of the *first*
+        observations, as many as the schedule says, is continued on the pairs with the later ones. It is a function of
+        the observations and of `seed`: the generator given to `fit` is neither used nor advanced, so that it does not
+        matter at which call the fit happens. The last `CACHE_SIZE` ensembles are kept in the process, found by their
+        training data, and recomputed with the same result where they are missing.
     n_extra_trees : int
         Trees by which each booster is continued; 0 for none.
     seed : int
@@ -152,7 +152,7 @@ class PairwiseSurrogate:
     References
     ----------
     Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, section 3.1. Defaults: OpenBox (Li
-    et al., 2021, KDD), where the paper is silent (`spec/divbo.md` 3.2).
+    et al., 2021, KDD), where the paper is silent: docs/papers/divbo.md#pairwise-surrogate.
     """
 
     measure: Measure = "div"

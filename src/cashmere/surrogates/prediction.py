@@ -75,7 +75,7 @@ class PredictionSurrogate:
     References
     ----------
     Geurts, Ernst and Wehenkel (2006), Extremely randomized trees, Machine Learning 63. The measures are those of Shen
-    et al. (2022), DivBO, NeurIPS, and of OptDivBO (`spec/optdivbo.md`), which learn pairs of configurations.
+    et al. (2022), DivBO, NeurIPS, and of Poduval et al. (2024), OptDivBO, KDD, which learn pairs of configurations.
     """
 
     measure: Measure = "div"

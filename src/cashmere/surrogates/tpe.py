@@ -10,8 +10,8 @@ mu, sigma, w            ``(m,)``                    means, standard deviations a
 x                       ``(n,)``                    values of a parameter, on the (log) scale of its bounds
 ======================  ==========================  =============================================================
 
-The rules are those of hyperopt (`spec/surrogates.md` 2.5). The ratio l/g grows with the expected improvement, which is
-proportional to 1/(gamma + (1 - gamma) g/l).
+The rules are those of hyperopt, see docs/papers/surrogates.md#parzen-estimators. The ratio l/g grows with the expected
+improvement, which is proportional to 1/(gamma + (1 - gamma) g/l).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from cashmere.space.splitting.group_trees import branches, group_tree, leaves
 
 pytest.importorskip("imblearn")
 
-# The table of spec/dacopt.md 6.9: bounds of numbers, numbers of choices.
+# Ranges of docs/spaces.md#imbalance: bounds of numbers, numbers of choices.
 RANGES = {
     "svm": {
         "C": (0.03125, 200),

@@ -184,7 +184,7 @@ def holdout(y: IntArray, seed: int) -> Fold:
 
     References
     ----------
-    spec/latent.md 5.8, recovered from Table 2 of the paper.
+    Follows from Table 2 of Ishikawa et al. (2025): docs/papers/latent.md#split-and-number-of-trials.
     """
     return Fold(*_cut(np.arange(len(y)), y, len(y) - int(TRAINING_SHARE * len(y)), seed))
 

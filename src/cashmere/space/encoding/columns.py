@@ -133,7 +133,7 @@ class Column:
 
 
 def unit_position(value: float, lower: float, upper: float, *, log: bool) -> float:
-    """Return (v - lo)/(hi - lo), of the logarithms if `log` (`spec/surrogates.md` 2.1), clipped to [0, 1]."""
+    """Return (v - lo)/(hi - lo), of the logarithms if `log`, clipped to [0, 1]."""
     if log:
         value, lower, upper = math.log(value), math.log(lower), math.log(upper)
     return min(max((value - lower) / (upper - lower), 0.0), 1.0)

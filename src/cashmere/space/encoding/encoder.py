@@ -23,7 +23,7 @@ class SpaceEncoder:
     The space is compiled once; every method works on whole matrices and passes them to one of four parts: `Codec`,
     `Prior`, `Neighbourhoods` and `row_keys`. Columns follow the order of the space with
     constants left out. Floats and integers lie in [0, 1], categoricals are codes 0 .. k - 1; an inactive
-    parameter is -1, an inactive categorical the extra code k (`spec/surrogates.md` 2.1).
+    parameter is -1, an inactive categorical the extra code k (docs/papers/surrogates.md#encoding).
 
     Parameters
     ----------

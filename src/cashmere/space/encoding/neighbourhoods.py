@@ -25,10 +25,11 @@ class Neighbourhoods:
         self.space = space
 
     def neighbours(self, row: FloatArray, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return the one-exchange neighbourhood of an encoded row (`spec/surrogates.md` 2.6).
+        """Return the one-exchange neighbourhood of an encoded row.
 
         One active parameter is changed: a categorical to every other value, a number to 4 draws from N(v, 0.2^2) on
-        the unit scale. Children that become active take their default; forbidden results are dropped.
+        the unit scale. Children that become active take their default; forbidden results are dropped. See
+        docs/papers/surrogates.md#one-exchange-neighbours.
 
         Parameters
         ----------
@@ -86,7 +87,7 @@ class Neighbourhoods:
         scale: float = 0.2,
         fixed: Collection[str] = (),
     ) -> tuple[NDArray[np.float64], IntArray]:
-        """Change every active parameter of encoded rows, one at a time (`spec/latent.md` 5.3).
+        """Change every active parameter of encoded rows, one at a time (docs/papers/latent.md#local-search).
 
         Floats move to draws from N(v, scale^2) on the unit scale, within [0, 1]. Integers and ordinals are drawn
         uniformly from a window around v without v, whose half-width is the share `scale` of the range, at least 1;

@@ -12,7 +12,7 @@ from cashmere.space.encoding.columns import Kind
 from cashmere.space.encoding.compiled_space import CompiledSpace
 
 MAX_TRIES = 1000
-"""Rounds of rejection before `Prior.sample` gives up (`spec/problem.md` 1.5)."""
+"""Rounds of rejection before `Prior.sample` gives up: docs/papers/surrogates.md#draws-from-the-prior."""
 
 
 class Prior:

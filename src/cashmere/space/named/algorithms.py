@@ -1,8 +1,8 @@
 """Algorithms of the space ``default``: few, strong, each with the hyper-parameters that matter.
 
-Ranges follow the AutoGluon-like compact space (spec/baselines.md 7.7), widened where small tables need it; the
-defaults are meant to be good without any search. No learner stops early on validation rows: they are used for
-selection and must not be used twice. Libraries are imported by the builders, so that importing a space is light.
+Ranges follow AutoGluon's (docs/spaces.md#default), widened where small tables need it; the defaults are meant to be
+good without any search. No learner stops early on validation rows: they are used for selection and must not be used
+twice. Libraries are imported by the builders, so that importing a space is light.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The six-operator space of the second experiment of DACOpt, that of auto-sklearn 0.13 (spec/dacopt.md 6.10).
+"""The six-operator space of the second experiment of DACOpt, that of auto-sklearn 0.13.
 
 Pipelines read the prepared form `Encoding.ORDINAL`, in which categories are codes and gaps are gaps, so that the
 operators before the rescaling are real: nothing is encoded or imputed before them.
@@ -19,12 +19,12 @@ What is fixed, because auto-sklearn gives no choice or our preparation decides b
 level of their own (its "constant" imputation of categories); columns of two levels, booleans and dates are numbers
 already and are imputed and rescaled as such; texts arrive as components; no column is dropped for lack of variance.
 
-What differs from the table:
+What differs from auto-sklearn:
 
 - Sparse tables do not occur, so that the densifier and the truncated SVD are not offered.
 - A parameter that would change nothing is left out: ``algorithm`` of AdaBoost (scikit-learn knows only SAMME now)
   and ``bootstrap`` of the random trees embedding (no such argument).
-- ``epsilon`` of the stochastic gradient descent is kept as the table has it, though the loss for which it is active
+- ``epsilon`` of the stochastic gradient descent is kept as it is there, though the loss for which it is active
   does not use it.
 - A linear SVM with hinge loss is solved in the dual, the only way there is; l1 with hinge loss stays forbidden.
 - ``alpha`` of select_rates is a share of the columns where the score is the mutual information, which has no
@@ -32,7 +32,7 @@ What differs from the table:
 - Random features and samples of kernels are cut to `cashmere.space.component.MAX_COLUMNS`.
 - Weighting is forbidden for the learners that have no use for it (neighbours, discriminants); naive Bayes and the
   network take weights of rows, where auto-sklearn ignores the choice.
-- Forbidden besides the clauses of the table: a random trees embedding, which is sparse, before learners of dense
+- Forbidden besides its clauses: a random trees embedding, which is sparse, before learners of dense
   matrices. auto-sklearn derives the same from its lists of properties.
 """
 
@@ -362,7 +362,7 @@ AUTOSKLEARN6_CLASSIFIERS: tuple[Algorithm, ...] = (
     _classifier("bernoulli_nb", _build_bernoulli_nb, _counts_subspace, "densities", "naive Bayes"),
     _classifier("multinomial_nb", _build_multinomial_nb, _counts_subspace, "densities", "naive Bayes"),
 )
-"""Sixteen classifiers, the strong and cheap ones first; group paths give the tree of spec/dacopt.md 6.3."""
+"""Sixteen classifiers, the strong and cheap ones first; group paths: docs/papers/dacopt.md#group-trees."""
 
 NON_LINEAR = (
     "adaboost",
@@ -399,7 +399,8 @@ def autosklearn6_space(profile: TaskProfile) -> Space:
 
     References
     ----------
-    Feurer et al. (2015), Efficient and Robust Automated Machine Learning, NeurIPS; the table of spec/dacopt.md 6.10.
+    Feurer et al. (2015), Efficient and Robust Automated Machine Learning, NeurIPS; the second experiment of Nguyen et
+    al. (2022), section IV-B; docs/spaces.md#autosklearn6.
     """
     if not profile.task_type.is_classification:
         raise InvalidParameterError(

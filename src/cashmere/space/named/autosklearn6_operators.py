@@ -1,8 +1,8 @@
-"""Feature operators of the space ``autosklearn6`` (spec/dacopt.md 6.10); see there for what they read.
+"""Feature operators of the space ``autosklearn6``; see `cashmere.space.named.autosklearn6` for what they read.
 
-Ranges are those of the table, defaults those of auto-sklearn 0.13 where they are known to us. Whatever has the
+Ranges are those of auto-sklearn 0.13, and so are defaults where they are known to us. Whatever has the
 ranges of the space ``volcano`` is taken from there; a name says where it comes from, for example
-``select_by_extra_trees``, where the table uses that of a classifier.
+``select_by_extra_trees``, where auto-sklearn uses that of a classifier.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ RESCALERS_OF_NUMBERS: tuple[Operator, ...] = (
     _rescaler("normalize", _VOLCANO["normalizer"], "rows"),
     Operator(name="no_rescaling", build=NO_OPERATOR.build, group=("none",)),
 )
-"""Six rescalers and none; group paths give the tree of spec/dacopt.md 6.3."""
+"""Six rescalers and none; group paths: docs/papers/dacopt.md#group-trees."""
 
 
 # Balancing -----------------------------------------------------------------------------------------------------------

@@ -29,4 +29,4 @@ PREPROCESSORS_AT_FIT: tuple[Operator, ...] = (
         for operator in BUILT_AT_FIT
     ),
 )
-"""None and twelve preprocessors; group paths give the tree of spec/dacopt.md 6.3 for dense tables."""
+"""None and twelve preprocessors; group paths give the tree of docs/papers/dacopt.md#group-trees."""

@@ -1,4 +1,4 @@
-"""The space ``imbalance``: a resampler, then one of five classifiers (spec/dacopt.md 6.9, experiment 1).
+"""The space ``imbalance``: a resampler, then one of five classifiers (DACOpt's first experiment).
 
 The learners stand here, the resamplers in `cashmere.space.named.resamplers`.
 """
@@ -63,7 +63,7 @@ def imbalance_space(profile: TaskProfile) -> Space:
 
     References
     ----------
-    Resampling and classifiers of experiment 1 of DACOpt [C]; tables of spec/dacopt.md 6.3 and 6.9.
+    The first experiment of Nguyen et al. (2022), section IV-A; docs/spaces.md#imbalance.
     """
     if not profile.task_type.is_classification:
         raise InvalidParameterError(

@@ -1,4 +1,6 @@
-"""Feature operators of the space ``volcano``: rescalers and preprocessors (spec/baselines.md 7.6).
+"""Feature operators of the space ``volcano``: rescalers and preprocessors.
+
+Ranges are those of MindWare: docs/spaces.md#volcano.
 
 Component counts are cut to what the fold's rows and columns allow; polynomial and kernel maps refuse to make more
 than `MAX_COLUMNS` columns or `MAX_BYTES` bytes, which makes the trial a failed one. The operators know the width of

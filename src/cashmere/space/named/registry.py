@@ -29,7 +29,7 @@ def volcano_space(profile: TaskProfile) -> Space:
     References
     ----------
     Li et al. (2021), VolcanoML: Speeding up End-to-End AutoML via Scalable Search Space Decomposition, VLDB;
-    the tables of spec/baselines.md 7.6.
+    counts of Shen et al. (2022), DivBO, tables 6 and 7; docs/spaces.md#volcano.
     """
     algorithms = VOLCANO_CLASSIFIERS if profile.task_type.is_classification else VOLCANO_REGRESSORS
     operators = {"rescaler": RESCALERS, "preprocessor": PREPROCESSORS}
@@ -37,7 +37,7 @@ def volcano_space(profile: TaskProfile) -> Space:
 
 
 def sklearn12_space(profile: TaskProfile) -> Space:
-    """Return twelve classifiers of scikit-learn with one to four hyper-parameters each (spec/latent.md 5.9).
+    """Return twelve classifiers of scikit-learn with one to four hyper-parameters each (docs/spaces.md#sklearn12).
 
     Raises
     ------

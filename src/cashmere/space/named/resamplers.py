@@ -1,7 +1,7 @@
 """The 21 resamplers of the space ``imbalance``: what changes the training rows before a learner is fitted.
 
-They are those of imbalanced-learn, with the ranges of spec/dacopt.md 6.9 and the group tree of 6.3; what is no
-hyper-parameter keeps the library's default. imbalanced-learn is imported when rows are resampled, never before.
+They are those of imbalanced-learn, with ranges and groups as in docs/spaces.md#imbalance; what is no hyper-parameter
+keeps the library's default. imbalanced-learn is imported when rows are resampled, never before.
 
 Small classes. Numbers of neighbours are cut to what the rows allow, because the ranges of the paper do not know the
 table; with n the rows and m the rows of the smallest class, both in the training rows of the fold:

@@ -1,4 +1,4 @@
-"""Twelve classifiers of scikit-learn with few hyper-parameters each: the space of spec/latent.md 5.9."""
+"""Twelve classifiers of scikit-learn with few hyper-parameters each; their ranges: docs/spaces.md#sklearn12."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Learners of the space ``volcano``: eleven classifiers, ten regressors (spec/baselines.md 7.6).
+"""Learners of the space ``volcano``: eleven classifiers, ten regressors.
 
-Ranges are those of the table; defaults are those of auto-sklearn, from which the table comes, or of the library.
+Ranges are those of MindWare (docs/spaces.md#volcano); defaults are those of auto-sklearn, from which MindWare has its
+ranges, or of the library.
 """
 
 from __future__ import annotations

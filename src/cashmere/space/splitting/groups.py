@@ -1,4 +1,4 @@
-"""The splitter: a search space cut into sub-spaces along the groups of its operators (spec/dacopt.md 6.2).
+"""The splitter: a search space cut into sub-spaces along the groups of its operators.
 
 A strategy knows a ConfigurationSpace only. Its *operator choices* are the unconditional categoricals that carry a
 group tree (`cashmere.space.splitting.group_trees`) or that activate other hyper-parameters; every other categorical,
@@ -89,7 +89,7 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
     References
     ----------
     Nguyen et al. (2022), An Efficient Contesting Procedure for AutoML Optimization, IEEE Access, Appendix A;
-    spec/dacopt.md 6.2.
+    docs/papers/dacopt.md#splitter.
 
     Examples
     --------

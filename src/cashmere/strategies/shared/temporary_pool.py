@@ -145,7 +145,7 @@ def collect_predictions(history: History) -> ValidationPredictions | None:
 def select_pool(
     history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first"
 ) -> TemporaryPool | None:
-    """Select the temporary pool of a history ([D] Alg. 1 line 7; `spec/divbo.md` 3.3).
+    """Select the temporary pool of a history.
 
     Parameters
     ----------
@@ -167,6 +167,10 @@ def select_pool(
     ------
     MissingPredictionsError
         See `collect_predictions`.
+
+    References
+    ----------
+    Shen et al. (2022), DivBO, alg. 1, line 7; docs/papers/divbo.md#temporary-pool.
     """
     known = collect_predictions(history)
     if known is None or len(known.observations) < 2:

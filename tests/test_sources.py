@@ -1,0 +1,142 @@
+"""Every source that is cited can be opened: files and headings named in code and pages exist."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("src", "tests", "benchmarks", "docs", "examples")
+FILES = sorted(
+    path
+    for pattern in ("*.md", "*.cff", *(f"{folder}/**/*.{kind}" for folder in FOLDERS for kind in ("py", "md")))
+    for path in ROOT.glob(pattern)
+)
+
+_PATH = re.compile(
+    rf"(?<![\w./-])(?P<path>(?:{'|'.join(FOLDERS)})/[\w./*-]*[\w*])"
+    r"(?:#(?P<anchor>[\w-]+)|,\s+section\s+(?P<section>\w+))?"
+)
+_PLACEHOLDER = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
+"""NAME in ``docs/NAME.md``: any name will do. README is none, as it stands before a full stop."""
+
+_OUTSIDE = re.compile(r"(?<![\w./-])(?:\.\./)*spec/")
+"""Folders that the project does not have."""
+
+_FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+class Mention(NamedTuple):
+    """A path that a file names, with the heading it asks for."""
+
+    line: int
+    path: str
+    anchor: str | None
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the first line and the text of what people read: a page; comments and docstrings of a module.
+
+    Of the package and the benchmarks also other strings, since messages cite pages as well; those of tests may name
+    files that the test writes.
+    """
+    content = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        yield 1, content
+        return
+    for token in tokenize.generate_tokens(io.StringIO(content).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    is_test = path.is_relative_to(ROOT / "tests")
+    for node in ast.walk(ast.parse(content)):
+        if is_test and isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node = node.value  # docstrings, of constants too
+        elif is_test:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def mentions(path: Path) -> list[Mention]:
+    return [
+        Mention(line + text.count("\n", 0, match.start()), match["path"], match["anchor"] or match["section"])
+        for line, text in texts(path)
+        for match in _PATH.finditer(text)
+    ]
+
+
+def titles(page: Path) -> list[str]:
+    return re.findall(r"^#+ (.+)$", _FENCE.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """Return the names of the headings of a page as GitHub links them."""
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles(page)}
+
+
+def opens(mention: Mention) -> bool:
+    """Tell whether the file or folder exists, and its heading."""
+    found = list(ROOT.glob(_PLACEHOLDER.sub("*", mention.path)))
+    if mention.anchor is None:
+        return bool(found)
+    return any(page.suffix == ".md" and mention.anchor.lower() in anchors(page) for page in found)
+
+
+def test_what_is_cited_exists():
+    missing = {name_of(path): [found for found in mentions(path) if not opens(found)] for path in FILES}
+    assert {name: found for name, found in missing.items() if found} == {}
+
+
+def test_the_check_finds_citations():
+    """It would be easy for the test above to look for nothing."""
+    cited = {(mention.path, mention.anchor) for path in FILES for mention in mentions(path)}
+    assert ("docs/papers/divbo.md", "samples-of-the-surrogate") in cited
+    assert sum(anchor is not None for _, anchor in cited) > 30
+
+
+def test_headings_of_a_page_have_names_of_their_own():
+    """Two headings of one name would share their anchor."""
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert len(titles(page)) == len(anchors(page)), name_of(page)
+
+
+def test_nothing_outside_the_repository_is_named():
+    found = {
+        name_of(path): [line for line in path.read_text(encoding="utf-8").splitlines() if _OUTSIDE.search(line)]
+        for path in FILES
+        if path != Path(__file__)
+    }
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize("text", ["`spec/divbo.md` 3.4", "(spec/problem.md)", "../../spec/tables"])
+def test_folders_outside_are_recognised(text):
+    assert _OUTSIDE.search(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "anchor", "expected"),
+    [
+        ("docs/papers/divbo.md", None, True),
+        ("docs/papers/divbo.md", "weight-of-the-diversity", True),
+        ("docs/papers/divbo.md", "no-such-heading", False),
+        ("docs/papers/no_such_page.md", None, False),
+        ("docs/benchmarks.md", "Tables", True),
+        ("benchmarks/peers/run_NAME.py", None, True),
+    ],
+)
+def test_the_check_notices_what_is_missing(path, anchor, expected):
+    assert opens(Mention(1, path, anchor)) is expected
