@@ -2,7 +2,7 @@
 
 from cashmere import AutoClassifier, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.report.report import summarise_run
+from cashmere.report import summarise_run
 from cashmere.storage.trial_tables import run_failures, run_leaderboard
 
 table = demo_table()

@@ -23,7 +23,8 @@ ROOMS = [
     *("exceptions", "base", "records", "protocols", "data", "contests", "ensembles"),
     *("space/splitting", "space", "space/encoding", "space/estimators", "space/named"),
     *("acquisition", "surrogates", "model", "evaluation", "metalearning", "execution", "storage"),
-    *("strategies/shared", "strategies", "study", "analysis", "charts", "report"),
+    *("strategies/shared", "strategies", "study", "analysis", "charts"),
+    *("report", "report/summary", "report/figures", "report/page"),
     *("run", "pretraining/collection", "pretraining", "estimators", "cli"),
 ]
 

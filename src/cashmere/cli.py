@@ -274,7 +274,7 @@ def contest(
 def report(folder: RunFolder) -> None:
     """Write the HTML report of a run again."""
     with _typed_errors():
-        from cashmere.report.report import write_report
+        from cashmere.report import write_report
 
         print(write_report(folder))
 
@@ -474,7 +474,7 @@ def demo(
 
 
 def _work(run: Run, budget: Budget, deadline: Deadline, *, quiet: bool) -> None:
-    from cashmere.report.report import write_report
+    from cashmere.report import write_report
 
     progress = _progress(quiet)
     try:

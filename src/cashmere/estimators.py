@@ -119,7 +119,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 self._predictor = run.finish(deadline, progress=progress)
                 self._keep(run, names, frame.shape[1])
             if self.run_directory is not None:
-                from cashmere.report.report import write_report
+                from cashmere.report import write_report
 
                 write_report(folder)
         finally:

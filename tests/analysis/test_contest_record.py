@@ -25,7 +25,7 @@ from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.work_budget import WorkBudget
-from cashmere.report.report import render_report, summarise_run, write_report
+from cashmere.report import render_report, summarise_run, write_report
 from cashmere.run.progress import Silence
 from cashmere.run.session import Run
 from cashmere.run.settings import RunSettings

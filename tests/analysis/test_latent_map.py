@@ -18,7 +18,7 @@ from cashmere import AutoClassifier
 from cashmere.analysis import LATENT_MAP_FACT, latent_map_fact, summarise_latent_map
 from cashmere.analysis.latent_map import plane
 from cashmere.evaluation.metrics import METRICS
-from cashmere.report.report import render_report, summarise_run, write_report
+from cashmere.report import render_report, summarise_run, write_report
 from cashmere.space.named.registry import make_space
 from cashmere.storage.store import RunStore
 from cashmere.strategies import make_strategy

@@ -17,7 +17,8 @@ from cashmere.ensembles import WeightedEnsemble
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import RunDirectoryError
 from cashmere.records.trial import TrialStatus
-from cashmere.report.report import configuration_summary, render_report, summarise_run, write_report
+from cashmere.report import render_report, summarise_run, write_report
+from cashmere.report.summary.members import configuration_summary
 from cashmere.storage.store import RunStore
 
 

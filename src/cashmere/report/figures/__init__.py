@@ -1,0 +1,1 @@
+"""From the plain data of a summary to its figures, as SVG text."""

@@ -1,0 +1,35 @@
+"""Sizes of the figures, and which scores they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SIZES = ((860, 280, "wide"), (400, 290, "narrow"))
+"""Width, height and class of a figure for wide and for narrow pages."""
+
+
+def shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
+    """Return the scores worth showing: outliers, and a constant prediction far away, would press the rest together."""
+    losses = [t["score"] for t in summary["curves"]["trials"] if t["score"] is not None]
+    if not losses:
+        return None
+    sign = -1.0 if summary["metric"]["greater_is_better"] else 1.0
+    losses = sorted(sign * score for score in losses)
+    limit = whisker(losses)
+    shown = [loss for loss in losses if loss <= limit]
+    if constant:
+        shown += [sign * p["score"] for p in summary["curves"]["ensemble"]]
+        baseline = summary["curves"]["baseline_score"]
+        if baseline is not None:
+            span = max(max(shown) - min(shown), 0.05 * abs(baseline))
+            if abs(sign * baseline - losses[0]) <= 6 * span:
+                shown.append(sign * baseline)
+    ends = sign * min(shown), sign * max(shown)
+    return min(ends), max(ends)
+
+
+def whisker(values: Sequence[float]) -> float:
+    """Return where sorted values begin to be outliers: as the whisker of a box plot, at least to the median."""
+    lower, upper = values[len(values) // 4], values[3 * len(values) // 4]
+    return upper + 1.5 * max(upper - lower, upper - values[0])

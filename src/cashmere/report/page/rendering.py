@@ -1,0 +1,99 @@
+"""The page of a run: one self-contained HTML document. It holds no script and loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from cashmere.analysis.summary import MEDIAN_WINDOW
+from cashmere.base.files import write_atomically
+from cashmere.charts.bracket import MAX_ROWS
+from cashmere.charts.charts import bar
+from cashmere.charts.latent_map import MAX_MARKS
+from cashmere.report.figures.algorithms import algorithm_charts
+from cashmere.report.figures.contest import contest_charts
+from cashmere.report.figures.diversity import course_charts, heat_maps
+from cashmere.report.figures.latent_map import latent_charts
+from cashmere.report.figures.progress import progress_charts
+from cashmere.report.format import format_bytes, format_count, format_number, format_percent, format_seconds
+from cashmere.report.summary.data import CLASSES_SHOWN
+from cashmere.report.summary.run import summarise_run
+
+LEADERBOARD_LENGTH = 20
+"""Rows of the leaderboard that the page shows."""
+
+_CAUSES_SHOWN = 30
+"""Causes of failure that the page lists."""
+
+_TRIALS_NAMED = 12
+"""Trials named for each cause."""
+
+
+def write_report(folder: str | Path) -> Path:
+    """Write ``report.html`` into a run directory and return its path.
+
+    The run may be finished, interrupted or still going on.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    CorruptStoreError
+        If a file is damaged.
+    """
+    path = Path(folder) / "report.html"
+    page = render_report(summarise_run(path.parent))
+    write_atomically(path, page.encode("utf-8", "replace"))
+    return path
+
+
+def render_report(summary: Mapping[str, Any]) -> str:
+    """Return the page for a summary from `summarise_run`.
+
+    Returns
+    -------
+    str
+        One HTML document without scripts and outside references; everything in it is escaped.
+    """
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup, escape
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(
+        breakable=lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
+        score=format_number,
+        seconds=format_seconds,
+        bytes=format_bytes,
+        count=format_count,
+        percent=format_percent,
+    )
+    template = environment.from_string(
+        resources.files("cashmere.report.page").joinpath("template/report.html").read_text("utf-8")
+    )
+    largest = max((m["weight"] or 0.0 for m in summary["ensemble"]["members"]), default=0.0) or 1.0
+    return template.render(
+        **summary,
+        charts=[Markup(svg) for svg in progress_charts(summary)],
+        strips=[Markup(svg) for svg in algorithm_charts(summary)],
+        course_charts=[[Markup(svg) for svg in charts] for charts in course_charts(summary)],
+        heat_maps=[Markup(svg) for svg in heat_maps(summary)],
+        median_window=MEDIAN_WINDOW,
+        contest_charts=[[Markup(svg) for svg in charts] for charts in contest_charts(summary)],
+        leavers_shown=MAX_ROWS,
+        latent_charts=[Markup(svg) for svg in latent_charts(summary)],
+        places_shown=MAX_MARKS,
+        weight_bars=[
+            Markup(bar((m["weight"] or 0.0) / largest, title=f"weight {format_percent(m['weight'])}"))
+            for m in summary["ensemble"]["members"]
+        ],
+        class_bars=[
+            Markup(bar(c["share"] or 0.0, title=f"share {format_percent(c['share'])}", css="s0", track=True))
+            for c in summary["data"]["classes"]
+        ],
+        leaderboard_length=LEADERBOARD_LENGTH,
+        causes_shown=_CAUSES_SHOWN,
+        classes_shown=CLASSES_SHOWN,
+        trials_named=_TRIALS_NAMED,
+    )

@@ -1,0 +1,24 @@
+"""The contest of sub-spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cashmere.analysis.contest import CONTEST_FACT, recorded_contest
+from cashmere.analysis.contest_summary import summarise_contest
+from cashmere.evaluation.metrics import Metric
+from cashmere.report.summary.values import dictionary
+
+
+def contest_section(
+    facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], metric: Metric | None
+) -> dict[str, Any] | None:
+    """Return what `summarise_contest` finds; None where there was no contest, or none that can be read."""
+    fact = dictionary(facts[CONTEST_FACT])
+    if not fact:
+        return None
+    try:
+        return summarise_contest(recorded_contest(fact, rows, metric))
+    except ValueError:
+        return None

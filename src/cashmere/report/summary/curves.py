@@ -1,0 +1,48 @@
+"""How scores came on over the trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cashmere.evaluation.metrics import Metric
+from cashmere.report.summary.values import finite_number, one_line, score_of, succeeded
+
+
+def curves_section(
+    rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], metric: Metric | None
+) -> dict[str, Any]:
+    """Return the score of every trial, the best so far and that of the ensemble, in the order of trials."""
+    trials, best = [], None
+    for row in rows:
+        loss = float(row["loss"]) if succeeded(row) else None
+        if loss is not None and (best is None or loss < best):
+            best = loss
+        trials.append(
+            {
+                "trial": int(row["number"]),
+                "seconds": row["finished_at"],
+                "status": one_line(row["status"]),
+                "score": score_of(metric, loss),
+                "best_score": score_of(metric, best),
+            }
+        )
+    ensemble = [
+        {
+            "trial": p["trials"] - 1,
+            "seconds": finite_number(p.get("seconds")),
+            "score": score_of(metric, p["ensemble_loss"]),
+        }
+        for p in ensemble_curve(facts)
+        if (finite_number(p.get("trials")) or 0) >= 1
+    ]
+    final = score_of(metric, facts["ensemble_loss"])
+    if final is not None and trials:
+        ensemble.append({"trial": trials[-1]["trial"], "seconds": trials[-1]["seconds"], "score": final})
+    return {"trials": trials, "ensemble": ensemble, "baseline_score": score_of(metric, facts["baseline_loss"])}
+
+
+def ensemble_curve(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the recorded points of the ensemble while it grew, those that can be read."""
+    points = facts["curve"] if isinstance(facts["curve"], list) else []
+    return [p for p in points if isinstance(p, dict) and finite_number(p.get("ensemble_loss")) is not None]

@@ -1,0 +1,29 @@
+"""How the ensemble decides for a class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cashmere.report.summary.values import dictionary, finite_number, one_line, shown_name
+
+
+def decision_section(facts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return by which thresholds classes are decided; None where none were asked for."""
+    decision = dictionary(facts["decision"])
+    if not decision:
+        return None
+    classes = list(target.get("classes") or [])
+    thresholds = [finite_number(value) for value in decision.get("thresholds") or ()]
+    gain = finite_number(decision.get("gain"))
+    return {
+        "metric": one_line(decision.get("metric")),
+        "direction": "raised" if (decision.get("greater_is_better") is True) == ((gain or 0) >= 0) else "lowered",
+        "gain": gain,
+        "size": None if gain is None else abs(gain),
+        "tuned": decision.get("tuned") is True,
+        "thresholds": [
+            {"label": shown_name(label), "threshold": threshold}
+            for label, threshold in zip(classes, thresholds, strict=False)
+        ],
+    }

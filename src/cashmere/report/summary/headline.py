@@ -1,0 +1,43 @@
+"""The numbers a report begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cashmere.evaluation.metrics import Metric
+from cashmere.report.summary.curves import ensemble_curve
+from cashmere.report.summary.values import failed, finite_number, one_line, score_of
+
+
+def headline_section(
+    rows: Sequence[Mapping[str, Any]],
+    facts: Mapping[str, Any],
+    board: Sequence[Mapping[str, Any]],
+    metric: Metric | None,
+) -> dict[str, Any]:
+    """Return scores of ensemble, best trial and constant prediction, and how the run ended."""
+    best = board[0] if board else None
+    seconds = [row["finished_at"] for row in rows]
+    curve = ensemble_curve(facts)
+    ensemble_loss = finite_number(facts["ensemble_loss"])
+    if ensemble_loss is None and curve:
+        ensemble_loss = curve[-1]["ensemble_loss"]
+    return {
+        "ensemble_loss": ensemble_loss,
+        "ensemble_score": score_of(metric, ensemble_loss),
+        "honest_loss": finite_number(facts["honest_loss"]),
+        "honest_score": score_of(metric, facts["honest_loss"]),
+        "baseline_loss": finite_number(facts["baseline_loss"]),
+        "baseline_score": score_of(metric, facts["baseline_loss"]),
+        "best_loss": best and best["loss"],
+        "best_score": best and best["score"],
+        "best_trial": best and best["trial"],
+        "best_algorithm": best and best["algorithm"],
+        "trials": len(rows),
+        "failures": sum(failed(row) for row in rows),
+        "stopped": sum(row["status"] == "stopped" for row in rows),
+        "seconds": max([*seconds, finite_number(facts["elapsed_seconds"]) or 0.0]),
+        "stop_reason": one_line(facts["stop_reason"], None),
+        "finished": facts["stop_reason"] is not None,
+    }

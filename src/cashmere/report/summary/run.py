@@ -1,0 +1,103 @@
+"""The summary of a run: what there is to say about it as plain data.
+
+The summary is clean: texts from outside are bounded, without control characters and private paths, and numbers are
+finite or None. So it may be written as JSON or printed as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cashmere.analysis.contest import CONTEST_FACT
+from cashmere.analysis.latent_map import LATENT_MAP_FACT
+from cashmere.base.text import clean_text
+from cashmere.evaluation.metrics import Metric
+from cashmere.report.summary.algorithms import algorithms_section
+from cashmere.report.summary.contest import contest_section
+from cashmere.report.summary.curves import curves_section
+from cashmere.report.summary.data import data_section
+from cashmere.report.summary.decision import decision_section
+from cashmere.report.summary.diversity import diversity_section
+from cashmere.report.summary.failures import failures_section
+from cashmere.report.summary.headline import headline_section
+from cashmere.report.summary.latent_map import latent_map_section
+from cashmere.report.summary.members import ensemble_section
+from cashmere.report.summary.origins import count_origins
+from cashmere.report.summary.resources import budget_text, resources_section
+from cashmere.report.summary.values import NAME_LIMIT, dictionary, finite_number, one_line, shown_setting
+from cashmere.report.summary.warnings import warnings_of
+from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import ensemble_weights, leaderboard_rows, read_description, stored_metric
+
+_FACTS = (
+    *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
+    "goal",
+    *("decision", "latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
+    CONTEST_FACT,
+    LATENT_MAP_FACT,
+)
+"""Facts of the store that a summary reads."""
+
+
+def summarise_run(folder: str | Path) -> dict[str, Any]:
+    """Return what there is to say about a run as plain data, ready for `json.dumps`.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory; what is not known yet is None or empty.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    CorruptStoreError
+        If a file is damaged.
+    """
+    folder = Path(folder)
+    run, schema = read_description(folder)
+    with RunStore(folder, read_only=True) as store:
+        rows = store.rows()
+        facts = {name: store.fact(name) for name in _FACTS}
+    settings = dictionary(run.get("settings"))
+    target = dictionary(schema.get("target"))
+    metric = stored_metric(settings, target.get("task_type"))
+    weights = ensemble_weights(dictionary(facts["ensemble"]))
+    board = leaderboard_rows(rows, metric=metric, weights=weights)
+    summary = {
+        "run": clean_text(folder.absolute().name, NAME_LIMIT),
+        "id": one_line(run.get("id")),
+        "created": one_line(run.get("created")),
+        "target": one_line(settings.get("target_name"), "target"),
+        "task": one_line(target.get("task_type")),
+        "metric": _metric(metric, settings),
+        "headline": headline_section(rows, facts, board, metric),
+        "data": data_section(run, schema, folder),
+        "curves": curves_section(rows, facts, metric),
+        "origins": count_origins(rows),
+        "leaderboard": board,
+        "ensemble": ensemble_section(rows, weights, facts, metric),
+        "decision": decision_section(facts, target),
+        "diversity": diversity_section(folder, rows, weights, settings, metric),
+        "contest": contest_section(facts, rows, metric),
+        "latent_map": latent_map_section(facts, metric),
+        "algorithms": algorithms_section(rows, metric),
+        "failures": failures_section(rows),
+        "settings": {one_line(k): shown_setting(v) for k, v in settings.items() if k != "own_objects"},
+        "budget": budget_text(settings, facts),
+        "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
+        "seed": finite_number(settings.get("seed")),
+        "digest": one_line(facts["digest"], None),
+        "resources": resources_section(rows, facts),
+    }
+    summary["warnings"] = warnings_of(summary)
+    return summary
+
+
+def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the metric is called and whether more is better."""
+    if metric is not None:
+        return {"name": metric.name, "greater_is_better": metric.greater_is_better, "own": False}
+    return {"name": shown_setting(settings.get("metric")), "greater_is_better": False, "own": True}

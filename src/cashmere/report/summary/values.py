@@ -1,0 +1,57 @@
+"""Values from the files of a run made fit for the summary: clean, bounded, finite."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cashmere.base.text import clean_text, redact
+from cashmere.evaluation.metrics import Metric
+
+NAME_LIMIT = 80
+"""Characters of a name at most."""
+
+
+def dictionary(value: object) -> dict[str, Any]:
+    """Return a value if it is a dictionary, else an empty one: files may hold anything."""
+    return value if isinstance(value, dict) else {}
+
+
+def finite_number(value: object) -> float | int | None:
+    """Return a finite number, else None: JSON has no NaN."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) else None
+
+
+def one_line(value: object, default: str | None = "") -> Any:
+    """Return a value as one clean line without private paths."""
+    return default if value is None else redact(clean_text(value, NAME_LIMIT))
+
+
+def shown_name(value: object) -> str:
+    """Return the name of a column or class, cleaned."""
+    return clean_text(value, NAME_LIMIT) or "(blank)"
+
+
+def shown_setting(value: object) -> str:
+    """Return a setting as text; memory addresses in descriptions of objects say nothing to anybody."""
+    if value is None:
+        return "default"
+    return redact(clean_text(re.sub(r" at 0x[0-9A-Fa-f]+", "", str(value)[:2000]), 160))
+
+
+def score_of(metric: Metric | None, loss: object) -> float | None:
+    """Return the score of a loss if that is known and finite; the loss itself without a metric."""
+    number = finite_number(loss)
+    return None if number is None else float(number) if metric is None else float(metric.score(number))
+
+
+def succeeded(row: Mapping[str, Any]) -> bool:
+    """Tell whether a trial has a loss to show."""
+    return row["status"] == "success" and finite_number(row["loss"]) is not None
+
+
+def failed(row: Mapping[str, Any]) -> bool:
+    """Tell whether a trial failed; those given up early did not."""
+    return not succeeded(row) and row["status"] != "stopped"

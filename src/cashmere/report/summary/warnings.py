@@ -1,0 +1,55 @@
+"""What a reader must not overlook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_CLEARLY = 0.1
+"""Share of the gain over the constant prediction beyond which the selection counts as clearly too optimistic."""
+
+
+def warnings_of(summary: Mapping[str, Any]) -> list[str]:
+    """Say in words what a reader must not overlook."""
+    head = summary["headline"]
+    trials, failures = head["trials"], head["failures"]
+    ensemble, honest, baseline = head["ensemble_loss"], head["honest_loss"], head["baseline_loss"]
+    found = []
+    if not head["finished"]:
+        found.append(
+            "This run has not come to its end: it still works, or it was killed. The numbers are those of the trials "
+            "stored so far; cashmere resume continues it."
+        )
+    if trials == 0:
+        found.append("No trial has finished yet. Until one does, the model is the constant prediction.")
+    elif failures == trials:
+        found.append(
+            f"All {trials} trials failed, so the model is the constant prediction. See Failures for the causes and "
+            "what to try."
+        )
+    elif 2 * failures > trials:
+        found.append(
+            f"More than half of the trials failed ({failures} of {trials}). The search has seen little of its space; "
+            "see Failures for the causes and what to try."
+        )
+    if ensemble is not None and baseline is not None and ensemble >= baseline and trials > failures:
+        found.append(
+            "The ensemble is not better than the constant prediction. The columns may hold no information about the "
+            "target, the budget may be too small, or rows and target may have been shuffled apart. Do not rely on this "
+            "model."
+        )
+    elif honest is not None and baseline is not None and ensemble is not None and honest >= baseline:
+        found.append(
+            "Judged on rows that did not choose it, the ensemble is not better than the constant prediction: its "
+            "advantage comes from choosing among many models on few rows. Do not rely on this model without more data."
+        )
+    elif honest is not None and ensemble is not None:
+        gain = abs(ensemble) if baseline is None else baseline - ensemble
+        if honest - ensemble > _CLEARLY * gain:
+            share = f"{(honest - ensemble) / gain:.0%}" if gain > 0 else "most"
+            of = "its loss" if baseline is None else "its gain over the constant prediction"
+            found.append(
+                f"The cross-checked score is clearly worse than the selection score: {share} of {of} is owed to "
+                "choosing and judging the ensemble on the same rows. Expect the cross-checked score on new data."
+            )
+    return found
