@@ -43,7 +43,7 @@ def draw_predictions(rng, n, n_rows, n_classes):
 
 
 def measure_of_pair(measure, f, g, y, v):
-    """Add up the formulas of the specification row by row."""
+    """Add up the formulas in the docstring of `cross_measure` row by row."""
     total = 0.0
     for f_s, g_s, y_s, v_s in zip(f, g, y, v, strict=True):
         total += v_s * (row_of_values if f.ndim == 1 else row_of_probabilities)(measure, f_s, g_s, y_s)

@@ -34,7 +34,7 @@ def hold_contest(name, strategy, n_trials):
 
 
 def sample(losses, n_elements):
-    """The rule of the spec in plain words: the best of the early losses, then the latest."""
+    """The rule of docs/papers/dacopt.md#samples-of-the-tests: the best of the early losses, then the latest."""
     return [min(losses[: len(losses) - n_elements]), *losses[len(losses) - n_elements :]]
 
 

@@ -104,7 +104,7 @@ def test_every_default_fits_and_learns_without_warnings(name, task):
 
 
 @pytest.mark.parametrize(("name", "task"), CASES)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # iteration limits of the spec
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # iteration limits of MindWare
 @pytest.mark.filterwarnings("ignore:No features were selected:UserWarning")  # fails right after
 def test_random_configurations_fit_or_fail_cleanly(name, task):
     space = cached_space(name, task)

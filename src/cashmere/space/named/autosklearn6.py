@@ -386,7 +386,7 @@ FORBIDDEN: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {"preprocessor": ("random_trees_embedding",), ALGORITHM: ("gaussian_nb", "gradient_boosting", "lda", "qda")},
     {"balancing": ("weighting",), ALGORITHM: ("k_nearest_neighbors", "lda", "qda")},
 )
-"""Two clauses of the table and two of our own."""
+"""Two clauses of auto-sklearn and two of our own."""
 
 
 def autosklearn6_space(profile: TaskProfile) -> Space:

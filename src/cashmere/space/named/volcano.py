@@ -492,7 +492,7 @@ VOLCANO_CLASSIFIERS: tuple[Algorithm, ...] = (
     LIBSVM_SVC,
     LIGHTGBM_CLASSIFIER,
 )
-"""Eleven classifiers, in the order of the table."""
+"""Eleven classifiers, in the order of Shen et al. (2022), table 6."""
 
 VOLCANO_REGRESSORS: tuple[Algorithm, ...] = (
     ADABOOST,
