@@ -104,7 +104,7 @@ def cross_measure(
     -----
     All measures are symmetric and are computed in float64, in blocks of rows. For two classes ``div`` is the mean
     absolute difference of one probability, rows being taken to sum to one. Optimal diversities are kept without the
-    factor 1/N that the paper prints in eq. 9 alone.
+    factor 1/N that the paper prints in eq. 9 alone (docs/papers/optdivbo.md#factors).
 
     References
     ----------

@@ -63,7 +63,7 @@ def drop_highest(scores: FloatArray, recent: FloatArray, n_keep: int, *, max_ext
     References
     ----------
     Nguyen et al. (2022), An efficient contesting procedure for AutoML optimization, IEEE Access 10, algorithm 1, with
-    the treatment of ties in the authors' code, bounded.
+    the treatment of ties in the authors' code, bounded: docs/papers/dacopt.md#equal-values.
     """
     k = len(scores)
     if k <= n_keep:

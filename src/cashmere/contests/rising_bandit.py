@@ -133,7 +133,8 @@ def pessimistic_and_optimistic(
 
     References
     ----------
-    Li, Jiang, Gao, Shao, Zhang and Cui (2020), Efficient automatic CASH via rising bandits, AAAI 34.
+    Li, Jiang, Gao, Shao, Zhang and Cui (2020), Efficient automatic CASH via rising bandits, AAAI 34; the two slopes:
+    docs/papers/baselines.md#slope-of-rising-bandits.
     """
     present = best[:, -1]
     earlier = best[:, -1 - window if slope == "paper" else -window]

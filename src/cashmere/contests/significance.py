@@ -87,7 +87,8 @@ def paired_samples(losses: Sequence[FloatArray], n_initial: int) -> NDArray[np.f
 
     References
     ----------
-    Nguyen et al. (2022), IEEE Access 10, footnote 10, as their code reads it.
+    Nguyen et al. (2022), IEEE Access 10, footnote 10, as their code reads it:
+    docs/papers/dacopt.md#samples-of-the-tests.
     """
     e = min(len(each) for each in losses) - n_initial
     if e < 0:
@@ -176,7 +177,7 @@ def compare_with_best(average_ranks: FloatArray, n_blocks: int, *, authors_z: bo
         Number of blocks n.
     authors_z : bool
         Leave out the division by the standard error, as the authors' code does: z then does not grow with n, few
-        candidates are ever dropped, and at the level 0.05 none of three.
+        candidates are ever dropped, and at the level 0.05 none of three: docs/papers/dacopt.md#statistical-test.
 
     References
     ----------

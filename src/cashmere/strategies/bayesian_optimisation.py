@@ -48,7 +48,7 @@ class BayesianOptimisation:
     space : ConfigurationSpace
         The search space.
     n_initial : int
-        Trials are random until so many succeeded, or twice as many ended.
+        Trials are random until so many succeeded, or twice as many ended (docs/papers/divbo.md#first-trials).
     n_global, n_local : int
         Candidates drawn from the prior and from neighbourhoods.
     variance : {"total", "between"}

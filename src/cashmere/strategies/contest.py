@@ -71,8 +71,9 @@ class Contest:
     -----
     - The paper's listing contradicts itself on the budget of a round; `schedule` names three readings.
     - The next turn is that of the sub-space with the fewest trials, in the order of the split: not whole searches one
-      after the other as in the paper, which comes to the same as they are independent. Where a sub-space is not ready
-      the contest answers None rather than taking another one, so that the order does not depend on who is fast.
+      after the other as in the paper, which comes to the same (docs/papers/dacopt.md#turns). Where a sub-space is not
+      ready the contest answers None rather than taking another one, so that the order does not depend on who is
+      fast.
     - Warm starts count for the sub-space they lie in, the surplus over its quota for later rounds. Failed trials count
       as evaluations.
     - With a budget in seconds, durations decide how long rounds are: such runs differ between machines.

@@ -44,7 +44,8 @@ class EnsembleOptimisation(BayesianOptimisation):
       the slot to the best of what was evaluated before.
     - Pending trials are passed over when slots are filled. They enter the forest with the median loss.
     - Failed trials enter the forest with the largest loss that an ensemble has with any configuration.
-    - The surrogate is the forest of `BayesianOptimisation`; the paper has a Gaussian process.
+    - The surrogate is the forest of `BayesianOptimisation`; the paper has a Gaussian process
+      (docs/papers/baselines.md#surrogate-of-ensemble-optimisation).
     - Slots follow from a replay of the history, whose time grows with the square of the number of trials: about a
       second for 250 trials with 2000 validation rows. The latest slots are kept, so that a study replays everything
       only once, when it is resumed.
