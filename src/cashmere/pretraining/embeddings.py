@@ -164,7 +164,7 @@ def pairwise_accuracy(
 ) -> float:
     """Return how well new one-versus-one classifiers tell algorithms apart by their embeddings.
 
-    About one half where the adversarial term has done its work: docs/papers/latent.md#pre-training.
+    Little more than one half where the adversarial term has worked: docs/papers/latent.md#pre-training.
 
     Parameters
     ----------
