@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import json
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +32,7 @@ from cashmere.records.work_budget import WorkBudget
 from cashmere.space.named.registry import make_space
 from cashmere.space.space import ALGORITHM
 from cashmere.strategies import STRATEGIES, make_strategy, parse_strategy
+from cashmere.strategies.shared.factories import open_options
 from cashmere.strategies.shared.meta_learned import MetaLearned
 from cashmere.study import Study
 
@@ -170,8 +170,7 @@ def find_strategy(text: str, target: Target, seed: int, artefact: Path | None) -
     """
     text = text.replace(RUN, str(run_number(target.name, seed)))
     name, written = parse_strategy(text)
-    factory = STRATEGIES.get(name)
-    takes_artefact = inspect.isclass(factory) and issubclass(factory, MetaLearned) and "artefact" not in written
+    takes_artefact = "artefact" in open_options(STRATEGIES.get(name)) - written.keys()
     given = {"artefact": artefact} if artefact is not None and takes_artefact else {}
     strategy = make_strategy(text, target.space, catalogue=target.catalogue, **given)
     return strategy.for_table(target.table.meta_features) if isinstance(strategy, TableAware) else strategy

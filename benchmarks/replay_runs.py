@@ -15,7 +15,7 @@ import traceback
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
 from cashmere.execution.pools import worker_pool
 from cashmere.strategies import STRATEGIES, parse_strategy
+from cashmere.strategies.shared.factories import options_of
 
 CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space", "strategies", "surrogates")
 CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
@@ -179,8 +180,7 @@ class RunFiles:
 
 def plans_by_budget(strategy: str) -> bool:
     """Whether a strategy, by name with its options, decides by the number of trials that is planned."""
-    factory: Any = STRATEGIES.get(parse_strategy(strategy)[0])
-    return is_dataclass(factory) and any(option.name == "budget" for option in fields(factory))
+    return "budget" in (options_of(STRATEGIES.get(parse_strategy(strategy)[0])) or {})
 
 
 def _ends_line(path: Path) -> bool:

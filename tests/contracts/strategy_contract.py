@@ -1,7 +1,7 @@
 """What every strategy must do. Inherit `StrategyContract` and override the fixture `strategy_factory`.
 
-Every strategy that has a name needs a class of tests called after its own; further classes, for other options, are
-called as you like.
+Every strategy that has a name needs a class of tests called after its own (a preset, after its name: ``TestDacHb`` for
+``"dac_hb"``); further classes, for other options, are called as you like.
 
     class TestMyStrategy(StrategyContract):
         @pytest.fixture
@@ -41,7 +41,8 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
 from cashmere.records.trial import History, Observation, Trial, TrialStatus, configuration_key
-from cashmere.strategies import STRATEGIES
+from cashmere.strategies import STRATEGIES, Preset
+from cashmere.strategies.shared.factories import described_class
 
 StrategyFactory = Callable[[ConfigurationSpace], Strategy]
 Failing = Callable[[int], bool]
@@ -200,6 +201,12 @@ def trajectory_elsewhere(factory: StrategyFactory, n: int, seed: int) -> list[st
     return finished.stdout.decode().split()
 
 
+def name_of_contract(name: str) -> str:
+    """Return what the class of tests of a registered strategy is called after: its class, or a preset's name."""
+    factory = STRATEGIES[name]
+    return name.title().replace("_", "") if isinstance(factory, Preset) else factory.__name__
+
+
 class StrategyContract:
     """Tests that hold for every strategy."""
 
@@ -218,8 +225,12 @@ class StrategyContract:
     def test_it_is_a_strategy(self, strategy):
         assert isinstance(strategy, Strategy)
         called_after = type(self).__name__.removeprefix("Test")
-        if called_after in {factory.__name__ for factory in STRATEGIES.values()}:
-            assert type(strategy).__name__ == called_after
+        named = {name_of_contract(name): factory for name, factory in STRATEGIES.items()}
+        if called_after in named:
+            factory = named[called_after]
+            assert type(strategy) is described_class(factory)
+            if isinstance(factory, Preset):
+                assert all(getattr(strategy, option) == value for option, value in factory.options.items())
 
     def test_suggestions_are_valid_in_the_space(self, strategy, space):
         for observation in run_trials(strategy, 2 * N_TRIALS):

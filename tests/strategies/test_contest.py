@@ -15,7 +15,7 @@ from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.trial import History, Outcome, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.splitting.groups import part_of
-from cashmere.strategies import Contest, cite, make_strategy
+from cashmere.strategies import BO4ML, TPE, Contest, Preset, RandomSearch, cite, make_strategy
 from cashmere.study import Study, run_digest
 from contracts.strategy_contract import (
     StrategyContract,
@@ -34,7 +34,7 @@ PRESETS = ("dac_hb", "dac_hh", "dac_sb", "dac_sh")
 class TestContest(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(Contest, inner="tpe", budget=60)
+        return functools.partial(Contest, inner=TPE, budget=60)
 
 
 class TestContestThatEnds(StrategyContract):
@@ -42,28 +42,28 @@ class TestContestThatEnds(StrategyContract):
 
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(Contest, inner="random", b_first=1, budget=30, independent=False)
+        return functools.partial(Contest, inner=RandomSearch, b_first=1, budget=30, independent=False)
 
 
-class TestHighestTPE(StrategyContract):
+class TestDacHh(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(make_strategy, "dac_hh", budget=60)
 
 
-class TestHighestBO4ML(StrategyContract):
+class TestDacHb(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(make_strategy, "dac_hb", budget=60)
 
 
-class TestStatisticalTPE(StrategyContract):
+class TestDacSh(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(make_strategy, "dac_sh", n_initial=2)
 
 
-class TestStatisticalBO4ML(StrategyContract):
+class TestDacSb(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(make_strategy, "dac_sb", n_initial=2)
@@ -101,7 +101,7 @@ def similar(trial):
 
 def run(n=60, *, lookahead=1, objective=objective, n_algorithms=7, executor=None, warm_start=(), **options):
     space = many_spaces(n_algorithms)
-    strategy = Contest(space, **{"inner": "tpe", **options})
+    strategy = Contest(space, **{"inner": TPE, **options})
     study = Study(space, strategy, lookahead=lookahead, seed=5, warm_start=warm_start)
     return strategy, study.optimize(objective, f"{n}trials", executor=executor)
 
@@ -142,7 +142,7 @@ def test_sub_spaces_take_turns_and_leave_as_planned():
 
 
 def test_origin_names_round_sub_space_and_origin_inside():
-    _, history = run(60, inner="tpe:n_initial=3")
+    _, history = run(60, inner=Preset(TPE, {"n_initial": 3}))
     origins = [o.trial.origin.split(" · ") for o in history]
     assert origins[0][0] == "round 0" and origins[0][2] == "random"
     assert all(label == o.trial.configuration["algorithm"] for o, (_, label, _) in zip(history, origins, strict=True))
@@ -152,7 +152,7 @@ def test_origin_names_round_sub_space_and_origin_inside():
 def test_start_up_inside_is_that_of_the_contest_unless_given():
     space = many_spaces()
     inner = {
-        text: Contest(space, inner=text, n_initial=4)._make_inner(space, None)
+        text: make_strategy(f"contest:inner={text}", space, n_initial=4)._make_inner(space, None)
         for text in ("tpe", "tpe:n_initial=9", "random")
     }
     assert (inner["tpe"].n_initial, inner["tpe:n_initial=9"].n_initial) == (4, 9)
@@ -170,8 +170,8 @@ def test_decision_of_a_sub_space_does_not_look_at_others():
 
 def test_waiting_for_the_own_trials_and_for_the_round():
     space = many_spaces(3)
-    observations = run_trials(Contest(space, inner="random", budget=60), 15)
-    patient, busy = (Contest(space, inner="random", budget=60, independent=i) for i in (True, False))
+    observations = run_trials(Contest(space, inner=RandomSearch, budget=60), 15)
+    patient, busy = (Contest(space, inner=RandomSearch, budget=60, independent=i) for i in (True, False))
 
     def ask(strategy, committed, decided):
         pending = [o.trial for o in observations[committed:decided]]
@@ -210,7 +210,7 @@ def test_equal_sub_spaces_stay():
 
 
 def test_seconds_are_divided_too():
-    strategy = Contest(many_spaces(), inner="random", b_first=2, budget=50)
+    strategy = Contest(many_spaces(), inner=RandomSearch, b_first=2, budget=50)
     observations = run_trials(strategy, 20, loss=loss_of)
     slow = tuple(replace(o, duration_seconds=1.0) for o in observations)
     history = replace(history_of(slow), budget=WorkBudget(worker_seconds=50.0))
@@ -231,7 +231,7 @@ def test_warm_starts_count_where_they_lie():
 @pytest.mark.parametrize("inner", ["bo", "random", "tpe", "divbo:n_global=50", "ensemble_gain:n_global=50"])
 def test_any_strategy_may_search_inside(inner):
     space = cash_space()
-    strategy = Contest(space, inner=inner, budget=40, n_initial=3, max_subspaces=3)
+    strategy = make_strategy(f"contest:inner={inner}", space, budget=40, n_initial=3, max_subspaces=3)
     observations = run_trials(strategy, 24)
     assert len(set(keys(observations))) == 24
 
@@ -245,13 +245,13 @@ def test_small_budgets_are_spent():
 
 def test_a_study_may_go_on_beyond_its_plan():
     space = many_spaces()
-    study = Study(space, Contest(space, inner="random"))
+    study = Study(space, Contest(space, inner=RandomSearch))
     study.optimize(similar, "20trials")
     assert len(study.optimize(similar, "40trials")) == 40
 
 
 def test_a_space_without_choices_is_one_sub_space():
-    strategy = Contest(flat_space(), inner="random", budget=20)
+    strategy = Contest(flat_space(), inner=RandomSearch, budget=20)
     assert len(strategy.parts) == 1
     assert strategy.ledger(History()).open.quotas == (None,)
     observations = run_trials(strategy, 3)
@@ -259,7 +259,7 @@ def test_a_space_without_choices_is_one_sub_space():
 
 
 def test_an_exhausted_contest_searches_everywhere():
-    strategy = Contest(finite_space(), inner="random", budget=20)
+    strategy = Contest(finite_space(), inner=RandomSearch, budget=20)
     history = history_of(run_trials(strategy, 10))
     ledger = strategy.ledger(history)
     assert ledger.open is None
@@ -282,10 +282,10 @@ def test_a_catalogue_is_split_like_the_space():
 def test_without_a_budget_the_option_is_named():
     space = many_spaces()
     with pytest.raises(InvalidParameterError, match=r"budget.*contest:budget=250"):
-        Contest(space, inner="random").suggest(History(), np.random.default_rng(0))
-    assert Contest(space, inner="random", elimination="statistical").suggest(History(), np.random.default_rng(0))
+        Contest(space, inner=RandomSearch).suggest(History(), np.random.default_rng(0))
+    assert Contest(space, inner=RandomSearch, elimination="statistical").suggest(History(), np.random.default_rng(0))
     planned = History(budget=WorkBudget(trials=50))
-    assert Contest(space, inner="random").suggest(planned, np.random.default_rng(0)) is not None
+    assert Contest(space, inner=RandomSearch).suggest(planned, np.random.default_rng(0)) is not None
 
 
 @pytest.mark.parametrize(
@@ -307,9 +307,12 @@ def test_impossible_options_are_refused(options):
 
 def test_an_unknown_strategy_inside_is_refused_at_once():
     with pytest.raises(UnknownNameError, match="nothing"):
-        Contest(many_spaces(), inner="nothing")
+        make_strategy("contest:inner=nothing", many_spaces())
     with pytest.raises(UnknownNameError, match="speed"):
         make_strategy("contest:inner=tpe:speed=3", many_spaces())
+    for inner in ("random", 3, lambda space: "random"):
+        with pytest.raises(InvalidParameterError, match="inner must be a strategy class"):
+            Contest(many_spaces(), inner=inner)
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -317,7 +320,7 @@ def test_presets_are_contests_with_options(name):
     strategy = make_strategy(f"{name}:eta=2,budget=30,max_subspaces=4", many_spaces())
     assert isinstance(strategy, Contest) and (strategy.eta, strategy.budget, strategy.max_subspaces) == (2, 30, 4)
     assert strategy.elimination == ("highest" if name[4] == "h" else "statistical")
-    assert strategy.inner == ("bo4ml" if name[5] == "b" else "tpe:density=independent")
+    assert strategy.inner == (BO4ML if name[5] == "b" else Preset(TPE, {"density": "independent"}))
     assert {inner.density for inner in strategy._inner} == {"independent"}  # hyperopt's rules, as in the paper
     assert cite(name) == cite("contest")
     assert run_trials(strategy, 5)
@@ -331,18 +334,18 @@ def test_ledger_from_its_cache_is_the_one_made_anew():
     strategy, history = run(90, elimination="statistical")
     for n in (0, 30, 31, 60, 90, 45, 90):
         part = replace(history, observations=history.observations[:n])
-        fresh = Contest(strategy.space, inner="tpe", elimination="statistical").ledger(part)
+        fresh = Contest(strategy.space, inner=TPE, elimination="statistical").ledger(part)
         assert strategy.ledger(part) == fresh
     other = replace(history, observations=tuple(reversed(history.observations)))
-    assert strategy.ledger(other) == Contest(strategy.space, inner="tpe", elimination="statistical").ledger(other)
+    assert strategy.ledger(other) == Contest(strategy.space, inner=TPE, elimination="statistical").ledger(other)
 
 
 @pytest.mark.parametrize("elimination", ["highest", "statistical"])
 def test_deciding_whose_turn_it_is_takes_little_time(elimination):
     space = many_spaces()
-    strategy = Contest(space, inner="random", elimination=elimination, budget=10_000, b_first=70)
+    strategy = Contest(space, inner=RandomSearch, elimination=elimination, budget=10_000, b_first=70)
     observations = []
-    for i, o in enumerate(run_trials(Contest(space, inner="random", budget=10_000, b_first=90), 490)):
+    for i, o in enumerate(run_trials(Contest(space, inner=RandomSearch, budget=10_000, b_first=90), 490)):
         observations.append(replace(o, loss=made_up_loss(o.trial.configuration) + i % 7))
     times = []
     for n in range(470, 490):

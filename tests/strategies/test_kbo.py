@@ -10,7 +10,7 @@ import pytest
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.trial import Outcome, TrialStatus
-from cashmere.strategies import KBO, make_strategy
+from cashmere.strategies import KBO, BayesianOptimisation, Preset, RandomSearch, make_strategy
 from cashmere.study import Study
 from contracts.strategy_contract import (
     METRIC,
@@ -28,7 +28,7 @@ from contracts.strategy_contract import (
 class TestKBO(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(KBO, inner="bo:n_global=100,n_initial=2")
+        return functools.partial(KBO, inner=Preset(BayesianOptimisation, {"n_global": 100, "n_initial": 2}))
 
 
 def algorithms(observations):
@@ -36,26 +36,28 @@ def algorithms(observations):
 
 
 def test_shares_are_equal_at_any_time():
-    observations = run_trials(KBO(cash_space(), inner="random"), 12)
+    observations = run_trials(KBO(cash_space(), inner=RandomSearch), 12)
     assert algorithms(observations) == ["svm", "forest", "knn", "dummy"] * 3
 
 
 def test_what_an_exhausted_algorithm_leaves_goes_to_the_others():
-    observations = run_trials(KBO(cash_space(), inner="random"), 50)
+    observations = run_trials(KBO(cash_space(), inner=RandomSearch), 50)
     assert Counter(algorithms(observations)) == {"svm": 19, "forest": 18, "knn": 10, "dummy": 3}
 
 
 def test_warm_starts_and_pending_trials_count():
     space = cash_space()
-    observations = run_trials(KBO(space, inner="random"), 4)
+    observations = run_trials(KBO(space, inner=RandomSearch), 4)
     history = history_of((observations[0],), pending=(observations[1].trial,))
-    suggestion = KBO(space, inner="random").suggest(history, np.random.default_rng(0))
+    suggestion = KBO(space, inner=RandomSearch).suggest(history, np.random.default_rng(0))
     assert suggestion.configuration["algorithm"] == "knn"
     assert suggestion.origin == "knn · random"
 
 
 def test_every_algorithm_is_searched_on_its_own():
-    observations = run_trials(KBO(cash_space(), inner="bo:n_initial=3,n_global=50,random_fraction=0"), 24)
+    observations = run_trials(
+        make_strategy("kbo", cash_space(), inner="bo:n_initial=3,n_global=50,random_fraction=0"), 24
+    )
     for name in ("svm", "forest"):
         own = [o.trial.origin for o in observations if o.trial.configuration["algorithm"] == name]
         assert own == [f"{name} · random"] * 3 + [f"{name} · model"] * (len(own) - 3)
@@ -102,13 +104,15 @@ def test_a_catalogue_limits_the_choice():
     space = cash_space()
     catalogue = tuple(space.sample_configuration(40))
     n_distinct = len(set(map(str, catalogue)))
-    observations = run_trials(KBO(space, catalogue=catalogue, inner="bo:n_initial=2"), n_distinct)
+    observations = run_trials(
+        KBO(space, catalogue=catalogue, inner=Preset(BayesianOptimisation, {"n_initial": 2})), n_distinct
+    )
     assert len(set(keys(observations))) == n_distinct
     assert {id(o.trial.configuration) for o in observations} <= set(map(id, catalogue))
 
 
 def test_the_inner_strategy_judges_the_metric_and_its_options():
     with pytest.raises(InvalidParameterError, match="measure"):
-        KBO(cash_space(), inner="optdivbo:measure=ce").check_metric(get_metric("mse", "regression"))
+        make_strategy("kbo:inner=optdivbo:measure=ce", cash_space()).check_metric(get_metric("mse", "regression"))
     with pytest.raises(UnknownNameError, match="strategy"):
-        KBO(cash_space(), inner="nothing")
+        make_strategy("kbo:inner=nothing", cash_space())

@@ -10,7 +10,7 @@ from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.trial import History, Outcome, TrialStatus
 from cashmere.records.work_budget import WorkBudget
-from cashmere.strategies import RisingBandit, make_strategy
+from cashmere.strategies import OptDivBO, Preset, RandomSearch, RisingBandit, make_strategy
 from cashmere.study import Study
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, history_of, keys, run_trials
 
@@ -18,7 +18,7 @@ from contracts.strategy_contract import StrategyContract, cash_space, flat_space
 class TestRisingBandit(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(RisingBandit, inner="bo:n_global=100,n_initial=2", budget=60)
+        return functools.partial(make_strategy, "rising_bandit", inner="bo:n_global=100,n_initial=2", budget=60)
 
 
 class TestRisingBanditThatDrops(StrategyContract):
@@ -26,10 +26,10 @@ class TestRisingBanditThatDrops(StrategyContract):
 
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(RisingBandit, inner="random", evaluations_per_pull=1, window=1, budget=20)
+        return functools.partial(RisingBandit, inner=RandomSearch, evaluations_per_pull=1, window=1, budget=20)
 
 
-class TestRisingSMAC(StrategyContract):
+class TestRbSmac(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return functools.partial(make_strategy, "rb_smac:slope=authors,evaluations_per_pull=1", window=2)
@@ -43,7 +43,7 @@ def level_loss(configuration):
 
 
 def test_algorithms_take_turns_and_the_beaten_are_dropped_after_four_pulls():
-    bandit = RisingBandit(cash_space(), inner="random", budget=120)
+    bandit = RisingBandit(cash_space(), inner=RandomSearch, budget=120)
     observations = run_trials(bandit, 60, loss=level_loss)
     names = [o.trial.configuration["algorithm"] for o in observations]
     assert names[:4] == list(LEVELS)
@@ -66,7 +66,7 @@ def test_pulls_are_the_trials_of_each_algorithm_alone():
 
 def test_decisions_wait_for_the_end_of_a_cycle_that_is_judged():
     space = cash_space()
-    bandit = RisingBandit(space, inner="random", evaluations_per_pull=2, window=1, budget=60)
+    bandit = RisingBandit(space, inner=RandomSearch, evaluations_per_pull=2, window=1, budget=60)
     observations = run_trials(bandit, 15, loss=level_loss)  # 4 + 4 + 4 + 3 complete the second cycle
     committed, pending = observations[:13], [o.trial for o in observations[13:]]
     assert bandit.suggest(history_of(committed, pending=pending), np.random.default_rng(0)) is None
@@ -76,17 +76,17 @@ def test_decisions_wait_for_the_end_of_a_cycle_that_is_judged():
 
 def test_the_budget_is_that_of_the_study_unless_given():
     space = cash_space()
-    observations = run_trials(RisingBandit(space, inner="random"), 64, loss=lambda c: level_loss(c))
+    observations = run_trials(RisingBandit(space, inner=RandomSearch), 64, loss=lambda c: level_loss(c))
     planned = History(observations=observations, worst_loss=1.0, budget=WorkBudget(trials=200))
-    check = RisingBandit(space, inner="random").standing(planned).checks[0]
-    given = RisingBandit(space, inner="random", budget=100).standing(planned).checks[0]
+    check = RisingBandit(space, inner=RandomSearch).standing(planned).checks[0]
+    given = RisingBandit(space, inner=RandomSearch, budget=100).standing(planned).checks[0]
     n_granted = sum(min(20, capacity or 20) for capacity in RisingBandit(space)._capacities.values())
     assert check.horizon == (200 - n_granted) // 5
     assert given.horizon == (100 - n_granted) // 5
 
 
 def test_lookahead_does_not_change_who_is_dropped():
-    bandit = RisingBandit(cash_space(), inner="random", evaluations_per_pull=2, budget=80)
+    bandit = RisingBandit(cash_space(), inner=RandomSearch, evaluations_per_pull=2, budget=80)
     standings = []
     for lookahead in (1, 6):
         observations = run_trials(bandit, 50, lookahead=lookahead, loss=level_loss)
@@ -97,7 +97,9 @@ def test_lookahead_does_not_change_who_is_dropped():
 
 @pytest.mark.parametrize("inner", ["bo", "random", "tpe", "bandit_bo", "smac:n_global=50"])
 def test_any_strategy_may_be_inside(inner):
-    observations = run_trials(RisingBandit(cash_space(), inner=inner, evaluations_per_pull=1, window=1), 16)
+    observations = run_trials(
+        make_strategy("rising_bandit", cash_space(), inner=inner, evaluations_per_pull=1, window=1), 16
+    )
     assert len(set(keys(observations))) == 16
 
 
@@ -114,7 +116,7 @@ def test_a_catalogue_limits_the_choice():
 def test_a_space_without_algorithms_is_left_to_the_inner_strategy():
     space = flat_space()
     space.add(Constant("fixed", 1))
-    bandit = RisingBandit(space, inner="random")
+    bandit = RisingBandit(space, inner=RandomSearch)
     observations = run_trials(bandit, 8)
     assert observations[0].trial.origin == "all · random"
     assert bandit.standing(history_of(observations)).quotas == (None,)
@@ -124,13 +126,13 @@ def test_it_runs_in_a_study_with_a_budget_in_seconds():
     def objective(trial):
         return Outcome(status=TrialStatus.SUCCESS, loss=level_loss(trial.configuration), duration_seconds=1.0)
 
-    study = Study(cash_space(), RisingBandit(cash_space(), inner="random"), seed=0)
+    study = Study(cash_space(), RisingBandit(cash_space(), inner=RandomSearch), seed=0)
     history = study.optimize(objective, "70trials")
     assert history.incumbent.loss == 0.1
 
 
 def test_the_inner_strategy_judges_the_metric():
-    bandit = RisingBandit(cash_space(), inner="optdivbo:measure=ce")
+    bandit = RisingBandit(cash_space(), inner=Preset(OptDivBO, {"measure": "ce"}))
     with pytest.raises(InvalidParameterError, match="measure"):
         bandit.check_metric(get_metric("mse", "regression"))
     RisingBandit(cash_space()).check_metric(get_metric("accuracy", "binary"))
@@ -142,4 +144,4 @@ def test_impossible_options_are_refused():
     with pytest.raises(InvalidParameterError, match="budget"):
         RisingBandit(cash_space(), budget=0)
     with pytest.raises(UnknownNameError, match="strategy"):
-        RisingBandit(cash_space(), inner="nothing")
+        make_strategy("rising_bandit:inner=nothing", cash_space())

@@ -1,28 +1,38 @@
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
+import cloudpickle
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.strategies import (
     STRATEGIES,
+    TPE,
     BayesianOptimisation,
+    Contest,
+    OptDivBO,
+    Preset,
     RandomSearch,
+    RisingBandit,
     cite,
+    describe,
     make_strategy,
     status,
     strategy_names,
 )
+from cashmere.strategies.shared.factories import described_class
+from contracts.strategy_contract import name_of_contract
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 
 
 def test_every_name_makes_a_strategy_with_a_reference():
     for name in strategy_names():
-        assert type(make_strategy(name, SPACE)) is STRATEGIES[name]
+        assert type(make_strategy(name, SPACE)) is described_class(STRATEGIES[name])
         assert "(20" in cite(name)
 
 
@@ -30,7 +40,7 @@ def test_every_name_passes_the_contract():
     """A class of tests called after the strategy inherits it, and sees to it that it tests what it is called after."""
     written = "\n".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
     tested = set(re.findall(r"^class Test(\w+)\(StrategyContract\):", written, flags=re.MULTILINE))
-    assert [name for name, factory in STRATEGIES.items() if factory.__name__ not in tested] == []
+    assert [name for name in STRATEGIES if name_of_contract(name) not in tested] == []
 
 
 def test_every_name_has_a_status():
@@ -52,6 +62,23 @@ def test_options_may_follow_a_name():
     assert make_strategy("bo:n_initial=7", SPACE, n_initial=8).n_initial == 8
     assert make_strategy("divbo: surrogate = pairwise", SPACE).surrogate == "pairwise"
     assert "Shen" in cite("divbo:tau=0.1")
+
+
+def test_strategies_inside_are_made_of_their_names_at_the_door():
+    bandit = make_strategy("rising_bandit:inner=optdivbo:tau=1", SPACE)
+    assert bandit == RisingBandit(SPACE, inner=Preset(OptDivBO, {"tau": 1}))
+    assert make_strategy("contest:inner=random", SPACE) == Contest(SPACE, inner=RandomSearch)
+    assert make_strategy(Contest, SPACE, inner="random") == Contest(SPACE, inner=RandomSearch)
+    assert make_strategy("contest", SPACE, inner="tpe").inner is TPE
+    for dump in (pickle.dumps, cloudpickle.dumps):
+        assert pickle.loads(dump(bandit)).inner == bandit.inner
+    assert "OptDivBO" in repr(bandit)
+
+
+def test_a_preset_is_described_by_its_summary_and_cited_like_its_strategy():
+    assert describe("dac_hb") == describe(STRATEGIES["dac_hb"]) != describe("contest")
+    assert describe(Preset(TPE, {"n_initial": 3})) == describe("tpe")
+    assert cite("rb_smac") == cite("rising_bandit") and status("rb_smac") == status("rising_bandit")
 
 
 def test_truth_may_be_spelt_in_lower_case():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -19,7 +19,9 @@ from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.space.splitting.groups import SubspacePart, part_of, split
 from cashmere.space.splitting.restriction import lift
+from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.random_search import draw_suggestion, make_encoder
+from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
 
 _LARGEST_COUNTED = 1000
 """Sub-spaces of more configurations count as endless."""
@@ -42,9 +44,10 @@ class Contest:
         The search space.
     elimination : {"highest", "statistical"}
         Who leaves: all but the best values, or who is significantly worse.
-    inner : str
-        Name of the strategy inside each sub-space, with options after a colon if need be. Its option ``n_initial`` is
-        that of the contest unless given here.
+    inner : StrategyFactory
+        Strategy inside each sub-space: a class, a `Preset` of one, or a function from a space; `make_strategy` reads a
+        name, with options after a colon if need be. Its option ``n_initial`` is that of the contest unless a preset
+        says otherwise.
     max_subspaces : int
         Sub-spaces asked for, at least 1; there may be fewer.
     n_initial : int
@@ -88,10 +91,11 @@ class Contest:
     Examples
     --------
     >>> from ConfigSpace import ConfigurationSpace, EqualsCondition
+    >>> from cashmere.strategies import RandomSearch
     >>> space = ConfigurationSpace({"model": ["svm", "tree"], "cost": (0.1, 10.0), "depth": (1, 9)})
     >>> space.add(EqualsCondition(space["cost"], space["model"], "svm"))
     >>> space.add(EqualsCondition(space["depth"], space["model"], "tree"))
-    >>> contest = Contest(space, inner="random", budget=20)
+    >>> contest = Contest(space, inner=RandomSearch, budget=20)
     >>> contest.suggest(History(), np.random.default_rng(0)).origin
     'round 0 · svm · random'
     """
@@ -99,7 +103,7 @@ class Contest:
     space: ConfigurationSpace
     _: KW_ONLY
     elimination: Elimination = "highest"
-    inner: str = "bo4ml"
+    inner: StrategyFactory = field(default=BO4ML, metadata=HOLDS_STRATEGY)
     max_subspaces: int = 10
     n_initial: int = 5
     b_first: int | None = None
@@ -127,7 +131,7 @@ class Contest:
     @functools.cached_property
     def rules(self) -> Rules:
         """The rules of the contest."""
-        return Rules(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Rules)})
+        return Rules(**{rule.name: getattr(self, rule.name) for rule in dataclasses.fields(Rules)})
 
     @functools.cached_property
     def parts(self) -> tuple[SubspacePart, ...]:
@@ -259,15 +263,8 @@ class Contest:
         )
 
     def _make_inner(self, space: ConfigurationSpace, catalogue: tuple[Configuration, ...] | None) -> Strategy:
-        from cashmere.strategies import STRATEGIES, make_strategy, parse_strategy  # they know the contest, too
-
-        name, written = parse_strategy(self.inner)
-        factory = STRATEGIES.get(name)
-        known = {f.name for f in dataclasses.fields(factory)} if dataclasses.is_dataclass(factory) else set[str]()
-        options: dict[str, object] = {} if catalogue is None else {"catalogue": catalogue}
-        if "n_initial" in known - set(written):
-            options["n_initial"] = self.n_initial
-        return make_strategy(self.inner, space, **options)
+        options = {} if catalogue is None else {"catalogue": catalogue}
+        return make_inner(self.inner, space, n_initial=self.n_initial, **options)
 
     def _inside(self, part: int, history: History, members: Sequence[int]) -> History:
         """Return what happened in a part; its configurations stay those of the whole space, with the same values."""
@@ -279,84 +276,6 @@ class Contest:
 
     def _lift(self, configuration: Configuration) -> Configuration:
         return configuration if configuration.config_space is self.space else lift(configuration, self.space)
-
-
-@dataclass(frozen=True)
-class HighestTPE(Contest):
-    """Decides like `Contest` by the highest value, with hyperopt's Parzen estimators inside: DAC-HH of the paper.
-
-    Parameters
-    ----------
-    space, max_subspaces, n_initial, b_first, eta, schedule, tie, max_extra, independent, seed, budget, catalogue
-        See `Contest`; `alpha`, `min_blocks` and `authors_z` have no effect.
-
-    References
-    ----------
-    Nguyen, Kononova, Menzel, Sendhoff, Bäck (2022), An efficient contesting procedure for AutoML optimization, IEEE
-    Access 10, doi:10.1109/ACCESS.2022.3192036.
-    """
-
-    _: KW_ONLY
-    inner: str = "tpe:density=independent"
-
-
-@dataclass(frozen=True)
-class HighestBO4ML(Contest):
-    """Decides like `Contest` by the highest value, with BO4ML inside: DAC-HB of the paper.
-
-    Parameters
-    ----------
-    space, max_subspaces, n_initial, b_first, eta, schedule, tie, max_extra, independent, seed, budget, catalogue
-        See `Contest`; `alpha`, `min_blocks` and `authors_z` have no effect.
-
-    References
-    ----------
-    Nguyen, Kononova, Menzel, Sendhoff, Bäck (2022), An efficient contesting procedure for AutoML optimization, IEEE
-    Access 10, doi:10.1109/ACCESS.2022.3192036.
-    """
-
-    _: KW_ONLY
-    inner: str = "bo4ml"
-
-
-@dataclass(frozen=True)
-class StatisticalTPE(Contest):
-    """Decides like `Contest` by statistics, with hyperopt's Parzen estimators inside: DAC-SH of the paper.
-
-    Parameters
-    ----------
-    space, max_subspaces, n_initial, b_first, alpha, min_blocks, authors_z, independent, seed, budget, catalogue
-        See `Contest`; `eta`, `schedule`, `tie` and `max_extra` have no effect.
-
-    References
-    ----------
-    Nguyen, Kononova, Menzel, Sendhoff, Bäck (2022), An efficient contesting procedure for AutoML optimization, IEEE
-    Access 10, doi:10.1109/ACCESS.2022.3192036.
-    """
-
-    _: KW_ONLY
-    elimination: Elimination = "statistical"
-    inner: str = "tpe:density=independent"
-
-
-@dataclass(frozen=True)
-class StatisticalBO4ML(Contest):
-    """Decides like `Contest` by statistics, with BO4ML inside: DAC-SB of the paper.
-
-    Parameters
-    ----------
-    space, max_subspaces, n_initial, b_first, alpha, min_blocks, authors_z, independent, seed, budget, catalogue
-        See `Contest`; `eta`, `schedule`, `tie` and `max_extra` have no effect.
-
-    References
-    ----------
-    Nguyen, Kononova, Menzel, Sendhoff, Bäck (2022), An efficient contesting procedure for AutoML optimization, IEEE
-    Access 10, doi:10.1109/ACCESS.2022.3192036.
-    """
-
-    _: KW_ONLY
-    elimination: Elimination = "statistical"
-    inner: str = "bo4ml"
 
 
 def _failure_floor(history: History) -> float:

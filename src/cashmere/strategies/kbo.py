@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
 from cashmere.base.arrays import IntArray
 from cashmere.records.trial import History
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 
@@ -36,6 +38,9 @@ class KBO(PerAlgorithm):
     The baseline kBO-ES of Shen, Lu, Li, Tu, Zhang, Cui (2022), DivBO: Diversity-aware CASH for ensemble learning,
     NeurIPS.
     """
+
+    _: KW_ONLY
+    inner: StrategyFactory = field(default=BayesianOptimisation, metadata=HOLDS_STRATEGY)
 
     def _open_tasks(self, history: History, members: IntArray) -> list[int]:
         counts = np.bincount(members, minlength=len(self.blocks.names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from cashmere.contests import Candidate, RisingRules, Slope, Standing, derive_st
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.records.work_budget import WorkBudget
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 
@@ -45,7 +47,7 @@ class RisingBandit(PerAlgorithm):
       with that of the constant predictor.
     - An algorithm all of whose configurations have been evaluated is dropped too. If none is left, the rest of the
       space is searched at random.
-    - A strategy inside that searches for an ensemble (``inner="optdivbo"``) sees the trials of its algorithm only, and
+    - A strategy inside that searches for an ensemble (``inner=OptDivBO``) sees the trials of its algorithm only, and
       its pool is selected from these. The bound rests on curves that depend on an algorithm's own pulls and on nothing
       else, and the surrogates know the hyper-parameters of one algorithm only. So it looks for diversity inside every
       algorithm; that between them is left to the ensemble selection from all trials.
@@ -56,6 +58,7 @@ class RisingBandit(PerAlgorithm):
     """
 
     _: KW_ONLY
+    inner: StrategyFactory = field(default=BayesianOptimisation, metadata=HOLDS_STRATEGY)
     evaluations_per_pull: int = 5
     window: int = 3
     slope: Slope = "paper"
@@ -108,23 +111,3 @@ class RisingBandit(PerAlgorithm):
             failure_loss=failure_loss if np.isfinite(failure_loss) else np.inf,
             least_loss=-np.inf if history.worst_loss is None else 0.0,
         )
-
-
-@dataclass(frozen=True)
-class RisingSMAC(RisingBandit):
-    """Decides like `RisingBandit`, with SMAC inside: RB-SMAC.
-
-    Parameters
-    ----------
-    space, evaluations_per_pull, window, slope, budget, catalogue
-        See `RisingBandit`.
-    inner : str
-        See `RisingBandit`.
-
-    References
-    ----------
-    Li, Jiang, Gao, Shao, Zhang and Cui (2020), Efficient automatic CASH via rising bandits, AAAI 34.
-    """
-
-    _: KW_ONLY
-    inner: str = "smac"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -18,6 +18,7 @@ from cashmere.space.encoding.algorithm_blocks import ALGORITHM, AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.space.splitting.restriction import lift, restrict
 from cashmere.strategies.random_search import draw_suggestion, make_encoder
+from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
 
 _LARGEST_COUNTED = 1000
 """Algorithms of more configurations count as endless."""
@@ -34,15 +35,16 @@ class PerAlgorithm(ABC):
     ----------
     space : ConfigurationSpace
         The search space; without a categorical ``algorithm`` the inner strategy has all of it.
-    inner : str
-        Name of the strategy inside each algorithm, with options after a colon if need be.
+    inner : StrategyFactory
+        Strategy inside each algorithm: a class, a `Preset` of one, or a function from a space; `make_strategy` reads a
+        name, with options after a colon if need be.
     catalogue : tuple of Configuration, optional
         The only configurations that may be suggested, as for replays of recorded trials.
     """
 
     space: ConfigurationSpace
     _: KW_ONLY
-    inner: str = "bo"
+    inner: StrategyFactory = field(metadata=HOLDS_STRATEGY)
     catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -112,9 +114,8 @@ class PerAlgorithm(ABC):
         return inner
 
     def _make_inner(self, space: ConfigurationSpace, catalogue: Sequence[Configuration] | None) -> Strategy:
-        from cashmere.strategies import make_strategy  # it knows the classes below, too
-
-        return make_strategy(self.inner, space, **({} if catalogue is None else {"catalogue": tuple(catalogue)}))
+        options = {} if catalogue is None else {"catalogue": tuple(catalogue)}
+        return make_inner(self.inner, space, **options)
 
     def _inside(self, task: int, history: History, members: IntArray) -> History:
         """Return what happened under an algorithm; its configurations stay those of the whole space."""

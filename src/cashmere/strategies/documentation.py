@@ -1,0 +1,110 @@
+"""What is told of a strategy: what it decides by, its reference, and what it is here."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Literal
+
+from cashmere.protocols import Strategy
+from cashmere.strategies.ahs_ml import AhsMl
+from cashmere.strategies.as_ml import AsMl
+from cashmere.strategies.bandit_bo import BanditBO
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.bo4ml import BO4ML
+from cashmere.strategies.contest import Contest
+from cashmere.strategies.divbo import DivBO, FixedDivBO
+from cashmere.strategies.ensemble_gain import EnsembleGain
+from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
+from cashmere.strategies.kbo import KBO
+from cashmere.strategies.latent import Latent
+from cashmere.strategies.making import parse_strategy
+from cashmere.strategies.nes import NES
+from cashmere.strategies.optdivbo import OptDivBO
+from cashmere.strategies.pretrain_bo import PretrainBO
+from cashmere.strategies.random_search import RandomSearch
+from cashmere.strategies.registry import find_strategy
+from cashmere.strategies.rising_bandit import RisingBandit
+from cashmere.strategies.shared.factories import Preset, StrategyFactory, described_class
+from cashmere.strategies.smac import SMAC
+from cashmere.strategies.tpe import TPE
+
+Status = Literal["method", "variant", "baseline", "ours", "own"]
+"""What a strategy is here.
+
+``"method"``: proposed by one of the four papers that the package is about. ``"variant"``: an ablation in one of them.
+``"baseline"``: what they were compared with. ``"ours"``: new in this package. ``"own"``: everything else, such as a
+strategy that you add. A preset is what its strategy is.
+"""
+
+_STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
+    "method": (Contest, DivBO, Latent, OptDivBO),
+    "variant": (FixedDivBO,),
+    "baseline": (
+        AhsMl,
+        AsMl,
+        BO4ML,
+        BanditBO,
+        BayesianOptimisation,
+        EnsembleOptimisation,
+        KBO,
+        NES,
+        PretrainBO,
+        RandomSearch,
+        RisingBandit,
+        SMAC,
+        TPE,
+    ),
+    "ours": (EnsembleGain,),
+}
+
+
+def cite(strategy: str | Strategy | StrategyFactory) -> str:
+    """Return the reference of a strategy, as its documentation gives it.
+
+    Examples
+    --------
+    >>> print(cite("random"))
+    Bergstra and Bengio (2012), Random search for hyper-parameter optimization, JMLR 13.
+    """
+    _, found, references = _documentation(strategy).partition("References\n----------\n")
+    return references.partition("\n\n")[0].strip() if found else ""
+
+
+def describe(strategy: str | Strategy | StrategyFactory) -> str:
+    """Return the first line of a strategy's documentation: what it decides by.
+
+    Examples
+    --------
+    >>> describe("bo")
+    'Decides for the candidate with the largest expected improvement, from the losses of all trials so far.'
+    """
+    named = _named(strategy)
+    if isinstance(named, Preset) and named.summary:
+        return named.summary
+    return _documentation(named).partition("\n")[0]
+
+
+def status(strategy: str | Strategy | StrategyFactory) -> Status:
+    """Return what a strategy is here: a paper's method, a baseline, ..., see `Status`.
+
+    Examples
+    --------
+    >>> status("optdivbo"), status("bo"), status("ensemble_gain")
+    ('method', 'baseline', 'ours')
+    """
+    described = _described(strategy)
+    return next((name for name, factories in _STATUSES.items() if described in factories), "own")
+
+
+def _documentation(strategy: str | Strategy | StrategyFactory) -> str:
+    return inspect.getdoc(_described(strategy)) or ""
+
+
+def _described(strategy: str | Strategy | StrategyFactory) -> Any:
+    """Return the class or function that a name or an object stands for."""
+    described = described_class(_named(strategy))
+    return described if inspect.isclass(described) or inspect.isfunction(described) else type(described)
+
+
+def _named(strategy: str | Strategy | StrategyFactory) -> Any:
+    return find_strategy(parse_strategy(strategy)[0]) if isinstance(strategy, str) else strategy

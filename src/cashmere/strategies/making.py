@@ -1,0 +1,151 @@
+"""Strategies from text: a name with options, as the command line and the estimators take it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from ConfigSpace import ConfigurationSpace
+
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.protocols import Strategy
+from cashmere.strategies.registry import find_strategy, strategy_names
+from cashmere.strategies.shared.factories import Preset, StrategyFactory, options_of
+
+
+def make_strategy(strategy: str | Strategy | StrategyFactory, space: ConfigurationSpace, **options: Any) -> Strategy:
+    """Make a strategy for a search space.
+
+    Parameters
+    ----------
+    strategy : str, Strategy or callable
+        A name of `strategy_names`, options after a colon (``"optdivbo:tau=0.1,surrogate=pairwise"``) if need be; a
+        finished strategy, which is returned as it is; or a factory.
+    space : ConfigurationSpace
+        What is searched.
+    **options
+        Passed to the factory; see the parameters of the strategy.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no strategy of that name, or it has no such option.
+    InvalidParameterError
+        If an option has a value that cannot be used, or `strategy` is none of the three.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> make_strategy("bo:n_initial=3", ConfigurationSpace({"x": (0.0, 1.0)})).n_initial
+    3
+    """
+    if isinstance(strategy, str):
+        name, written = parse_strategy(strategy)
+        factory = find_strategy(name)
+        options = _read_options(name, factory, {**written, **options}, written.keys())
+        try:
+            return factory(space, **options)
+        except TypeError as error:
+            expected = f"a name with options of the right type ({error})"
+            raise InvalidParameterError("strategy", strategy, expected) from error
+    if isinstance(strategy, Strategy) and not inspect.isclass(strategy):
+        if options:
+            raise TypeError(f"{strategy!r} is finished and takes no options; got {', '.join(sorted(options))}")
+        return strategy
+    made = strategy(space, **_read_strategies(strategy, options)) if callable(strategy) else None
+    if not isinstance(made, Strategy):
+        expected = f"one of {', '.join(map(repr, strategy_names()))}, a strategy, or what makes one from a space"
+        raise InvalidParameterError("strategy", strategy, expected)
+    return made
+
+
+def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
+    """Return name and options of ``"name:option=value,option=value"``; values are Python literals or plain words.
+
+    Examples
+    --------
+    >>> parse_strategy("divbo:beta=0.01,surrogate=pairwise")
+    ('divbo', {'beta': 0.01, 'surrogate': 'pairwise'})
+    """
+    name, _, rest = text.partition(":")
+    options: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        option, equals, value = part.partition("=")
+        if not equals:
+            raise InvalidParameterError("strategy", text, "of the form name:option=value,option=value")
+        option, value = option.strip(), value.strip()
+        if option in options:
+            raise InvalidParameterError("strategy", text, f"a name with every option once ({option} is there twice)")
+        try:
+            options[option] = ast.literal_eval(_SPELLINGS.get(value.lower(), value))
+        except (ValueError, SyntaxError):
+            options[option] = value
+    return name.strip(), options
+
+
+def read_strategy(text: str) -> StrategyFactory:
+    """Return the factory that a name with options stands for.
+
+    Raises
+    ------
+    UnknownNameError, InvalidParameterError
+        As from `make_strategy`; what only the strategy itself refuses, it refuses when it is made.
+
+    Examples
+    --------
+    >>> read_strategy("bo:n_initial=3")
+    Preset(factory=<class 'cashmere.strategies.bayesian_optimisation.BayesianOptimisation'>, options={'n_initial': 3})
+    """
+    name, written = parse_strategy(text)
+    factory = find_strategy(name)
+    options = _read_options(name, factory, written, written.keys())
+    return Preset(factory, options) if options else factory
+
+
+_NOT_WRITTEN = {"catalogue", "meta_features", "priors"}
+"""Options that hold objects and have no meaning as text."""
+
+_SPELLINGS = {"true": "True", "false": "False", "none": "None"}
+
+
+def _read_options(
+    name: str, factory: StrategyFactory, options: Mapping[str, Any], written: Collection[str]
+) -> dict[str, Any]:
+    """Check options, some of them `written`, against those of a strategy, and make factories of strategies' names."""
+    known = options_of(factory)
+    if known is not None:
+        for option, value in options.items():
+            if option not in known or (option in _NOT_WRITTEN and option in written):
+                raise UnknownNameError(f"{name!r} option", option, known.keys() - _NOT_WRITTEN)
+            _check_kind(name, option, value, known[option])
+    return _read_strategies(factory, options)
+
+
+def _read_strategies(factory: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with factories in place of the names of strategies."""
+    known = options_of(factory) or {}
+    named = {
+        option: read_strategy(value)
+        for option, value in options.items()
+        if isinstance(value, str) and option in known and known[option].metadata.get("holds") == "strategy"
+    }
+    return {**options, **named}
+
+
+def _check_kind(strategy: str, name: str, value: Any, field: dataclasses.Field[Any]) -> None:
+    """Refuse a value of another kind than the option's default: the text "no" would count as true."""
+    default = field.default
+    wanted: dict[type, tuple[str, tuple[type, ...]]] = {
+        bool: ("True or False", (bool,)),
+        int: ("a whole number", (int, np.integer)),
+        float: ("a number", (int, float, np.integer, np.floating)),
+    }
+    if value is None and "None" in str(field.type):
+        return
+    expected, kinds = wanted.get(type(default), ("", (object,)))
+    if not isinstance(value, kinds) or (type(default) is not bool and expected and isinstance(value, bool)):
+        raise InvalidParameterError(f"{name} of strategy {strategy!r}", value, expected)

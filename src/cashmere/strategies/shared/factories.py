@@ -1,0 +1,108 @@
+"""What makes a strategy from a search space: its class, a preset of it, or any function."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ConfigSpace import ConfigurationSpace
+
+from cashmere.exceptions import InvalidParameterError
+from cashmere.protocols import Strategy
+
+StrategyFactory = Callable[..., Strategy]
+"""Makes a strategy from a search space and keyword options; a strategy class is one."""
+
+HOLDS_STRATEGY = {"holds": "strategy"}
+"""Metadata of a dataclass field that holds a factory of strategies, which may be written as text."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A factory with options set beforehand; unlike a function it can be compared, printed and pickled.
+
+    Attributes
+    ----------
+    factory : StrategyFactory
+        What makes the strategy.
+    options : mapping of str to object
+        Given to the factory unless the caller gives others.
+    summary : str
+        What the strategy decides by, in one line; that of the factory if empty.
+
+    Examples
+    --------
+    >>> from ConfigSpace import ConfigurationSpace
+    >>> from cashmere.strategies import TPE
+    >>> Preset(TPE, {"density": "independent"})(ConfigurationSpace({"x": (0.0, 1.0)}), n_initial=3).density
+    'independent'
+    """
+
+    factory: StrategyFactory
+    options: Mapping[str, Any] = field(hash=False)
+    summary: str = field(default="", repr=False)
+
+    def __call__(self, space: Any, **options: Any) -> Strategy:
+        """Make the strategy."""
+        return self.factory(space, **{**self.options, **options})
+
+
+def described_class(factory: Any) -> Any:
+    """Return what a preset is one of: a class, or a function; anything else is returned as it is."""
+    while isinstance(factory, Preset):
+        factory = factory.factory
+    return factory
+
+
+def options_of(factory: Any) -> dict[str, dataclasses.Field[Any]] | None:
+    """Return the options of a strategy class or a preset of it by name; None if they are not known."""
+    described = described_class(factory)
+    if not (inspect.isclass(described) and dataclasses.is_dataclass(described)):
+        return None
+    return {option.name: option for option in dataclasses.fields(described) if option.name != "space"}
+
+
+def open_options(factory: Any) -> set[str]:
+    """Return the options that a factory is known to have and that no preset has set.
+
+    Examples
+    --------
+    >>> from cashmere.strategies import RandomSearch
+    >>> open_options(RandomSearch), open_options(lambda space: RandomSearch(space))
+    (set(), set())
+    """
+    names = set(options_of(factory) or ())
+    while isinstance(factory, Preset):
+        names -= factory.options.keys()
+        factory = factory.factory
+    return names
+
+
+def make_inner(factory: StrategyFactory, space: ConfigurationSpace, **options: Any) -> Strategy:
+    """Make the strategy that searches inside a part of the space.
+
+    Parameters
+    ----------
+    factory : StrategyFactory
+        The option ``inner`` of a strategy.
+    space : ConfigurationSpace
+        The part.
+    **options
+        Given to the factory if it has them and they have not been set.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `factory` makes no strategy.
+    """
+    given = {name: value for name, value in options.items() if name in open_options(factory)}
+    made = factory(space, **given) if callable(factory) else None
+    if not isinstance(made, Strategy):
+        expected = (
+            'a strategy class or what makes a strategy from a space; a name is read by make_strategy("...:inner=")'
+        )
+        raise InvalidParameterError("inner", factory, expected)
+    return made
