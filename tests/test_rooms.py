@@ -88,10 +88,7 @@ def test_every_room_has_a_place():
     assert set(PACKAGE_ROOMS) == set(ROOMS)
 
 
-_DRAWS = pytest.mark.xfail(strict=True, reason="per_algorithm draws by a function of random search")
-
-
-@pytest.mark.parametrize("room", [pytest.param(r, marks=_DRAWS) if r == "strategies/shared" else r for r in ROOMS])
+@pytest.mark.parametrize("room", ROOMS)
 def test_no_arrow_upwards(room):
     below = ROOMS[: ROOMS.index(room)]
     assert not PACKAGE_ROOMS[room] - set(below)

@@ -12,7 +12,7 @@ from cashmere.records.trial import Trial
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BanditBO, RandomSearch
-from cashmere.strategies.bandit_bo import has_unvisited
+from cashmere.strategies.shared.unvisited import has_unvisited
 from contracts.strategy_contract import (
     StrategyContract,
     cash_space,

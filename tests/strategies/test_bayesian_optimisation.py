@@ -12,7 +12,7 @@ from scipy.stats import wilcoxon
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.strategies import BayesianOptimisation, RandomSearch
-from cashmere.strategies.bayesian_optimisation import scale_losses
+from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.study import Study
 from contracts.strategy_contract import StrategyContract, cash_space, keys, run_trials
 

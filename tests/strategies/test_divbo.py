@@ -14,7 +14,7 @@ from cashmere.exceptions import InvalidParameterError, MissingPredictionsError, 
 from cashmere.records.trial import History, Observation, Trial, TrialStatus
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, DivBO, EnsembleGain, FixedDivBO, OptDivBO, divbo, optdivbo
-from cashmere.strategies.bayesian_optimisation import Candidates
+from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.temporary_pool import select_pool
 from cashmere.study import Study
 from cashmere.surrogates.prediction import PredictionSurrogate

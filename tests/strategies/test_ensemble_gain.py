@@ -15,7 +15,7 @@ from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
 from cashmere.records.trial import History, Observation, TrialStatus
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, EnsembleGain, ensemble_gain
-from cashmere.strategies.bayesian_optimisation import Candidates
+from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.temporary_pool import select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
 from contracts.strategy_contract import METRIC, StrategyContract, cash_space, history_of, run_trials

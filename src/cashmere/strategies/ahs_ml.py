@@ -10,7 +10,7 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.records.trial import History, Suggestion
-from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
 
 

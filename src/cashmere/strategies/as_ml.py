@@ -13,9 +13,9 @@ from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
-from cashmere.strategies.bayesian_optimisation import scale_losses
-from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
+from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.surrogates.gaussian_process import GaussianProcess
 
 _N_DRAWS = 32

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
-from cashmere.space.encoding.encoder import SpaceEncoder
-from cashmere.strategies.bayesian_optimisation import scale_losses
-from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.scaled_losses import scale_losses
+from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.unvisited import has_unvisited
 from cashmere.surrogates.gaussian_process import GaussianProcess, GaussianProcessPrior
 
 
@@ -127,31 +128,3 @@ class BanditBO:
             mine = tasks == task
             mean[mine], variance[mine] = processes[task].predict(vectors[mine, : self.blocks.n_dims[task]])
         return log_expected_improvement(mean, np.sqrt(variance), best)
-
-
-def has_unvisited(blocks: AlgorithmBlocks, decided: FloatArray, n_initial: int) -> bool:
-    """Return whether an algorithm has been decided for fewer than `n_initial` times and has configurations left.
-
-    Parameters
-    ----------
-    blocks : AlgorithmBlocks
-        The space and its algorithms.
-    decided : (n, d) array
-        Encoded configurations of all trials so far.
-    n_initial : int
-        Trials that every algorithm should have.
-
-    Notes
-    -----
-    After twice as many trials as that would take the answer is False: forbidden clauses may make an algorithm hard to
-    draw.
-    """
-    if len(decided) >= 2 * n_initial * len(blocks.drawable):
-        return False
-    counts = np.bincount(blocks.tasks(decided), minlength=len(blocks.names))
-    few: IntArray = blocks.drawable[counts[blocks.drawable] < n_initial]
-    for task in few:
-        everything = blocks.encoder.enumerate(n_initial, fixed=blocks.fixed(task))
-        if everything is None or counts[task] < len(everything):
-            return True
-    return False

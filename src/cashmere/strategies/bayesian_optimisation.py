@@ -14,25 +14,12 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.maximise import draw_candidates
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
-from cashmere.space.encoding.encoder import SpaceEncoder
-from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.scaled_losses import scale_losses
+from cashmere.strategies.shared.search_space import make_encoder
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Candidates:
-    """Configurations that may be suggested, and what the performance surrogate promises of them.
-
-    Attributes
-    ----------
-    rows : (n_candidates, d) array
-        Encoded configurations.
-    log_improvement : (n_candidates,) array
-        Logarithm of the expected improvement over the best single loss.
-    """
-
-    rows: NDArray[np.float64]
-    log_improvement: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -152,32 +139,3 @@ class BayesianOptimisation:
     def _is_random(self, history: History, rng: np.random.Generator) -> bool:
         starting = len(history.successes) < self.n_initial and len(history) < 2 * self.n_initial
         return starting or (self.random_fraction > 0 and rng.random() < self.random_fraction)
-
-
-def scale_losses(history: History, *, cap: bool = True) -> tuple[NDArray[np.float64], float]:
-    """Return finite losses ``(n_observations,)`` on a robust common scale, and the best successful one.
-
-    Parameters
-    ----------
-    history : History
-        At least one observation.
-    cap : bool
-        Treat losses beyond a bound as equal to it: that of the constant predictor, or the upper quartile plus 1.5
-        interquartile ranges if that is lower; never less than the median.
-    """
-    losses = np.asarray(history.losses, dtype=np.float64)
-    finite = np.isfinite(losses)
-    losses = np.where(finite, losses, np.max(losses, initial=history.failure_loss, where=finite))
-    if cap:
-        losses = np.minimum(losses, _bad_enough(losses, history.baseline_loss))
-    lower, middle, upper = np.percentile(losses, [25, 50, 75])
-    losses = (losses - middle) / (upper - lower if upper > lower else 1.0)
-    succeeded = np.array([observation.succeeded for observation in history], dtype=np.bool_)
-    return losses, float(np.min(losses[succeeded]) if succeeded.any() else np.min(losses))
-
-
-def _bad_enough(losses: NDArray[np.float64], baseline_loss: float) -> float:
-    """Return the loss beyond which differences say nothing about good configurations."""
-    lower, middle, upper = np.percentile(losses, [25, 50, 75])
-    fence = upper + 1.5 * (upper - lower)
-    return float(max(middle, min(fence, baseline_loss) if np.isfinite(baseline_loss) else fence))

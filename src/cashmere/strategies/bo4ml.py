@@ -16,7 +16,7 @@ from cashmere.base.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import Suggestion
 from cashmere.space.splitting.groups import SubspacePart, operator_choices, split
-from cashmere.strategies.random_search import draw_suggestion, first_unseen
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.tpe import TPE, Density
 
 Weight = Literal["uniform", "n_params"]

@@ -16,12 +16,13 @@ from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Suggestion, Trial
 from cashmere.records.work_budget import WorkBudget
-from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import SubspacePart, part_of, split
 from cashmere.space.splitting.restriction import lift
 from cashmere.strategies.bo4ml import BO4ML
-from cashmere.strategies.random_search import draw_suggestion, make_encoder
+from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
+from cashmere.strategies.shared.search_space import make_encoder
 
 _LARGEST_COUNTED = 1000
 """Sub-spaces of more configurations count as endless."""

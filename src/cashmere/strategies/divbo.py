@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from cashmere.acquisition.diversity import combine_ranks, divbo_weight, gaussian_draws, minimum_over_pool
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
 from cashmere.strategies.shared.temporary_pool import select_pool
 

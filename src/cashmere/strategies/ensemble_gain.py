@@ -14,7 +14,8 @@ from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.temporary_pool import TemporaryPool, select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
 

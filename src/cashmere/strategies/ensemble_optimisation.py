@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.temporary_pool import ValidationPredictions, collect_predictions
 
 _SAME_LOSS = 1e-9

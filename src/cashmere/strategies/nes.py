@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
-from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import operator_choices
-from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.search_space import make_encoder
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 _N_DRAWS = 4

@@ -20,7 +20,8 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
 from cashmere.strategies.shared.temporary_pool import select_pool
 

@@ -11,7 +11,9 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Candidates, scale_losses
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
+from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.surrogates.forest import ProbabilisticForest
 
 _N_DRAWS = 4

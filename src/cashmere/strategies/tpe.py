@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
-from cashmere.space.encoding.encoder import SpaceEncoder
-from cashmere.strategies.random_search import draw_suggestion, first_unseen, make_encoder
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.parzen_densities import (
     Densities,
     Groups,
@@ -23,6 +23,7 @@ from cashmere.strategies.shared.parzen_densities import (
     parameter_groups,
     single_parameters,
 )
+from cashmere.strategies.shared.search_space import make_encoder
 from cashmere.surrogates.tpe import SplitRule, n_below
 
 Density = Literal["joint", "independent"]

@@ -13,7 +13,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from cashmere.exceptions import InvalidParameterError
 from cashmere.metalearning.artefact import Artefact, find_artefact
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
-from cashmere.strategies.random_search import make_encoder
+from cashmere.strategies.shared.search_space import make_encoder
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ConfigSpace.conditions import ConditionLike, Conjunction
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import BoolArray, IntArray
-from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.space.encoding import SpaceEncoder
 from cashmere.surrogates.joint_density import JointDensity, fit_joint
 from cashmere.surrogates.tpe import TruncatedMixture, fit_categorical, fit_parzen, forgetting_weights
 

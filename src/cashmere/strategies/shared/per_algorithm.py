@@ -14,11 +14,12 @@ from cashmere.base.arrays import IntArray
 from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Suggestion
+from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM, AlgorithmBlocks
-from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.space.splitting.restriction import lift, restrict
-from cashmere.strategies.random_search import draw_suggestion, make_encoder
+from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
+from cashmere.strategies.shared.search_space import make_encoder
 
 _LARGEST_COUNTED = 1000
 """Algorithms of more configurations count as endless."""

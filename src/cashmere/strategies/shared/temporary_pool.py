@@ -17,7 +17,7 @@ from cashmere.records.trial import History, Observation
 from cashmere.surrogates.compression import fixed_rows
 
 if TYPE_CHECKING:
-    from cashmere.space.encoding.encoder import SpaceEncoder
+    from cashmere.space.encoding import SpaceEncoder
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

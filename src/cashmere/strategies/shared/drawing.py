@@ -1,0 +1,73 @@
+"""Configurations drawn from the prior, and the first of a list that is new."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import IntArray
+from cashmere.exceptions import InvalidParameterError
+from cashmere.records.trial import Suggestion
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+
+_N_DRAWS = 32
+"""Configurations drawn at once, and hashed at once."""
+
+_ENUMERATION_LIMIT = 5000
+"""Spaces of more configurations are not looked through one by one."""
+
+
+def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
+    """Draw a configuration of a least used algorithm that has not been decided before.
+
+    Parameters
+    ----------
+    encoder : SpaceEncoder
+        The space.
+    decided : (n, d) array
+        Encoded configurations of all trials so far.
+    rng : numpy.random.Generator
+        Source of randomness.
+    """
+    seen = encoder.keys(decided)
+    codes = _rank_algorithms(encoder, decided, rng)
+    for code in codes:
+        rows = encoder.sample(_N_DRAWS, rng, fixed={ALGORITHM: int(code)}, max_tries=20)
+        suggestion = first_unseen(encoder, rows, seen, origin="random")
+        if suggestion is not None:
+            return suggestion
+    # Every algorithm looks exhausted (or there is none): look at the space as a whole, at last one by one.
+    rows = encoder.sample(_N_DRAWS if len(codes) == 0 else 1000, rng)
+    if len(rows) == 0:
+        raise InvalidParameterError("space", encoder.space.name, "a space with some allowed configuration")
+    suggestion = first_unseen(encoder, rows, seen, origin="random")
+    if suggestion is None:
+        everything = encoder.enumerate(_ENUMERATION_LIMIT)
+        others = encoder.sample(1000, rng) if everything is None else rng.permutation(everything)
+        suggestion = first_unseen(encoder, others, seen, origin="random")
+    return suggestion or Suggestion(configuration=encoder.decode(rows[0]), origin="random (repeated)")
+
+
+def first_unseen(
+    encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64], *, origin: str
+) -> Suggestion | None:
+    """Return the first of the encoded rows whose configuration is not among the seen keys; None if all are."""
+    for start in range(0, len(rows), _N_DRAWS):  # the first row is nearly always good: hash few at a time
+        chunk = rows[start : start + _N_DRAWS]
+        for row in chunk[~np.isin(encoder.keys(chunk), seen)]:
+            configuration = encoder.decode(row)
+            # ConfigSpace rounds floats, so that a new row may become a configuration known before.
+            if not np.isin(encoder.keys(encoder.encode([configuration])), seen)[0]:
+                return Suggestion(configuration=configuration, origin=origin)
+    return None
+
+
+def _rank_algorithms(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> IntArray:
+    """Return the codes of all algorithms, least used first, equals in random order; empty without algorithms."""
+    codes = encoder.choices(ALGORITHM)
+    if len(codes) == 0:
+        return codes
+    used = decided[:, encoder.names.index(ALGORITHM)].astype(np.int64)
+    counts = np.bincount(used, minlength=int(codes.max()) + 2)[codes]
+    return codes[np.lexsort([rng.random(len(codes)), counts])]

@@ -1,0 +1,37 @@
+"""Losses as surrogates see them: finite, on a robust common scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.records.trial import History
+
+
+def scale_losses(history: History, *, cap: bool = True) -> tuple[NDArray[np.float64], float]:
+    """Return finite losses ``(n_observations,)`` on a robust common scale, and the best successful one.
+
+    Parameters
+    ----------
+    history : History
+        At least one observation.
+    cap : bool
+        Treat losses beyond a bound as equal to it: that of the constant predictor, or the upper quartile plus 1.5
+        interquartile ranges if that is lower; never less than the median.
+    """
+    losses = np.asarray(history.losses, dtype=np.float64)
+    finite = np.isfinite(losses)
+    losses = np.where(finite, losses, np.max(losses, initial=history.failure_loss, where=finite))
+    if cap:
+        losses = np.minimum(losses, _bad_enough(losses, history.baseline_loss))
+    lower, middle, upper = np.percentile(losses, [25, 50, 75])
+    losses = (losses - middle) / (upper - lower if upper > lower else 1.0)
+    succeeded = np.array([observation.succeeded for observation in history], dtype=np.bool_)
+    return losses, float(np.min(losses[succeeded]) if succeeded.any() else np.min(losses))
+
+
+def _bad_enough(losses: NDArray[np.float64], baseline_loss: float) -> float:
+    """Return the loss beyond which differences say nothing about good configurations."""
+    lower, middle, upper = np.percentile(losses, [25, 50, 75])
+    fence = upper + 1.5 * (upper - lower)
+    return float(max(middle, min(fence, baseline_loss) if np.isfinite(baseline_loss) else fence))

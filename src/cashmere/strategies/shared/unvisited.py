@@ -1,0 +1,36 @@
+"""Algorithms that have hardly been looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+
+
+def has_unvisited(blocks: AlgorithmBlocks, decided: FloatArray, n_initial: int) -> bool:
+    """Return whether an algorithm has been decided for fewer than `n_initial` times and has configurations left.
+
+    Parameters
+    ----------
+    blocks : AlgorithmBlocks
+        The space and its algorithms.
+    decided : (n, d) array
+        Encoded configurations of all trials so far.
+    n_initial : int
+        Trials that every algorithm should have.
+
+    Notes
+    -----
+    After twice as many trials as that would take the answer is False: forbidden clauses may make an algorithm hard to
+    draw.
+    """
+    if len(decided) >= 2 * n_initial * len(blocks.drawable):
+        return False
+    counts = np.bincount(blocks.tasks(decided), minlength=len(blocks.names))
+    few: IntArray = blocks.drawable[counts[blocks.drawable] < n_initial]
+    for task in few:
+        everything = blocks.encoder.enumerate(n_initial, fixed=blocks.fixed(task))
+        if everything is None or counts[task] < len(everything):
+            return True
+    return False
