@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from benchmarks import comparison
-from cashmere.charts.charts import nice_ticks, padded, tick_labels
+from cashmere.charts.ticks import nice_ticks, padded, tick_labels
 
 COLOURS = ("#69635a", "#b8660b", "#0b6e69", "#6a4fa3", "#b0302a", "#3c78b4", "#7d8a12", "#c2508f")
 """Of the strategies in their order; later ones are dashed."""

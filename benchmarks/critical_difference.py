@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cashmere.base.text import clean_text
-from cashmere.charts.charts import svg_element, svg_text
+from cashmere.charts.svg import drawing, svg_text
 from cashmere.exceptions import InvalidParameterError
 
 WIDTH = 960
@@ -123,7 +123,8 @@ def critical_difference_diagram(
     for (low, high), lane in zip(bars, lanes, strict=True):
         parts.append(f'<path class="group" d="M{low:.1f} {_AXIS + 14 + _LANE * lane:g}H{high:.1f}"/>')
     height = first_row + _ROW * (n_left - 1) + 18
-    svg = svg_element(parts, WIDTH, int(height), title, "cd", _in_words(names, values, groups, critical_difference))
+    told = _in_words(names, values, groups, critical_difference)
+    svg = drawing(parts, WIDTH, int(height), title=title, css="cd", description=told)
     return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
 
 

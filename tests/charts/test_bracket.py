@@ -7,7 +7,7 @@ from fake_runs import hostile_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart, fitted_name
+from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart
 
 cells = st.builds(
     Cell,
@@ -69,13 +69,6 @@ def test_long_names_are_cut_and_texts_without_room_left_to_the_tooltip():
     assert "x" * 39 + "…" in texts
     assert "0.9000" not in texts
     assert "0.9000" in root.find("rect").find("title").text
-
-
-@pytest.mark.parametrize(("name", "length"), [("i" * 50, 40), ("W" * 50, 24), ("名" * 50, 24), ("svm | under", 11)])
-def test_wide_characters_count_for_more(name, length):
-    fitted = fitted_name(name)
-    assert len(fitted) == length
-    assert fitted == name or fitted.endswith("…")
 
 
 def test_rows_are_bounded():

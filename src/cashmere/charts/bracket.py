@@ -1,32 +1,33 @@
-"""The picture of a contest, as SVG text like those of `cashmere.charts.charts`: sub-spaces over rounds."""
+"""Brackets: the picture of a contest, sub-spaces over rounds."""
 
 from __future__ import annotations
 
-import html
-import itertools
 import operator
 import statistics
-import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from cashmere.base.text import clean_text
-from cashmere.charts.charts import svg_attribute, svg_element, svg_text
-
-_CHARACTER = 6.8
-"""Mean width of a character at the font size of 12, in units of the drawing."""
+from cashmere.charts.shades import opacity, shade_scale
+from cashmere.charts.svg import (
+    CHARACTER,
+    drawing,
+    element,
+    fitted_name,
+    nothing_to_draw,
+    svg_text,
+    text_width,
+    tooltip,
+)
 
 _DIGIT = 6.3
-"""The same for numbers in cells, which are smaller."""
+"""Mean width of a character in a cell."""
 
 _WIDEST = 130.0
 """Largest width of a column."""
 
-_WIDE = 12.5
-"""Width of a capital W, or of a Chinese character."""
-
-_NAME_LENGTH = 40
-_NAME_WIDTH = 310.0
+_PALEST = 0.08
+"""Opacity of the worst cells."""
 
 MAX_ROWS = 40
 """Sub-spaces drawn at most, to bound the size of a page."""
@@ -109,10 +110,10 @@ def bracket_chart(
     """
     shown = contenders[:MAX_ROWS]
     if not rounds or not any(contender.cells for contender in shown):
-        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
+        return nothing_to_draw(css)
     names = [fitted_name(contender.name) for contender in shown]
     bold = [1.1 if contender.reason is None else 1.0 for contender in shown]
-    left = 10.0 if names_above else 18 + max(map(operator.mul, bold, map(_width, names)))
+    left = 10.0 if names_above else 18 + max(map(operator.mul, bold, map(text_width, names)))
     column = min(_WIDEST, (width - left - 12) / len(rounds))
     heads = [clean_text(head, 12) for head in rounds]
     top = 24.0
@@ -121,48 +122,20 @@ def bracket_chart(
     parts = _heads(heads, left, column, top, bottom, names_above=names_above)
     shades = _shades([cell.loss for contender in shown for cell in contender.cells if cell.loss is not None])
     for k, (contender, name) in enumerate(zip(shown, names, strict=True)):
-        y = top + pitch * (k + 1) - bar - 2
-        weight = ' font-weight="600"' if contender.reason is None else ""
-        place = (
-            f'x="{left:g}" y="{y - 6:g}"'
-            if names_above
-            else f'x="{left - 10:g}" y="{y + bar / 2 + 4:g}" text-anchor="end"'
-        )
-        parts.append(f'<text class="name" {place}{weight}>{html.escape(name)}</text>')
-        for j, (cell, head) in enumerate(zip(contender.cells, heads, strict=False)):
-            box = _Box(left + column * j, y, column - 1.5, bar)
-            parts.append(_cell(cell, box, f"{name}, round {head}", shades.get(cell.loss, 0.0)))
-        if contender.reason is not None:
-            parts.append(_cross(left + column * len(contender.cells), y, bar, contender.reason))
+        first = _Box(left, top + pitch * (k + 1) - bar - 2, column, bar)
+        parts += _row(contender, name, first, heads, shades, name_above=names_above)
     parts += _legend(bottom + 16)
     rest = len(contenders) - len(shown)
     if rest:
-        parts.append(f'<text class="tick" x="10" y="{bottom + 46:g}">… and {rest} more that left before</text>')
+        parts.append(element("text", f"… and {rest} more that left before", class_="tick", x=10, y=bottom + 46))
     height = int(bottom + (56 if rest else 34))
-    return svg_element(parts, width, height, title, css, description)
-
-
-def fitted_name(name: str) -> str:
-    """Return a name as pictures show it: clean, with at most 40 characters, fewer where these are wide.
-
-    Examples
-    --------
-    >>> fitted_name("a name " * 10)
-    'a name a name a name a name a name a na…'
-    """
-    name = clean_text(name, _NAME_LENGTH)
-    room = next((n for n, width in enumerate(itertools.accumulate(map(_width, name))) if width > _NAME_WIDTH), None)
-    return name if room is None else name[: room - 1] + "…"
-
-
-def _width(text: str) -> float:
-    """Estimate the width of a text in units of the drawing."""
-    wide = sum(c in "WMwm@%—" or unicodedata.east_asian_width(c) in "WF" for c in text)
-    return _WIDE * wide + _CHARACTER * (len(text) - wide)
+    return drawing(parts, width, height, title=title, css=css, description=description)
 
 
 @dataclass(frozen=True, slots=True)
 class _Box:
+    """A rectangle."""
+
     x: float
     y: float
     width: float
@@ -175,43 +148,74 @@ def _heads(
     """Draw the numbers of the rounds and thin lines between them."""
     parts = []
     if not names_above:
-        parts.append(f'<text class="label" x="{left - 10:g}" y="{top - 9:g}" text-anchor="end">round</text>')
+        parts.append(element("text", "round", class_="label", x=left - 10, y=top - 9, text_anchor="end"))
     free = 0.0
     for j, head in enumerate(heads):
-        middle, half = left + column * (j + 0.5), _CHARACTER * len(head) / 2
+        middle, half = left + column * (j + 0.5), CHARACTER * len(head) / 2
         if middle - half >= free:
             text = f"round {head}" if names_above and j == 0 and column > 60 else head
             parts.append(
-                f'<text class="tick" x="{middle:.1f}" y="{top - 9:g}" text-anchor="middle">{html.escape(text)}</text>'
+                element("text", svg_text(text), class_="tick", x=f"{middle:.1f}", y=top - 9, text_anchor="middle")
             )
             free = middle + half + 4
     if not names_above:  # lines would cross the names
         lines = "".join(f"M{left + column * (j + 1) - 0.75:.1f} {top:g}V{bottom:g}" for j in range(len(heads)))
-        parts.append(f'<path class="grid" d="{lines}"/>')
+        parts.append(element("path", class_="grid", d=lines))
     return parts
 
 
-def _cell(cell: Cell, box: _Box, who: str, shade: float) -> str:
+def _row(
+    contender: Contender,
+    name: str,
+    first: _Box,
+    heads: Sequence[str],
+    shades: Mapping[float | None, float],
+    *,
+    name_above: bool,
+) -> list[str]:
+    """Draw the name of a sub-space, its cells from the first on, and a cross where it left."""
+    place: dict[str, float | str] = {"x": first.x, "y": first.y - 6}
+    if not name_above:
+        place = {"x": first.x - 10, "y": first.y + first.height / 2 + 4, "text_anchor": "end"}
+    if contender.reason is None:
+        place["font_weight"] = "600"
+    parts = [element("text", svg_text(name), class_="name", **place)]
+    for j, (cell, head) in enumerate(zip(contender.cells, heads, strict=False)):
+        box = replace(first, x=first.x + first.width * j, width=first.width - 1.5)
+        parts += _cell(cell, box, f"{name}, round {head}", shades.get(cell.loss, 0.0))
+    if contender.reason is not None:
+        parts.append(_cross(first.x + first.width * len(contender.cells), first.y, first.height, contender.reason))
+    return parts
+
+
+def _cell(cell: Cell, box: _Box, who: str, shade: float) -> list[str]:
+    """Draw a cell with value and number of trials, as far as they have room."""
     trials = f"{cell.trials:,} trial{'' if cell.trials == 1 else 's'}"
-    rectangle = f'x="{box.x:.1f}" y="{box.y:g}" width="{box.width:.1f}" height="{box.height:g}"'
-    css = "track" if cell.loss is None else "cell"
-    opacity = "" if cell.loss is None else f' fill-opacity="{_opacity(shade)}"'
-    title = svg_text(f"{who}: {cell.text}, {trials}", 120)
-    drawn = f'<rect class="{css}"{opacity} {rectangle}><title>{title}</title></rect>'
+    colour = (
+        {"class_": "track"}
+        if cell.loss is None
+        else {"class_": "cell", "fill_opacity": f"{opacity(shade, _PALEST):.2f}"}
+    )
+    parts = [
+        element(
+            "rect", tooltip(f"{who}: {cell.text}, {trials}", 120), **colour,
+            x=f"{box.x:.1f}", y=box.y, width=f"{box.width:.1f}", height=box.height,
+        )
+    ]  # fmt: skip
     short = trials if _DIGIT * len(trials) <= box.width - 4 else f"{cell.trials:,}"
-    middle = f'x="{box.x + box.width / 2:.1f}" text-anchor="middle"'
+    middle = f"{box.x + box.width / 2:.1f}"
     for text, share in ((cell.text, 0.44), (short, 0.86)):
         if _DIGIT * len(text) <= box.width - 2:
-            y = box.y + share * box.height - 1
-            drawn += f'<text class="value" {middle} y="{y:.1f}">{svg_text(text, 20)}</text>'
-    return drawn
+            y = f"{box.y + share * box.height - 1:.1f}"
+            parts.append(element("text", svg_text(text, 20), class_="value", x=middle, text_anchor="middle", y=y))
+    return parts
 
 
 def _cross(x: float, y: float, height: float, reason: str) -> str:
     """Draw the line at which a sub-space left, with a cross."""
     middle = y + height / 2
     path = f"M{x:.1f} {y:g}v{height:g}M{x + 5:.1f} {middle - 4:g}l8 8m0 -8l-8 8"
-    return f'<path class="rug" d="{path}"><title>left: {svg_text(reason, 300)}</title></path>'
+    return element("path", tooltip(f"left: {clean_text(reason, 300)}", 320), class_="rug", d=path)
 
 
 def _shades(losses: Sequence[float]) -> dict[float | None, float]:
@@ -227,16 +231,12 @@ def _shades(losses: Sequence[float]) -> dict[float | None, float]:
     return {loss: max(0.0, 1 - (loss - best) / span) for loss in losses}
 
 
-def _opacity(shade: float) -> str:
-    return f"{0.08 + 0.92 * shade:.2f}"
-
-
 def _legend(y: float) -> list[str]:
-    parts = [f'<text class="tick" x="10" y="{y + 9:g}">worse</text>']
-    for k in range(6):
-        box = f'x="{52 + 12 * k}" y="{y:g}" width="12" height="10"'
-        parts.append(f'<rect class="cell" fill-opacity="{_opacity(k / 5)}" {box}/>')
-    parts.append(f'<text class="tick" x="132" y="{y + 9:g}">better</text>')
-    parts.append(f'<path class="rug" d="M190 {y - 1:g}v12M195 {y + 1:g}l8 8m0 -8l-8 8"/>')
-    parts.append(f'<text class="tick" x="210" y="{y + 9:g}">left the contest</text>')
-    return parts
+    """Draw what shades and crosses mean."""
+    return [
+        element("text", "worse", class_="tick", x=10, y=y + 9),
+        *shade_scale(52, y, n=6, width=12, height=10, palest=_PALEST),
+        element("text", "better", class_="tick", x=132, y=y + 9),
+        element("path", class_="rug", d=f"M190 {y - 1:g}v12M195 {y + 1:g}l8 8m0 -8l-8 8"),
+        element("text", "left the contest", class_="tick", x=210, y=y + 9),
+    ]

@@ -1,8 +1,7 @@
-"""The map of a latent space, as SVG text like the charts of `cashmere.charts.charts`: a letter for every trial."""
+"""Latent maps: the trials of a run in a latent space, a letter for each."""
 
 from __future__ import annotations
 
-import html
 import itertools
 import math
 import re
@@ -12,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cashmere.base.text import clean_text
-from cashmere.charts.bracket import fitted_name
-from cashmere.charts.charts import svg_attribute, svg_element, svg_text
+from cashmere.charts.legends import legend_places
+from cashmere.charts.shades import opacity, shade_scale
+from cashmere.charts.svg import drawing, element, fitted_name, nothing_to_draw, svg_text, text_width, tooltip
 
 MAX_MARKS = 600
 """Trials drawn at most, to bound the size of a page; all that were the best so far are among them."""
@@ -94,30 +94,34 @@ def latent_chart(
     """
     known = [p for p in sorted(places, key=lambda p: p.trial) if all(map(math.isfinite, (p.x, p.y, p.loss)))]
     if not known:
-        return f'<p class="empty {svg_attribute(css)}">Nothing to draw yet.</p>'
-    best = incumbents(known)
-    chosen = {p.trial for p in best}
-    others = [p for p in known if p.trial not in chosen]
-    best = best[-MAX_MARKS:]
-    room = MAX_MARKS - len(best)
-    others = others[:: max(1, math.ceil(len(others) / room))] if room else []
+        return nothing_to_draw(css)
+    others, best = _shown(known)
     symbols = algorithm_symbols([p.algorithm for p in known])
     parts, top = _legend(symbols, centre_label if centre is not None else "", width)
     side = min(width - 16.0, 500.0)
-    frame = f'x="8" y="{top:g}" width="{width - 16}" height="{side:g}" rx="6"'
-    parts.append(f'<rect class="grid" {frame}/>')
+    parts.append(element("rect", class_="grid", x=8, y=top, width=width - 16, height=side, rx=6))
     to = _Map.around([(p.x, p.y) for p in [*others, *best]] + ([centre] if centre else []), width, top, side)
     if centre is not None:
         parts.append(_centre(*to(*centre), centre_label))
     shades = _Shades.of(known)
-    others = sorted(others, key=lambda p: (-p.loss, p.trial))  # better ones lie above worse ones
     marks, stations = ([to(p.x, p.y) for p in group] for group in (others, best))
     parts += [_mark(p, at, symbols[p.algorithm], shades) for p, at in zip(others, marks, strict=True)]
     parts += _path(stations)
     parts += [_mark(p, at, symbols[p.algorithm], shades, is_best=True) for p, at in zip(best, stations, strict=True)]
     parts += _ends(stations, [*marks, *stations], width, top + side)
     parts += shades.bar(top + side + 14, legend)
-    return svg_element(parts, width, int(top + side + 34), title, css, description)
+    return drawing(parts, width, int(top + side + 34), title=title, css=css, description=description)
+
+
+def _shown(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
+    """Return which of the others, and which that were the best so far, are drawn; better others above worse ones."""
+    best = incumbents(places)
+    chosen = {p.trial for p in best}
+    others = [p for p in places if p.trial not in chosen]
+    best = best[-MAX_MARKS:]
+    room = MAX_MARKS - len(best)
+    others = others[:: max(1, math.ceil(len(others) / room))] if room else []
+    return sorted(others, key=lambda p: (-p.loss, p.trial)), best
 
 
 def incumbents(places: Sequence[Place]) -> list[Place]:
@@ -188,36 +192,33 @@ class _Shades:
     def __call__(self, loss: float) -> float:
         span = self.worst.loss / 2 - self.best.loss / 2
         share = (loss / 2 - self.best.loss / 2) / span if span > 0 else 0.0
-        return round(0.05 + 0.95 * (1 - min(share, 1.0)), 2)
+        return round(opacity(1 - share), 2)
 
     def bar(self, y: float, legend: str) -> list[str]:
         """Draw the scale with its two ends."""
         worst = clean_text(self.worst.text, 20) + (" or worse" if self.has_outliers else "")
-        start = 16 + _width(worst)
-        parts = [f'<text class="tick" x="8" y="{y + 10:g}">{html.escape(worst)}</text>']
-        for k in range(_SHADES):
-            opacity = f"{0.05 + 0.95 * k / (_SHADES - 1):.2f}"
-            parts.append(
-                f'<rect class="cell" fill-opacity="{opacity}" x="{start + 10 * k:g}" y="{y:g}" width="10" height="11"/>'
-            )
         best = clean_text(self.best.text, 20)
+        start = 16 + _width(worst)
         end = start + 10 * _SHADES + 6
-        parts.append(f'<text class="tick" x="{end:g}" y="{y + 10:g}">{html.escape(best)}</text>')
-        parts.append(
-            f'<text class="label" x="{end + 14 + _width(best):g}" y="{y + 10:g}">{svg_text(legend, 40)}</text>'
-        )
-        return parts
+        return [
+            element("text", svg_text(worst), class_="tick", x=8, y=y + 10),
+            *shade_scale(start, y, n=_SHADES, width=10, height=11),
+            element("text", svg_text(best), class_="tick", x=end, y=y + 10),
+            element("text", svg_text(legend, 40), class_="label", x=end + 14 + _width(best), y=y + 10),
+        ]
 
 
 def _mark(place: Place, at: tuple[float, float], symbol: str, shades: _Shades, *, is_best: bool = False) -> str:
     x, y = at
-    circle = f'cx="{x:g}" cy="{y:g}" r="{_RADIUS:g}"'
     so_far = ", the best so far" if is_best else ""
-    tip = svg_text(f"trial {place.trial}: {fitted_name(place.algorithm)}, {clean_text(place.text, 20)}{so_far}", 120)
-    return (
-        f'<g class="mark{" best" if is_best else ""}"><title>{tip}</title><circle class="under" {circle}/>'
-        f'<circle class="cell" fill-opacity="{shades(place.loss):g}" {circle}/>'
-        f'<text class="value" x="{x:g}" y="{y + 3.8:g}" text-anchor="middle">{symbol}</text></g>'
+    tip = f"trial {place.trial}: {fitted_name(place.algorithm)}, {clean_text(place.text, 20)}{so_far}"
+    return element(
+        "g",
+        tooltip(tip, 120),
+        element("circle", class_="under", cx=x, cy=y, r=_RADIUS),
+        element("circle", class_="cell", fill_opacity=shades(place.loss), cx=x, cy=y, r=_RADIUS),
+        element("text", symbol, class_="value", x=x, y=y + 3.8, text_anchor="middle"),
+        class_="mark best" if is_best else "mark",
     )
 
 
@@ -236,7 +237,7 @@ def _path(stations: Sequence[tuple[float, float]]) -> list[str]:
                 f"M{tip_x - dx - dy:.1f} {tip_y - dy + dx:.1f}L{tip_x:.1f} {tip_y:.1f}"
                 f"L{tip_x - dx + dy:.1f} {tip_y - dy - dx:.1f}"
             )
-    return [f'<path class="step s2" d="{line}{arrows}"/>']
+    return [element("path", class_="step s2", d=line + arrows)]
 
 
 def _ends(
@@ -257,14 +258,13 @@ def _ends(
 
         spot = min(spots, key=cost)  # the first of equals
         taken.append(spot)
-        place = f'x="{spot[0]:g}" y="{spot[1] + 4:g}" text-anchor="middle"'
-        parts.append(f'<text class="name halo" {place}>{text}</text>')
+        parts.append(element("text", text, class_="name halo", x=spot[0], y=spot[1] + 4, text_anchor="middle"))
     return parts
 
 
 def _centre(x: float, y: float, label: str) -> str:
     cross = f"M{x - 11:g} {y:g}h22M{x:g} {y - 11:g}v22"
-    return f'<path class="median" d="{cross}"><title>{svg_text(label, 120)}</title></path>'
+    return element("path", tooltip(label, 120), class_="median", d=cross)
 
 
 def _legend(symbols: dict[str, str], centre: str, width: int) -> tuple[list[str], float]:
@@ -275,25 +275,25 @@ def _legend(symbols: dict[str, str], centre: str, width: int) -> tuple[list[str]
     entries.append(("", "best so far"))
     if centre:
         entries.append(("+", clean_text(centre, 60)))
-    parts, x, y = [], 8.0, 16.0
-    for symbol, text in entries:
-        needed = 22 + _width(text) + 14
-        if x + needed > width and x > 8:
-            x, y = 8.0, y + 22
-        if symbol == "+":
-            parts.append(f'<path class="median" d="M{x + 2:g} {y - 4:g}h14M{x + 9:g} {y - 11:g}v14"/>')
-        elif symbol:
-            parts.append(
-                f'<g class="mark"><circle class="under" cx="{x + 9:g}" cy="{y - 4:g}" r="{_RADIUS:g}"/>'
-                f'<text class="value" x="{x + 9:g}" y="{y - 0.2:g}" text-anchor="middle">{symbol}</text></g>'
-            )
-        else:
-            parts.append(f'<path class="step s2" d="M{x:g} {y - 4:g}h18"/>')
-        parts.append(f'<text class="legend" x="{x + 22:g}" y="{y:g}">{html.escape(text)}</text>')
-        x += needed
-    return parts, y + 12
+    places = legend_places((22 + _width(text) + 14 for _, text in entries), room=width, y=16.0, pitch=22)
+    parts = []
+    for (symbol, text), (x, y) in zip(entries, places, strict=True):
+        parts.append(_sample(symbol, x, y))
+        parts.append(element("text", svg_text(text), class_="legend", x=x + 22, y=y))
+    return parts, places[-1][1] + 12
+
+
+def _sample(symbol: str, x: float, y: float) -> str:
+    """Draw what the legend explains: the centre, a mark or the line through the best."""
+    if symbol == "+":
+        return element("path", class_="median", d=f"M{x + 2:g} {y - 4:g}h14M{x + 9:g} {y - 11:g}v14")
+    if not symbol:
+        return element("path", class_="step s2", d=f"M{x:g} {y - 4:g}h18")
+    disc = element("circle", class_="under", cx=x + 9, cy=y - 4, r=_RADIUS)
+    letter = element("text", symbol, class_="value", x=x + 9, y=y - 0.2, text_anchor="middle")
+    return element("g", disc, letter, class_="mark")
 
 
 def _width(text: str) -> float:
-    """Estimate the width of a text in units of the drawing; Chinese characters are wide."""
-    return sum(12.5 if ord(character) > 0x2E7F else 7.0 for character in text)
+    """Estimate the width of a text, rather too much than too little: names must not touch their neighbours."""
+    return text_width(text, 7.0, wide_letters="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cashmere.charts.charts import Strip, strip_chart
+from cashmere.charts.strips import Strip, strip_chart
 from cashmere.report.figures.scale import shown_range
 
 

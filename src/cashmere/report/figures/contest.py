@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart, fitted_name
-from cashmere.charts.charts import Series, line_chart
+from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart
+from cashmere.charts.lines import Series, line_chart
+from cashmere.charts.svg import fitted_name
 from cashmere.report.figures.scale import SIZES, whisker
 from cashmere.report.format import format_number
 

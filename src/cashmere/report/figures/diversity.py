@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cashmere.analysis.summary import MEDIAN_WINDOW
-from cashmere.charts.charts import Series, heat_map, line_chart
+from cashmere.charts.heat_map import heat_map
+from cashmere.charts.lines import Series, line_chart
 from cashmere.report.figures.scale import SIZES, whisker
 from cashmere.report.format import format_number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cashmere.charts.charts import Series, line_chart
+from cashmere.charts.lines import Series, line_chart
 from cashmere.report.figures.scale import shown_range
 from cashmere.storage.trial_tables import BASELINE_NAME
 

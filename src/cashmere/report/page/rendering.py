@@ -9,8 +9,8 @@ from typing import Any
 
 from cashmere.analysis.summary import MEDIAN_WINDOW
 from cashmere.base.files import write_atomically
+from cashmere.charts.bars import bar
 from cashmere.charts.bracket import MAX_ROWS
-from cashmere.charts.charts import bar
 from cashmere.charts.latent_map import MAX_MARKS
 from cashmere.report.figures.algorithms import algorithm_charts
 from cashmere.report.figures.contest import contest_charts
