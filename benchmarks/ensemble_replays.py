@@ -16,7 +16,7 @@ from benchmarks.report_forms import make_report
 from benchmarks.suite_runs import SuiteKey
 from cashmere.evaluation.metrics import get_metric
 from cashmere.records.budget import Budget
-from cashmere.records.trial import History, Trial, observe
+from cashmere.records.trial import History, Observation, Trial
 from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import make_strategy
 
@@ -49,7 +49,7 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
         Trial(number=n, configuration=recorded.configurations[position], seed=0) for n, position in enumerate(chosen)
     ]
     history = History(
-        observations=tuple(observe(trial, objective(trial), finished_at=0.0) for trial in trials),
+        observations=tuple(Observation(trial=trial, outcome=objective(trial)) for trial in trials),
         worst_loss=metric.worst_loss,
         baseline_loss=metric.loss(recorded.y_validation, constant_prediction(recorded), None),
         metric=metric,

@@ -21,7 +21,7 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
 from cashmere.protocols import Strategy, TableAware
-from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
@@ -78,9 +78,11 @@ def made_up_observations(space: ConfigurationSpace, n: int) -> tuple[Observation
     return tuple(
         Observation(
             trial=Trial(number=i, configuration=configuration, seed=i),
-            status=TrialStatus.SUCCESS,
-            loss=float(loss),
-            predictions=made_up_predictions(targets, float(loss), noise[i]),
+            outcome=Outcome(
+                status=TrialStatus.SUCCESS,
+                loss=float(loss),
+                predictions=made_up_predictions(targets, float(loss), noise[i]),
+            ),
         )
         for i, (configuration, loss) in enumerate(zip(configurations, losses, strict=True))
     )

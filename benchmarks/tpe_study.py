@@ -51,7 +51,7 @@ from benchmarks.recorded_history import load_recorded
 from benchmarks.report_table import Table
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingDependencyError
-from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy
 
@@ -300,7 +300,7 @@ def run_strategy(problem: Problem, strategy: str, *, seed: int, n_trials: int) -
         seconds.append(time.process_time() - start)
         trial = Trial(number=number, configuration=suggestion.configuration, seed=0, origin=suggestion.origin)
         loss = problem.loss(suggestion.configuration)
-        observations.append(Observation(trial=trial, status=TrialStatus.SUCCESS, loss=loss))
+        observations.append(Observation(trial=trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=loss)))
     return [float(observation.loss or 0.0) for observation in observations], seconds
 
 

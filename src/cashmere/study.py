@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.loss import Loss
-from cashmere.records.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus, observe
+from cashmere.records.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
@@ -252,7 +253,7 @@ class Study:
         if self._store is not None:
             observation = self._store.add(trial, outcome, finished_at=self.elapsed)
         else:
-            observation = observe(trial, outcome, finished_at=self.elapsed)
+            observation = Observation(trial=trial, outcome=replace(outcome, model=None), finished_at=self.elapsed)
         self._arrived[trial.number] = observation
         return self._commit()
 
@@ -357,8 +358,6 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
 
 
 def _in_memory(observation: Observation) -> Observation:
-    from dataclasses import replace
-
     if observation.predictions is None:
         return observation
-    return replace(observation, predictions=np.array(observation.predictions))
+    return replace(observation, outcome=replace(observation.outcome, predictions=np.array(observation.predictions)))

@@ -23,7 +23,7 @@ from cashmere.analysis import (
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RunDirectoryError
-from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.surrogates.pairwise import PairwiseSurrogate
 from cashmere.surrogates.prediction import PredictionSurrogate
 
@@ -49,9 +49,11 @@ def history_of(y, stacks, metric, **options) -> History:
     observations = [
         Observation(
             trial=Trial(number=i, configuration=configurations[i], seed=i),
-            status=TrialStatus.ERROR if stack is None else TrialStatus.SUCCESS,
-            loss=None if stack is None else metric.loss(y, stack),
-            predictions=stack,
+            outcome=Outcome(
+                status=TrialStatus.ERROR if stack is None else TrialStatus.SUCCESS,
+                loss=None if stack is None else metric.loss(y, stack),
+                predictions=stack,
+            ),
         )
         for i, stack in enumerate(stacks)
     ]

@@ -10,7 +10,7 @@ from cashmere.analysis import pool_trajectory, pool_updates
 from cashmere.data.task import TaskType
 from cashmere.ensembles import build_ensemble
 from cashmere.evaluation.metrics import get_metric
-from cashmere.records.trial import History, Trial, observe
+from cashmere.records.trial import History, Observation, Trial
 
 CHOSEN = [3, *range(10, 21)]
 """Trial 0 has failed."""
@@ -25,7 +25,7 @@ def search(request):
     observations = []
     for n, position in enumerate(CHOSEN):
         trial = Trial(number=n, configuration=recorded.configurations[position], seed=0)
-        observations.append(observe(trial, objective(trial), finished_at=0.0))
+        observations.append(Observation(trial=trial, outcome=objective(trial)))
     history = History(observations=tuple(observations), metric=metric, targets=recorded.y_validation.astype(np.float64))
     test = [recorded.test[position] if o.succeeded else None for position, o in zip(CHOSEN, history, strict=True)]
     return recorded, metric, history, test
@@ -107,7 +107,7 @@ def test_without_a_success_nothing_is_reported():
     objective = ReplayObjective.of(recorded, metric)
     trials = [Trial(number=n, configuration=recorded.configurations[n], seed=0) for n in range(6)]
     history = History(
-        observations=tuple(observe(trial, objective(trial), finished_at=0.0) for trial in trials),
+        observations=tuple(Observation(trial=trial, outcome=objective(trial)) for trial in trials),
         metric=metric,
         targets=recorded.y_validation.astype(np.float64),
     )

@@ -40,7 +40,7 @@ from ConfigSpace import (
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.protocols import Strategy
-from cashmere.records.trial import History, Observation, Trial, TrialStatus, configuration_key
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus, configuration_key
 from cashmere.strategies import STRATEGIES, Preset
 from cashmere.strategies.shared.factories import described_class
 
@@ -134,7 +134,7 @@ def run_trials(
         trial = Trial(number=number, configuration=suggestion.configuration, seed=number, origin=suggestion.origin)
         value = made_up_loss(trial.configuration) if loss is None else loss(trial.configuration)
         if fails(number) or value is None:
-            done.append(Observation(trial=trial, status=TrialStatus.ERROR, error="no luck"))
+            done.append(Observation(trial=trial, outcome=Outcome(status=TrialStatus.ERROR, error="no luck")))
         else:
             done.append(succeed(trial, value))
     return tuple(done)
@@ -157,9 +157,11 @@ def succeed(trial: Trial, loss: float | None = None) -> Observation:
     """Return a successful observation with made-up predictions, and the given loss instead of the made-up one."""
     return Observation(
         trial=trial,
-        status=TrialStatus.SUCCESS,
-        loss=made_up_loss(trial.configuration) if loss is None else loss,
-        predictions=made_up_predictions(trial.configuration),
+        outcome=Outcome(
+            status=TrialStatus.SUCCESS,
+            loss=made_up_loss(trial.configuration) if loss is None else loss,
+            predictions=made_up_predictions(trial.configuration),
+        ),
     )
 
 
@@ -178,10 +180,7 @@ def reloaded(observations: tuple[Observation, ...], space: ConfigurationSpace) -
                 seed=o.trial.seed,
                 origin=o.trial.origin,
             ),
-            status=o.status,
-            loss=o.loss,
-            predictions=o.predictions,
-            error=o.error,
+            outcome=Outcome(status=o.status, loss=o.loss, predictions=o.predictions, error=o.error),
         )
         for o in observations
     )

@@ -15,7 +15,7 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCon
 
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
-from cashmere.records.trial import History, Observation, Trial, TrialStatus, configuration_key
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus, configuration_key
 from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import make_strategy, strategy_names
 
@@ -89,7 +89,7 @@ def run_trajectory(name: str) -> list[dict[str, object]]:
         loss = tabulated_loss(trial.configuration)
         status = TrialStatus.ERROR if loss is None else TrialStatus.SUCCESS
         predictions = None if loss is None else tabulated_predictions(trial.configuration)
-        done.append(Observation(trial=trial, status=status, loss=loss, predictions=predictions))
+        done.append(Observation(trial=trial, outcome=Outcome(status=status, loss=loss, predictions=predictions)))
     return [
         {
             "number": o.trial.number,

@@ -7,7 +7,7 @@ from ConfigSpace import ConfigurationSpace
 from cashmere.data.task import TaskType
 from cashmere.ensembles.pool import MAX_ROWS, ValidationPool
 from cashmere.evaluation.metrics import get_metric
-from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -22,9 +22,9 @@ def history(n: int, n_rows: int = 200, noise: float = 0.3) -> tuple[History, np.
         observations.append(
             Observation(
                 trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
-                status=TrialStatus.SUCCESS,
-                loss=float(rng.random()),
-                predictions=np.column_stack([1 - p, p]),
+                outcome=Outcome(
+                    status=TrialStatus.SUCCESS, loss=float(rng.random()), predictions=np.column_stack([1 - p, p])
+                ),
             )
         )
     return History(observations=tuple(observations)), y
@@ -53,9 +53,9 @@ def imbalanced(n: int, n_rows: int = 600) -> tuple[History, np.ndarray]:
         observations.append(
             Observation(
                 trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
-                status=TrialStatus.SUCCESS,
-                loss=float(rng.random()),
-                predictions=np.column_stack([1 - p, p]),
+                outcome=Outcome(
+                    status=TrialStatus.SUCCESS, loss=float(rng.random()), predictions=np.column_stack([1 - p, p])
+                ),
             )
         )
     return History(observations=tuple(observations)), y

@@ -78,7 +78,8 @@ def test_decisions_do_not_depend_on_the_unit_of_the_loss():
     space = cash_space()
     observations = run_trials(quick(space), 12)
     scaled = tuple(
-        Observation(trial=o.trial, status=TrialStatus.SUCCESS, loss=4.0 * o.loss * 2**-40) for o in observations
+        Observation(trial=o.trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=4.0 * o.loss * 2**-40))
+        for o in observations
     )
     one = quick(space).suggest(History(observations=observations), np.random.default_rng(1))
     two = quick(space).suggest(History(observations=scaled), np.random.default_rng(1))
@@ -89,10 +90,10 @@ def test_scaled_losses_are_finite_and_the_best_is_a_success():
     trials = run_trials(RandomSearch(cash_space()), 4)
     losses = [0.2, float("inf"), 0.4]
     observations = tuple(
-        Observation(trial=o.trial, status=TrialStatus.SUCCESS, loss=loss)
+        Observation(trial=o.trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=loss))
         for o, loss in zip(trials, losses, strict=False)
     )
-    failed = Observation(trial=trials[3].trial, status=TrialStatus.TIMEOUT)
+    failed = Observation(trial=trials[3].trial, outcome=Outcome(status=TrialStatus.TIMEOUT))
     scaled, best = scale_losses(History(observations=(*observations, failed), worst_loss=0.0))
     assert np.all(np.isfinite(scaled))
     assert best == scaled[0] > scaled[3]
@@ -146,7 +147,9 @@ def best_loss(strategy, n, seed):
         history = History(observations=observations, worst_loss=1.0)
         configuration = strategy.suggest(history, np.random.default_rng([seed, number])).configuration
         trial = Trial(number=number, configuration=configuration, seed=0)
-        observations += (Observation(trial=trial, status=TrialStatus.SUCCESS, loss=wide_loss(configuration)),)
+        observations += (
+            Observation(trial=trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=wide_loss(configuration))),
+        )
     return min(o.loss for o in observations)
 
 

@@ -161,7 +161,10 @@ def test_start_up_inside_is_that_of_the_contest_unless_given():
 def test_decision_of_a_sub_space_does_not_look_at_others():
     strategy, history = run(14)
     changed = tuple(
-        replace(o, loss=None if o.loss is None else o.loss * 3) if o.trial.number % 7 != 0 else o for o in history
+        replace(o, outcome=replace(o.outcome, loss=None if o.loss is None else o.loss * 3))
+        if o.trial.number % 7 != 0
+        else o
+        for o in history
     )
     rng = functools.partial(np.random.default_rng, 1)
     one, two = (strategy.suggest(replace(history, observations=o), rng()) for o in (history.observations, changed))
@@ -212,7 +215,7 @@ def test_equal_sub_spaces_stay():
 def test_seconds_are_divided_too():
     strategy = Contest(many_spaces(), inner=RandomSearch, b_first=2, budget=50)
     observations = run_trials(strategy, 20, loss=loss_of)
-    slow = tuple(replace(o, duration_seconds=1.0) for o in observations)
+    slow = tuple(replace(o, outcome=replace(o.outcome, duration_seconds=1.0)) for o in observations)
     history = replace(history_of(slow), budget=WorkBudget(worker_seconds=50.0))
     current = replace(strategy, budget=None).ledger(history).open
     # Round 0 took 14 s; half of the 36 s left is for three that cost 1 s each.
@@ -346,7 +349,7 @@ def test_deciding_whose_turn_it_is_takes_little_time(elimination):
     strategy = Contest(space, inner=RandomSearch, elimination=elimination, budget=10_000, b_first=70)
     observations = []
     for i, o in enumerate(run_trials(Contest(space, inner=RandomSearch, budget=10_000, b_first=90), 490)):
-        observations.append(replace(o, loss=made_up_loss(o.trial.configuration) + i % 7))
+        observations.append(replace(o, outcome=replace(o.outcome, loss=made_up_loss(o.trial.configuration) + i % 7)))
     times = []
     for n in range(470, 490):
         history = history_of(observations[:n])

@@ -11,7 +11,7 @@ from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError, UnknownNameError
-from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, DivBO, EnsembleGain, FixedDivBO, OptDivBO, divbo, optdivbo
 from cashmere.strategies.shared.candidates import Candidates
@@ -136,7 +136,10 @@ def test_a_history_of_losses_only_is_refused_with_advice(observed, strategy_clas
     space, observations = observed
     parts = {"metric": METRIC, "targets": np.arange(40.0) % 2}
     if missing == "predictions":
-        observations = [Observation(trial=o.trial, status=TrialStatus.SUCCESS, loss=o.loss) for o in observations[:10]]
+        observations = [
+            Observation(trial=o.trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=o.loss))
+            for o in observations[:10]
+        ]
     else:
         parts[missing] = None
     history = History(observations=tuple(observations), **parts)
@@ -151,9 +154,11 @@ def test_regression_and_many_rows(observed):
     made = tuple(
         Observation(
             trial=o.trial,
-            status=TrialStatus.SUCCESS,
-            loss=float(i + 1),
-            predictions=(targets + np.random.default_rng(i).normal(size=12_000)).astype(np.float32),
+            outcome=Outcome(
+                status=TrialStatus.SUCCESS,
+                loss=float(i + 1),
+                predictions=(targets + np.random.default_rng(i).normal(size=12_000)).astype(np.float32),
+            ),
         )
         for i, o in enumerate(observations[:8])
     )
@@ -169,12 +174,15 @@ def test_predictions_that_are_not_finite_are_left_out(observed, strategy_class, 
     space, observations = observed
     broken = observations[2].predictions.copy()
     broken[3] = value
-    made = [replace(o, predictions=broken) if i == 2 else o for i, o in enumerate(observations[:12])]
+    made = [
+        replace(o, outcome=replace(o.outcome, predictions=broken)) if i == 2 else o
+        for i, o in enumerate(observations[:12])
+    ]
     strategy = strategy_class(space, n_global=50, random_fraction=0)
     assert strategy.suggest(history_of(made), np.random.default_rng(0)).origin == "model"
     pool = select_pool(history_of(made), strategy.encoder)
     assert len(pool.predictions) == 11
-    everything = [replace(o, predictions=broken) for o in observations[:12]]
+    everything = [replace(o, outcome=replace(o.outcome, predictions=broken)) for o in observations[:12]]
     assert select_pool(history_of(everything), strategy.encoder) is None
 
 
@@ -182,7 +190,7 @@ def test_one_success_among_failures_is_enough():
     space = cash_space()
     (first, *_) = run_trials(BayesianOptimisation(space), 1)
     failed = [
-        Observation(trial=Trial(number=i, configuration=c, seed=0), status=TrialStatus.ERROR)
+        Observation(trial=Trial(number=i, configuration=c, seed=0), outcome=Outcome(status=TrialStatus.ERROR))
         for i, c in enumerate((o.trial.configuration for o in run_trials(BayesianOptimisation(space), 12)[1:]), 1)
     ]
     history = history_of([first, *failed])

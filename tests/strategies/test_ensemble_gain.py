@@ -12,7 +12,7 @@ from cashmere.ensembles.added_member import added_losses
 from cashmere.ensembles.evidence import GainEvidence
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
-from cashmere.records.trial import History, Observation, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, TrialStatus
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BayesianOptimisation, EnsembleGain, ensemble_gain
 from cashmere.strategies.shared.candidates import Candidates
@@ -125,7 +125,9 @@ def test_any_task_and_many_rows(observed, n_classes, n_rows, weighted):
         metric = get_metric("log_loss", task)
         predictions = [rng.dirichlet(np.ones(n_classes), size=n_rows).astype(np.float32) for _ in range(12)]
     done = tuple(
-        Observation(trial=o.trial, status=TrialStatus.SUCCESS, loss=metric.loss(targets, p), predictions=p)
+        Observation(
+            trial=o.trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=metric.loss(targets, p), predictions=p)
+        )
         for o, p in zip(observations, predictions, strict=False)
     )
     history = History(
@@ -140,7 +142,9 @@ def test_any_task_and_many_rows(observed, n_classes, n_rows, weighted):
 
 def test_a_history_of_losses_only_is_refused_with_advice(observed):
     space, observations = observed
-    bare = tuple(Observation(trial=o.trial, status=TrialStatus.SUCCESS, loss=o.loss) for o in observations[:10])
+    bare = tuple(
+        Observation(trial=o.trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=o.loss)) for o in observations[:10]
+    )
     with pytest.raises(MissingPredictionsError, match="10 successful trials without predictions"):
         EnsembleGain(space, random_fraction=0).suggest(
             History(observations=bare, metric=METRIC, targets=np.zeros(40)), np.random.default_rng(0)

@@ -74,7 +74,9 @@ def assert_candidates_are_judged_by(losses, history, **options):
     strategy = EnsembleOptimisation(SPACE, n_slots=2, **options)
     found = strategy.draw_candidates(history, decided, np.random.default_rng(0))
     by_hand = History(
-        observations=tuple(replace(o, loss=loss) for o, loss in zip(history, losses, strict=True)),
+        observations=tuple(
+            replace(o, outcome=replace(o.outcome, loss=loss)) for o, loss in zip(history, losses, strict=True)
+        ),
         pending=history.pending,
     )
     expected = BayesianOptimisation(SPACE, **options).draw_candidates(by_hand, decided, np.random.default_rng(0))
@@ -148,7 +150,9 @@ def test_members_are_a_good_ensemble_of_the_right_size():
 def test_a_history_of_losses_only_is_refused_with_advice(missing):
     history = history_from([4, -2, 1, -3])
     if missing == "predictions":
-        history = replace(history, observations=tuple(replace(o, predictions=None) for o in history))
+        history = replace(
+            history, observations=tuple(replace(o, outcome=replace(o.outcome, predictions=None)) for o in history)
+        )
     else:
         history = replace(history, **{missing: None})
     strategy = EnsembleOptimisation(SPACE, n_initial=2, random_fraction=0)

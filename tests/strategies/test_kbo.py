@@ -72,7 +72,9 @@ def test_losses_and_predictions_of_other_algorithms_do_not_matter_inside(name):
     assert turn.origin.endswith("model")
     mine = turn.configuration["algorithm"]
     others = [
-        o if o.trial.configuration["algorithm"] == mine else replace(o, predictions=o.predictions[:, ::-1])
+        o
+        if o.trial.configuration["algorithm"] == mine
+        else replace(o, outcome=replace(o.outcome, predictions=o.predictions[:, ::-1]))
         for o in observations
     ]
     again = strategy.suggest(history_of(others), np.random.default_rng(0))

@@ -128,7 +128,9 @@ def test_a_history_of_losses_only_is_refused_with_advice(missing):
     space = flat_space()
     history = constant_models([4, -2, 1, -3], space.sample_configuration(4))
     if missing == "predictions":
-        history = replace(history, observations=tuple(replace(o, predictions=None) for o in history))
+        history = replace(
+            history, observations=tuple(replace(o, outcome=replace(o.outcome, predictions=None)) for o in history)
+        )
     else:
         history = replace(history, **{missing: None})
     with pytest.raises(MissingPredictionsError, match=missing):

@@ -17,7 +17,7 @@ from ConfigSpace import (
 from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
-from cashmere.records.trial import History, Observation, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.strategies import TPE, RandomSearch, make_strategy
 from cashmere.strategies.shared.parzen_densities import IndependentDensities, JointDensities, SplitTrials
 from cashmere.strategies.tpe import best_observations
@@ -70,7 +70,9 @@ def test_start_is_that_of_random_search_whatever_fails_or_is_pending():
 def with_losses(losses, space):
     trials = run_trials(RandomSearch(space), len(losses))
     return [
-        succeed(o.trial, loss) if loss is not None else Observation(trial=o.trial, status=TrialStatus.ERROR)
+        succeed(o.trial, loss)
+        if loss is not None
+        else Observation(trial=o.trial, outcome=Outcome(status=TrialStatus.ERROR))
         for o, loss in zip(trials, losses, strict=True)
     ]
 
@@ -261,7 +263,9 @@ def best_loss(strategy, n, seed):
     for number in range(n):
         configuration = strategy.suggest(history_of(observations), np.random.default_rng([seed, number])).configuration
         trial = Trial(number=number, configuration=configuration, seed=0)
-        observations.append(Observation(trial=trial, status=TrialStatus.SUCCESS, loss=smooth_loss(configuration)))
+        observations.append(
+            Observation(trial=trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=smooth_loss(configuration)))
+        )
     return min(o.loss for o in observations)
 
 

@@ -128,8 +128,8 @@ class Outcome:
     status: TrialStatus
     loss: float | None = None
     fold_losses: tuple[float, ...] = ()
-    predictions: NDArray[np.float32] | None = None
-    model: bytes | None = None
+    predictions: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    model: bytes | None = field(default=None, repr=False)
     duration_seconds: float = 0.0
     fit_seconds: float = 0.0
     predict_seconds: float = 0.0
@@ -145,47 +145,65 @@ class Observation:
     ----------
     trial : Trial
         What was run.
-    status, loss, fold_losses, duration_seconds, fit_seconds, predict_seconds, memory_mib, error
-        As in `Outcome`.
-    predictions : array or None
-        As in `Outcome`, read-only; of very large runs memory-mapped from the run directory.
+    outcome : Outcome
+        What happened, without the fitted models: these are on disk only.
     finished_at : float
         Seconds since the study began, summed over resumes. For reports; strategies must not read it.
     """
 
     trial: Trial
-    status: TrialStatus
-    loss: float | None = None
-    fold_losses: tuple[float, ...] = ()
-    predictions: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
-    duration_seconds: float = 0.0
-    fit_seconds: float = 0.0
-    predict_seconds: float = 0.0
-    memory_mib: float | None = None
-    error: str | None = None
+    outcome: Outcome
     finished_at: float = 0.0
 
     @property
     def succeeded(self) -> bool:
         """Whether the trial finished with a loss."""
-        return self.status is TrialStatus.SUCCESS
+        return self.outcome.status is TrialStatus.SUCCESS
 
+    @property
+    def status(self) -> TrialStatus:
+        """How the trial ended."""
+        return self.outcome.status
 
-def observe(trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
-    """Join a trial and its outcome; `finished_at` in seconds since the study began."""
-    return Observation(
-        trial=trial,
-        status=outcome.status,
-        loss=outcome.loss,
-        fold_losses=outcome.fold_losses,
-        predictions=outcome.predictions,
-        duration_seconds=outcome.duration_seconds,
-        fit_seconds=outcome.fit_seconds,
-        predict_seconds=outcome.predict_seconds,
-        memory_mib=outcome.memory_mib,
-        error=outcome.error,
-        finished_at=finished_at,
-    )
+    @property
+    def loss(self) -> float | None:
+        """Mean validation loss over all folds; None unless the trial succeeded."""
+        return self.outcome.loss
+
+    @property
+    def fold_losses(self) -> tuple[float, ...]:
+        """One loss per fold, in fold order."""
+        return self.outcome.fold_losses
+
+    @property
+    def predictions(self) -> NDArray[np.float32] | None:
+        """Out-of-fold predictions, read-only; of very large runs memory-mapped from the run directory."""
+        return self.outcome.predictions
+
+    @property
+    def duration_seconds(self) -> float:
+        """Wall time of the whole trial."""
+        return self.outcome.duration_seconds
+
+    @property
+    def fit_seconds(self) -> float:
+        """Wall time of fitting."""
+        return self.outcome.fit_seconds
+
+    @property
+    def predict_seconds(self) -> float:
+        """Wall time of predicting the validation rows."""
+        return self.outcome.predict_seconds
+
+    @property
+    def memory_mib(self) -> float | None:
+        """Largest resident memory seen from outside."""
+        return self.outcome.memory_mib
+
+    @property
+    def error(self) -> str | None:
+        """Cause of a failure, see `Outcome`."""
+        return self.outcome.error
 
 
 @dataclass(frozen=True, kw_only=True)

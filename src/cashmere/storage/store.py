@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.files import write_atomically
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
-from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus, observe
+from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
 
 STORE_VERSION = 1
 
@@ -157,7 +157,9 @@ class RunStore:
             predictions = self._open_predictions(self.predictions_path(trial.number))
         if outcome.model is not None:
             write_atomically(self.member_path(trial.number), outcome.model)
-        observation = observe(trial, replace(outcome, predictions=predictions), finished_at=finished_at)
+        observation = Observation(
+            trial=trial, outcome=replace(outcome, predictions=predictions, model=None), finished_at=finished_at
+        )
         self._database.execute(
             "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
@@ -218,15 +220,17 @@ class RunStore:
             )
             yield Observation(
                 trial=trial,
-                status=TrialStatus(row["status"]),
-                loss=row["loss"],
-                fold_losses=tuple(json.loads(row["fold_losses"])),
-                predictions=None if row["predictions_crc"] is None else self._read_predictions(row),
-                duration_seconds=row["duration_seconds"],
-                fit_seconds=row["fit_seconds"],
-                predict_seconds=row["predict_seconds"],
-                memory_mib=row["memory_mib"],
-                error=row["error"],
+                outcome=Outcome(
+                    status=TrialStatus(row["status"]),
+                    loss=row["loss"],
+                    fold_losses=tuple(json.loads(row["fold_losses"])),
+                    predictions=None if row["predictions_crc"] is None else self._read_predictions(row),
+                    duration_seconds=row["duration_seconds"],
+                    fit_seconds=row["fit_seconds"],
+                    predict_seconds=row["predict_seconds"],
+                    memory_mib=row["memory_mib"],
+                    error=row["error"],
+                ),
                 finished_at=row["finished_at"],
             )
 

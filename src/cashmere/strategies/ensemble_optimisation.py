@@ -186,6 +186,8 @@ def _continues(history: History, earlier: History) -> bool:
 def _judged_by(history: History, known: ValidationPredictions, losses: NDArray[np.float64]) -> History:
     """Return the history with other losses; what failed is as bad as the worst of them."""
     loss_of = dict(zip(map(id, known.observations), losses.tolist(), strict=True))
-    observations = tuple(replace(o, loss=loss_of.get(id(o), np.inf)) if o.succeeded else o for o in history)
+    observations = tuple(
+        replace(o, outcome=replace(o.outcome, loss=loss_of.get(id(o), np.inf))) if o.succeeded else o for o in history
+    )
     # Neither bound is one of these losses, which lie much closer together than those of single configurations.
     return replace(history, observations=observations, worst_loss=None, baseline_loss=float("nan"))
