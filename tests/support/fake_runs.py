@@ -229,3 +229,34 @@ def hostile_texts() -> list[str]:
     wrapped = [f"{a}{b}" for a in ("x", "=", '"') for b in (*markup, *terminal, *direction, *paths)]
     nested = [f"{b}\n{b}" for b in (*markup, *terminal, *formulas)]
     return [*base, *wrapped, *nested]
+
+
+def hostile_run(folder: Path) -> Path:
+    """Write a run directory in which every name, message and fact is a hostile text."""
+    texts = hostile_texts()
+    failures = {i: (TrialStatus.ERROR, f"{text}\n{text}") for i, text in enumerate(texts) if i % 4 != 3}
+    dropped = [{"name": text, "kind": "categorical", "dropped": f"duplicate of {text!r}"} for text in texts]
+    used = [{"name": text, "kind": "categorical", "categories": texts[:20]} for text in texts]
+    run = make_run(
+        folder,
+        n_trials=len(texts),
+        failures=failures,
+        algorithms=tuple(t for t in texts[:6]),
+        columns=dropped[::2] + used[1::2],
+        classes=tuple(texts[:40]),
+        task="multiclass",
+        settings={"target_name": texts[1], "metric": texts[0], "space": texts[3], "own_objects": ["metric", "space"]},
+        facts={
+            "stop_reason": texts[2],
+            "digest": texts[4],
+            "decision": {"metric": texts[0], "thresholds": [1 / 40] * 40, "gain": 0.1, "tuned": True},
+        },
+    )
+    content = json.loads((run / "run.json").read_text())
+    write(run / "run.json", {**content, "id": texts[5], "created": texts[6], "versions": {texts[7]: texts[8]}})
+    return run
+
+
+def weighted(*numbers: int) -> dict[str, Any]:
+    """Return the fact of an ensemble in which these trials have equal weights."""
+    return {"ensemble": WeightedEnsemble(numbers, (1 / len(numbers),) * len(numbers)).to_json()}

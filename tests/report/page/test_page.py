@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from fake_runs import hostile_run, make_run, some_failures
+from report_page import CONTROL, check_inert
+
+from cashmere.exceptions import RunDirectoryError
+from cashmere.report import render_report, summarise_run, write_report
+from cashmere.storage.store import RunStore
+
+
+def test_report_is_written_beside_the_run(tmp_path):
+    run = make_run(tmp_path / "run", failures=some_failures())
+    path = write_report(run)
+    assert path == run / "report.html"
+    page = check_inert(path.read_text("utf-8"))
+    for word in (
+        "credit_risk",
+        "roc_auc",
+        "time budget spent",
+        "3f0c6a1b9d22",
+        "customer_id",
+        "identifier",
+        "2.1.0",
+        "3.3 MiB",
+    ):
+        assert word in page.text
+    assert "and 14 more" in page.text
+    assert path.stat().st_size < 200_000
+    assert write_report(run).read_text("utf-8") == path.read_text("utf-8")
+
+
+def test_report_can_be_written_while_the_run_works(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=3, finished=False)
+    with RunStore(run):
+        assert write_report(run).exists()
+
+
+def test_other_folders_are_refused(tmp_path):
+    with pytest.raises(RunDirectoryError):
+        write_report(tmp_path)
+
+
+def test_hostile_names_stay_text(tmp_path):
+    run = hostile_run(tmp_path / "run")
+    summary = summarise_run(run)
+    page = check_inert(render_report(summary))
+    assert "<script>alert(1)</script>" in page.text
+    assert "{{ 7 * 7 }}" in page.text
+    assert not CONTROL.search(json.dumps(summary, ensure_ascii=False).replace("\\n", ""))
+    assert len(render_report(summary)) < 1_000_000

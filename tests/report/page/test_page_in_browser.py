@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import html
+import re
+
+import pytest
+from fake_runs import hostile_run, make_run, some_failures, weighted
+from report_page import Page, check_inert, complaints
+
+from cashmere.report import write_report
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["good", "hostile", "empty"])
+def test_browser_shows_the_report_without_complaint(tmp_path, browser, kind):
+    if kind == "hostile":
+        run = hostile_run(tmp_path / "run")
+    else:
+        run = make_run(
+            tmp_path / "run", n_trials=60 if kind == "good" else 0, failures=some_failures(), predictions=True
+        )
+    path = write_report(run)
+    dom, console = browser(path, "--dump-dom")
+    assert complaints(console) == []
+    page = check_inert(dom)
+    assert page.text.split() == Page(path.read_text("utf-8")).text.split()  # nothing was repaired or moved
+    picture = tmp_path / "report.png"
+    browser(path, f"--screenshot={picture}", "--window-size=1000,1400")
+    assert picture.stat().st_size > 20_000
+
+
+@pytest.mark.browser
+def test_browser_would_complain_about_active_content(tmp_path, browser):
+    page = write_report(make_run(tmp_path / "run", n_trials=1)).read_text("utf-8")
+    path = tmp_path / "active.html"
+    path.write_text(page.replace("</main>", "<script>document.title = 'run'</script></main>"))
+    dom, console = browser(path, "--dump-dom")
+    assert complaints(console)
+    assert "<title>run</title>" not in dom
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [320, 390, 1000])
+def test_page_is_never_wider_than_the_screen(tmp_path, browser, width):
+    for name, run in (
+        (
+            "good",
+            make_run(tmp_path / "good", failures=some_failures(), predictions=True, facts=weighted(*range(10, 20))),
+        ),
+        ("hostile", hostile_run(tmp_path / "hostile")),
+    ):
+        page = html.escape(write_report(run).read_text("utf-8").replace("<details>", "<details open>"))
+        frame = tmp_path / f"{name}.html"
+        frame.write_text(
+            f'<iframe width="{width}" height="800" style="border:0" srcdoc="{page}"></iframe><p id="answer"></p>'
+            "<script>addEventListener('load', () => { document.getElementById('answer').textContent ="
+            " 'wide=' + document.querySelector('iframe').contentDocument.documentElement.scrollWidth; })</script>",
+            "utf-8",
+        )
+        dom, _ = browser(frame, "--dump-dom")
+        found = re.search(r'<p id="answer">wide=(\d+)</p>', dom)
+        assert found is not None
+        assert int(found.group(1)) <= width

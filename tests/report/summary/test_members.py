@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from fake_runs import make_run
+from report_page import check_inert
+
+from cashmere.report import render_report, summarise_run
+from cashmere.report.summary.members import configuration_summary
+
+
+def test_constant_member_and_stacking_are_named(tmp_path):
+    ensemble = {"kind": "stacked", "members": [-1, 2], "coefficients": [[1.0, 1.0]]}
+    page = check_inert(render_report(summarise_run(make_run(tmp_path / "run", facts={"ensemble": ensemble}))))
+    assert "constant prediction" in page.text
+    assert "stacked" in page.text
+
+
+def test_configuration_summary_is_short():
+    summary = configuration_summary({"algorithm": "mlp", "mlp:width": 3, "mlp:rate": 1 / 3, "scaler": "x" * 500})
+    assert summary["rate"] == "0.3333"
+    assert summary["width"] == "3"
+    assert len(summary["scaler"]) == 60

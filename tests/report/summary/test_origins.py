@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import sqlite3
+
+from fake_runs import make_run
+
+from cashmere.report import summarise_run
+
+
+def test_rare_origins_are_counted_together(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=40)
+    with sqlite3.connect(run / "run.sqlite") as database:
+        database.execute("UPDATE trials SET origin = 'round ' || number WHERE number < 9")
+    origins = summarise_run(run)["origins"]
+    assert (len(origins), origins["random"], origins["of other origin"]) == (9, 31, 2)
+
+
+def test_origins_in_contests_are_counted_by_what_the_inner_strategies_say(tmp_path):
+    run = make_run(tmp_path / "run", n_trials=10)
+    with sqlite3.connect(run / "run.sqlite") as database:
+        database.execute("UPDATE trials SET origin = 'round 1 · svm | under · model' WHERE number < 4")
+        database.execute("UPDATE trials SET origin = 'round 0 · a · start: smote + ' || number WHERE number > 6")
+    assert summarise_run(run)["origins"] == {"model": 4, "random": 3, "start": 3}
