@@ -73,9 +73,9 @@ lock: $(UV)
 	  -e '1i # Written by `make lock`.' constraints.txt
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/suggestion_time.py
-	$(BIN)/python benchmarks/ensemble_selection.py
-	$(BIN)/python benchmarks/worker_utilisation.py
+	$(BIN)/python -m benchmarks.timings.suggestion_time
+	$(BIN)/python -m benchmarks.timings.ensemble_selection
+	$(BIN)/python -m benchmarks.timings.worker_utilisation
 
 clean:
 	rm -rf .venv* demo-run .mypy_cache .ruff_cache .pytest_cache

@@ -12,19 +12,16 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks import (
-        dacopt,
-        ensemble_suites,
-        latent_overlap,
-        latent_study,
-        openml_tables,
-        peer_study,
-        real_runs,
-        record,
-        replay_study,
-        surrogate_tau,
-        tpe_study,
-    )
+    from benchmarks.experiments import real_runs
+    from benchmarks.experiments import tpe as tpe_study
+    from benchmarks.experiments.dacopt import study as dacopt
+    from benchmarks.experiments.divbo import study as ensemble_suites
+    from benchmarks.experiments.divbo import surrogate_tau
+    from benchmarks.experiments.latent import overlap as latent_overlap
+    from benchmarks.experiments.latent import study as latent_study
+    from benchmarks.peers import study as peer_study
+    from benchmarks.recordings import record, replay_study
+    from benchmarks.tables import openml as openml_tables
     from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)

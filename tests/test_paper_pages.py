@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pytest
 
-from benchmarks.ensemble_methods import AS_PUBLISHED
+from benchmarks.experiments.divbo.methods import AS_PUBLISHED
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space.named.registry import SPACES, make_space
 from cashmere.strategies import STRATEGIES, cite, make_strategy

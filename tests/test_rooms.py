@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cashmere"
+BENCHMARKS = ROOT / "benchmarks"
 
 # From the bottom up: a room may import those before it. docs/design.md says the same in words.
 ROOMS = [
@@ -28,11 +29,16 @@ ROOMS = [
     *("run", "pretraining/collection", "pretraining", "estimators", "cli"),
 ]
 
+ROOMS_OF_BENCHMARKS = [
+    *("published", "statistics", "tables", "runs", "reporting", "recordings", "timings", "peers/runners", "peers"),
+    *("experiments", "experiments/dacopt", "experiments/latent", "experiments/divbo", "__main__"),
+]
+
 
 def modules(folder: Path) -> dict[str, Path]:
     """Return the files of a package by dotted name."""
     found = {}
-    for path in folder.rglob("*.py"):
+    for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder.parent).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
@@ -132,3 +138,23 @@ def test_command_line_starts_without_heavy_parts():
     code = "import cashmere.cli, sys; print(*sorted(sys.modules))"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"sklearn", "pandas", "lightgbm", "skops"} & set(modules)
+
+
+FILES_OF_BENCHMARKS = modules(BENCHMARKS)
+ARROWS_OF_BENCHMARKS = imports(FILES_OF_BENCHMARKS)
+
+
+def test_benchmarks_have_no_circle_of_files():
+    assert find_circle(ARROWS_OF_BENCHMARKS) == []
+
+
+def test_benchmarks_import_downwards():
+    found = rooms(ARROWS_OF_BENCHMARKS, FILES_OF_BENCHMARKS, BENCHMARKS)
+    del found["__init__"]
+    assert set(found) == set(ROOMS_OF_BENCHMARKS)
+    below = {room: set(ROOMS_OF_BENCHMARKS[:i]) for i, room in enumerate(ROOMS_OF_BENCHMARKS)}
+    assert {room: upwards for room in found if (upwards := found[room] - below[room])} == {}
+
+
+def test_one_module_stands_at_the_root_of_benchmarks():
+    assert {path.name for path in BENCHMARKS.glob("*.py")} == {"__init__.py", "__main__.py"}

@@ -135,7 +135,7 @@ def test_folders_outside_are_recognised(text):
         ("docs/papers/divbo.md", "no-such-heading", False),
         ("docs/papers/no_such_page.md", None, False),
         ("docs/benchmarks.md", "Tables", True),
-        ("benchmarks/peers/run_NAME.py", None, True),
+        ("benchmarks/peers/runners/run_NAME.py", None, True),
     ],
 )
 def test_the_check_notices_what_is_missing(path, anchor, expected):

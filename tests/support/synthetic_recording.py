@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationSpace, UniformFloatHyperparameter
 
-from benchmarks.recorded_history import RecordedHistory
+from benchmarks.recordings.recorded_history import RecordedHistory
 from cashmere.data.task import TaskType
 from cashmere.records.trial import TrialStatus
 

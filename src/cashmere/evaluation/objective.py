@@ -24,7 +24,7 @@ CELLS_PER_THREAD = 4_000_000
 """Training cells (rows x columns) that one thread serves alone.
 
 Threads that wait passively are slow to wake: on 2 cores, boosters with 2 threads take 10 times as long as with 1 on
-16 thousand cells, equally long on 4 million, and gain from there (`benchmarks/threads.py`).
+16 thousand cells, equally long on 4 million, and gain from there (`benchmarks/timings/threads.py`).
 """
 
 

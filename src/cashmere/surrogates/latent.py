@@ -2,7 +2,7 @@
 
 The gradients are written out in numpy: problems are small (tens to hundreds of observations, some hundred weights) and
 fits many, so that a framework would spend its time on its own bookkeeping. A step takes a quarter to a third of the
-time of PyTorch's autograd, and less of GPyTorch's (`benchmarks/latent_time.py`); both are oracles of the tests.
+time of PyTorch's autograd, and less of GPyTorch's (`benchmarks/timings/latent_time.py`); both are oracles of the tests.
 
 References
 ----------

@@ -1,0 +1,1 @@
+"""Search in a latent space learned from other tables."""

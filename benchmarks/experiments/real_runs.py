@@ -1,0 +1,235 @@
+"""Run strategies for real, one after the other, and say where the time went.
+
+    python -m benchmarks run --data ../shared/data --table phoneme --trials 100 --strategies random bo divbo optdivbo
+
+Each run fits on three quarters of the table and is judged on the rest. Times are wall seconds: of the whole run, of
+deciding, of training (summed over workers) and of choosing and saving ensembles. Diversity is the minimum distance of
+the last 50 suggestions to the pool before them (`cashmere.analysis`). Runs whose row is in runs.csv are shown and not
+run again; one that was interrupted goes on. All columns are explained in `docs/benchmarks.md`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.experiments.first_light import evaluate
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
+from cashmere import AutoClassifier, AutoRegressor
+from cashmere.analysis import pool_updates, read_predictions, trace_pool
+from cashmere.data.task import TaskProfile, TaskType
+from cashmere.evaluation.metrics import default_metric, get_metric
+from cashmere.exceptions import CashmereError
+from cashmere.records.budget import parse_seconds
+from cashmere.space.named.registry import make_space
+from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import read_description
+from cashmere.study import Study
+
+RESULTS = [
+    "failed", "seconds", "deciding", "training", "ensembles", "validation", "test", "test_error",
+    "min_diversity", "updates_50", "effective_50",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKey:
+    """What makes runs differ: the first columns of runs.csv, and the folder of the run.
+
+    Attributes
+    ----------
+    table, strategy, metric, space, resampling : str
+        Names; the strategy with its options.
+    seed, trials, lookahead, workers : int
+        As in `AutoClassifier`.
+    limit : float
+        Wall seconds of a trial.
+    """
+
+    table: str
+    seed: int
+    strategy: str
+    trials: int
+    metric: str
+    space: str
+    resampling: str
+    lookahead: int
+    workers: int
+    limit: float
+
+    @property
+    def folder(self) -> Path:
+        """Path of the run directory below ``--out``: the settings, then strategy and seed."""
+        settings = (
+            f"{self.table}-{self.trials}trials-{self.metric}-{self.space}-{self.resampling}-lookahead{self.lookahead}-"
+            f"{self.workers}workers-{self.limit:g}s"
+        )
+        return Path(settings) / f"{self.strategy.replace(':', '-')}-{self.seed}"
+
+
+COLUMNS = [field.name for field in fields(RunKey)] + RESULTS
+
+
+class RunsFile:
+    """The file runs.csv: a row per finished run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: dict[RunKey, dict[str, Any]] = {}
+        if path.exists():
+            frame = pd.read_csv(path)
+            if list(frame.columns) != COLUMNS:
+                raise SystemExit(f"{path} has other columns than runs have now. Move it away, or choose another --out.")
+            for row in frame.to_dict("records"):
+                self._rows[RunKey(**{field.name: row[field.name] for field in fields(RunKey)})] = row
+
+    def find(self, key: RunKey) -> dict[str, Any] | None:
+        """Return the row of a finished run."""
+        return self._rows.get(key)
+
+    def add(self, key: RunKey, results: dict[str, Any]) -> dict[str, Any]:
+        """Append a row and return it."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            if file.tell() == 0:
+                writer.writeheader()
+            self._rows[key] = asdict(key) | results
+            writer.writerow(self._rows[key])
+        return self._rows[key]
+
+
+def run(table: BenchmarkTable, key: RunKey, out: Path) -> dict[str, Any]:
+    """Fit one strategy on three quarters of a table, judge the ensemble on the rest."""
+    from sklearn.model_selection import train_test_split
+
+    X, target = table.read()
+    y = target.to_numpy()
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.25, random_state=key.seed, stratify=y if table.is_classification else None
+    )
+    folder = out / key.folder
+    model = (AutoClassifier if table.is_classification else AutoRegressor)(
+        budget=f"{key.trials}trials",
+        metric=key.metric,
+        strategy=key.strategy,
+        space=key.space,
+        resampling=key.resampling,
+        lookahead=key.lookahead,
+        n_workers=key.workers,
+        trial_timeout=key.limit,
+        run_directory=folder,
+        resume=True,
+        random_state=key.seed,
+    ).fit(X_train, y_train)
+    probabilities = model.predict_proba(X_test) if table.is_classification else None
+    test, test_error = evaluate(y_test, model.predict(X_test), probabilities, getattr(model, "classes_", None))
+    _, schema = read_description(folder)
+    metric = get_metric(key.metric, TaskType(schema["target"]["task_type"]))
+    recorded = read_predictions(folder)
+    trajectory = trace_pool(recorded.predictions, recorded.losses, recorded.y, metric, weight=recorded.weight)
+    updates = pool_updates(trajectory, last=50)
+    with RunStore(folder, read_only=True) as store:
+        rows = store.rows()
+        fact = store.fact
+        return {
+            "failed": sum(row["status"] != "success" for row in rows),
+            "seconds": fact("elapsed_seconds"),
+            "deciding": fact("suggest_seconds"),
+            "training": sum(row["duration_seconds"] for row in rows),
+            "ensembles": fact("ensemble_seconds"),
+            "validation": fact("ensemble_loss"),
+            "test": test,
+            "test_error": test_error,
+            "min_diversity": float(np.nanmean(trajectory.minimum_diversity[-50:])),
+            "updates_50": updates.updates,
+            "effective_50": updates.effective,
+        }
+
+
+def make_keys(arguments: argparse.Namespace, table: BenchmarkTable) -> list[RunKey]:
+    """Return what is to be run; a setting or strategy that cannot be used ends the program before the first run."""
+    if arguments.trials < 1:
+        raise SystemExit(f"--trials {arguments.trials}: at least 1")
+    lookahead = max(8, 2 * arguments.workers) if arguments.lookahead is None else arguments.lookahead
+    if not 1 <= arguments.workers <= lookahead:
+        raise SystemExit(f"--workers {arguments.workers}: from 1 to the lookahead, which is {lookahead}")
+    try:
+        metric = get_metric(arguments.metric or default_metric(table.task_type).name, table.task_type)
+        limit = parse_seconds(arguments.limit, "--limit")
+        X, target = table.read()
+        profile = TaskProfile(
+            task_type=table.task_type, n_rows=len(X), n_columns=X.shape[1],
+            n_classes=target.nunique() if table.is_classification else 1,
+        )  # fmt: skip
+        space = make_space(arguments.space, profile).configuration_space
+    except CashmereError as error:
+        raise SystemExit(str(error)) from error
+    for strategy in arguments.strategies:
+        try:
+            Study(space, strategy, metric=metric)
+        except CashmereError as error:
+            raise SystemExit(f"--strategies {strategy}: {error}") from error
+    return [
+        RunKey(
+            table=table.name,
+            seed=arguments.seed,
+            strategy=strategy,
+            trials=arguments.trials,
+            metric=metric.name,
+            space=arguments.space,
+            resampling=arguments.resampling,
+            lookahead=lookahead,
+            workers=arguments.workers,
+            limit=limit,
+        )
+        for strategy in dict.fromkeys(arguments.strategies)
+    ]
+
+
+def to_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
+    """Return one column per strategy, so that narrow terminals can show all numbers."""
+    table = Table("strategy", title=title)
+    for row in rows:
+        table.add_column(row["strategy"], justify="right", overflow="fold")
+    for name in RESULTS:
+        values = (row[name] for row in rows)
+        table.add_row(name, *(f"{value:.4g}" if isinstance(value, float) else str(value) for value in values))
+    return table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_argument(parser)
+    parser.add_argument("--table", required=True)
+    parser.add_argument("--strategies", nargs="+", default=["random", "bo", "divbo", "optdivbo", "ensemble_gain"])
+    parser.add_argument("--trials", type=int, default=100)
+    parser.add_argument("--space", default="volcano")
+    parser.add_argument("--metric", help="default: log_loss or rmse")
+    parser.add_argument("--resampling", default="holdout")
+    parser.add_argument("--lookahead", type=int, help="1: strictly sequential, as in the papers; default: as in fit")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--limit", default="20s", help="wall time of a trial")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path(".replay/runs"), help="run directories, and runs.csv")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    (table,) = find_tables(arguments.data, [arguments.table])
+    keys = make_keys(arguments, table)
+    console, finished, rows = Console(), RunsFile(arguments.out / "runs.csv"), []
+    for key in keys:
+        row, remark = finished.find(key), " (there already)"
+        if row is None:
+            row, remark = finished.add(key, run(table, key, arguments.out)), ""
+        rows.append(row)
+        console.print(f"{key.strategy}: {row['seconds']:.0f} s{remark}")
+    console.print(to_table(rows, f"{arguments.table}, {arguments.trials} trials"))

@@ -1,0 +1,176 @@
+"""The report of a comparison with peers: console, ``results.csv`` and ``summary.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from benchmarks.peers.runs import MEASURES, PeerRun
+from benchmarks.reporting.table import Table, print_tables
+from benchmarks.statistics import methods as statistics
+from cashmere.records.budget import parse_seconds
+
+NAMES = {"log_loss": "Log loss", "error": "Error", "roc_auc": "ROC AUC", "rmse": "RMSE", "r2": "R2"}
+
+
+def to_frame(runs: Sequence[PeerRun]) -> pd.DataFrame:
+    """Return a row per run, with all that is known of it.
+
+    ``loss`` is what peers are ranked by: log loss of classes, RMSE of values. ``overrun`` is seconds by budget.
+    """
+    rows = []
+    for run in runs:
+        versions = run.facts.get("versions", {})
+        rows.append(
+            {
+                "table": run.key.table,
+                "peer": run.key.strategy,
+                "seed": run.key.seed,
+                "budget": run.key.budget,
+                "loss": run.measures.get("log_loss", run.measures.get("rmse", np.nan)),
+                **{name: run.measures.get(name, np.nan) for name in MEASURES},
+                "seconds": run.seconds,
+                "overrun": run.seconds / parse_seconds(run.key.budget, "budget"),
+                "fit_seconds": run.facts.get("fit_seconds", np.nan),
+                "models": run.facts.get("models", np.nan),
+                "failure": run.failure or "",
+                "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
+                "code": run.code,
+                **run.circumstances,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def make_tables(runs: pd.DataFrame) -> list[Table]:
+    """Return every table for the rows of `to_frame`."""
+    measured = [name for name in MEASURES if runs[name].notna().any()]
+    tables = [rank_table(runs), *(measure_table(runs, name) for name in measured)]
+    failures = failure_table(runs)
+    return [*tables, failures] if failures.rows else tables
+
+
+def rank_table(runs: pd.DataFrame) -> Table:
+    """Return ranks, wins, time and failures of every peer.
+
+    Ranks and wins are of means over seeds; a data set counts when every peer has the same seeds on it.
+    """
+    means = _compared(runs)
+    rows = []
+    ranks = dict(zip(means.columns, statistics.average_ranks(means), strict=True)) if len(means) else {}
+    wins = means.eq(means.min(axis=1), axis=0).sum()
+    for peer in means.columns:
+        part = runs[runs["peer"] == peer]
+        rows.append(
+            (
+                peer,
+                f"{ranks[peer]:.2f}" if ranks else "-",
+                str(wins[peer]),
+                f"{part['overrun'].mean():.2f}",
+                f"{part['overrun'].max():.2f}",
+                _mean(part["models"]),
+                f"{(part['failure'] != '').sum()} of {len(part)}",
+            )
+        )
+    best = {(i, 1) for i, row in enumerate(rows) if ranks and row[1] == f"{min(ranks.values()):.2f}"}
+    return Table(
+        title="Ranks",
+        columns=("peer", "average rank", "wins", "seconds / budget", "largest", "models", "failures"),
+        rows=tuple(rows),
+        note=f"Of mean losses (log loss, RMSE) on the {len(means)} data sets for which every peer has run with the "
+        "same seeds; a peer that failed there with any seed comes last, and does not win. `seconds`: of the whole "
+        "process, start and prediction included.",
+        best=frozenset(best),
+    )
+
+
+def measure_table(runs: pd.DataFrame, measure: str) -> Table:
+    """Return means and standard errors of a measure: rows data sets, columns peers."""
+    tables = runs.loc[runs[measure].notna(), "table"].drop_duplicates().tolist()
+    peers = runs["peer"].drop_duplicates().tolist()
+    rows, best = [], set()
+    for i, table in enumerate(tables):
+        part = runs[runs["table"] == table].groupby("peer")[measure]
+        means = MEASURES[measure] * part.agg(lambda values: values.mean(skipna=False))
+        cells = []
+        for j, peer in enumerate(peers):
+            values = part.get_group(peer) if peer in part.groups else pd.Series(dtype=float)
+            cells.append(_cell(values))
+            if len(values) and means[peer] == means.min():
+                best.add((i, j + 1))
+        rows.append((str(table), *cells))
+    return Table(
+        title=NAMES[measure],
+        columns=("data set", *peers),
+        rows=tuple(rows),
+        note="Mean and standard error over seeds, on the test rows; "
+        f"{'smaller' if MEASURES[measure] > 0 else 'larger'} is better. `failed`: with some seed.",
+        best=frozenset(best),
+    )
+
+
+def failure_table(runs: pd.DataFrame) -> Table:
+    """Return what failed, and why."""
+    failed = runs[runs["failure"] != ""]
+    return Table(
+        title="Failures",
+        columns=("peer", "data set", "seed", "seconds", "failure"),
+        rows=tuple(
+            (row["peer"], row["table"], str(row["seed"]), f"{row['seconds']:.0f}", row["failure"])
+            for row in failed.to_dict("records")
+        ),
+    )
+
+
+def describe(runs: pd.DataFrame) -> str:
+    """Return what was compared, and in which circumstances."""
+    budgets, machines, dates = (sorted(runs[name].unique()) for name in ("budget", "machine", "date"))
+    told = runs[runs["versions"] != ""]
+    versions = dict.fromkeys(f"{name}: {text}" for name, text in zip(told["peer"], told["versions"], strict=True))
+    threads = sorted(runs["threads"].unique())
+    return (
+        f"{runs['table'].nunique()} data sets, {runs['seed'].nunique()} seeds, {', '.join(budgets)} and "
+        f"{', '.join(map(str, threads))} threads per run; {', '.join(machines)}, load before a run "
+        f"{runs['load'].min():g} to {runs['load'].max():g}; {', '.join(dict.fromkeys((dates[0], dates[-1])))}.\n\n"
+        + "\n".join(f"- {line}" for line in versions)
+    )
+
+
+def print_report(console: Console, runs: pd.DataFrame) -> None:
+    """Print all tables."""
+    console.print(f"\n{describe(runs)}\n", highlight=False, markup=False)
+    print_tables(console, make_tables(runs))
+
+
+def write_report(folder: Path, runs: pd.DataFrame) -> Path:
+    """Write ``results.csv`` (a row per run) and ``summary.md``; return the path of the latter."""
+    folder.mkdir(parents=True, exist_ok=True)
+    runs.to_csv(folder / "results.csv", index=False, float_format="%.9g")
+    summary = folder / "summary.md"
+    summary.write_text("\n".join([describe(runs), "", *(t.to_markdown() for t in make_tables(runs))]), encoding="utf-8")
+    return summary
+
+
+def _compared(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return mean losses of the data sets that all peers share: rows data sets, columns peers."""
+    peers = runs["peer"].drop_duplicates().tolist()
+    seeds = runs.groupby(["table", "peer"])["seed"].agg(frozenset).unstack().reindex(columns=peers)
+    shared = [table for table, row in seeds.iterrows() if row.notna().all() and row.nunique() == 1]
+    means = runs.groupby(["table", "peer"])["loss"].agg(lambda values: values.mean(skipna=False)).unstack()
+    return means.reindex(index=shared, columns=peers)
+
+
+def _cell(values: pd.Series) -> str:
+    if values.empty:
+        return ""
+    if values.isna().any():
+        return "failed"
+    return f"{values.mean():.4f}" + (f" ± {values.sem():.4f}" if len(values) > 1 else "")
+
+
+def _mean(values: pd.Series) -> str:
+    return f"{values.mean():.0f}" if values.notna().any() else "-"

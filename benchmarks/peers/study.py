@@ -1,0 +1,126 @@
+"""Compare cashmere with other systems on the same rows and for the same wall-clock time.
+
+    python -m benchmarks peers --install flaml optuna_lightgbm autogluon h2o
+    python -m benchmarks peers --data ../shared/data --tables colic quake --budget 60s --repeats 3 \
+        --peers cashmere flaml optuna_lightgbm autogluon h2o --out peers
+
+Every peer lives in an environment of its own below `--environments`. It is given three quarters of the rows and the
+features of the rest; it is killed at twice the budget. A finished run is kept in `--work`, failures too, and the same
+command goes on where it was stopped; a runner that broke off is tried again. `--workers 0` shows what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.peers.environments import OURS, Peer, find_peers, install, peer_names
+from benchmarks.peers.report import print_report, to_frame, write_report
+from benchmarks.peers.runs import PeerProtocol, PeerRun, run_missing
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.suite_runs import SuiteFile
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
+from cashmere.base.cores import available_cores
+from cashmere.records.budget import parse_seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_argument(parser)
+    parser.add_argument("--tables", nargs="+", default=["colic", "eucalyptus", "wine_quality"])
+    parser.add_argument("--peers", nargs="+", default=[OURS], help=f"among {', '.join(peer_names())}")
+    parser.add_argument("--budget", default="60s", help="wall time of a run")
+    parser.add_argument("--repeats", type=int, default=3, help="seeds from 0 on; each draws other test rows")
+    parser.add_argument("--threads", type=int, default=available_cores(), help="that each run is told to use")
+    parser.add_argument("--workers", type=int, default=1, help="runs at a time, which share the machine; 0: only show")
+    parser.add_argument(
+        "--install", nargs="+", metavar="PEER", help="make environments, anew if there are some, and end"
+    )
+    parser.add_argument("--environments", type=Path, default=Path(".peers"), help="folder of the environments")
+    parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
+    parser.add_argument("--out", type=Path, help="folder for results.csv and summary.md")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    if arguments.install:
+        for name in arguments.install:
+            console.print(f"{name}: {install(name, arguments.environments)}", highlight=False)
+        return
+    for name in ("repeats", "threads"):
+        if getattr(arguments, name) < 1:
+            raise SystemExit(f"--{name} {getattr(arguments, name)}: at least 1")
+    compare(
+        find_peers(arguments.peers, arguments.environments),
+        find_tables(arguments.data, arguments.tables),
+        PeerProtocol(seconds=parse_seconds(arguments.budget, "--budget"), threads=arguments.threads),
+        range(arguments.repeats),
+        file=SuiteFile(arguments.work / "peers.jsonl", PeerRun),
+        n_workers=arguments.workers,
+        console=console,
+        out=arguments.out,
+    )
+
+
+def compare(
+    peers: Sequence[Peer],
+    tables: Sequence[BenchmarkTable],
+    protocol: PeerProtocol,
+    seeds: Sequence[int],
+    *,
+    file: SuiteFile[PeerRun],
+    n_workers: int,
+    console: Console,
+    out: Path | None,
+) -> None:
+    """Make the runs that are missing, and show all.
+
+    Parameters
+    ----------
+    peers, tables, protocol, seeds
+        Every peer runs on every table with every seed. All peers of a seed and table come one after the other, so that
+        what is there at any time can be compared.
+    file : SuiteFile
+        Finished runs.
+    n_workers : int
+        Runs at a time; 0 makes none.
+    console : Console
+        For progress and the report.
+    out : Path or None
+        Folder to write the report to.
+    """
+    wanted = {
+        protocol.key(table.name, peer.name, seed): (peer, table, protocol, seed)
+        for seed in seeds
+        for table in tables
+        for peer in peers
+    }
+    missing = {key: each for key, each in wanted.items() if not ((run := file.find(key)) and run.is_final)}
+    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
+
+    def report(run: PeerRun) -> None:
+        file.add(run)
+        text = run.failure or ", ".join(f"{name} {value:.4f}" for name, value in run.measures.items())
+        key = run.key
+        console.print(
+            f"{key.table}, {key.strategy}, seed {key.seed}, {run.seconds:.0f} s: {text}", markup=False, highlight=False
+        )
+
+    if missing and n_workers:
+        with until_interrupted(console):
+            run_missing(list(missing.values()), n_workers=n_workers, report=report)
+    found = [run for key in wanted if (run := file.find(key)) is not None]
+    if not found:
+        raise SystemExit(f"There is no finished run with these settings in {file.path}.")
+    digests = {peer.name: peer.digest for peer in peers}
+    if old := sum(run.code != digests[run.key.strategy] for run in found):
+        console.print(
+            f"[yellow]{old} of {len(found)} runs were made by another runner or other code than the present[/]"
+        )
+    frame = to_frame(found)
+    print_report(console, frame)
+    if out is not None:
+        console.print(f"Tables: {write_report(out, frame)}")

@@ -1,0 +1,1 @@
+"""Recorded histories, and strategies that replay them."""

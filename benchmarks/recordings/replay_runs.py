@@ -1,0 +1,277 @@
+"""Finished replays on disk, and the worker processes that add the missing ones.
+
+A run is the replay of one strategy with one seed on one recording. It is appended to a file of JSON lines as soon as it
+is known. A longer run answers for a shorter one if the strategy does not know how long it will be asked; contests and
+rising bandits do, and plan by it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import traceback
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from benchmarks.recordings.recorded_history import load_recorded
+from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
+from cashmere.base.files import write_atomically
+from cashmere.data.task import TaskType
+from cashmere.evaluation.metrics import get_metric
+from cashmere.exceptions import CorruptStoreError
+from cashmere.execution.pools import worker_pool
+from cashmere.strategies import STRATEGIES, parse_strategy
+from cashmere.strategies.shared.factories import options_of
+
+CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space", "strategies", "surrogates")
+CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
+"""Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A file of recorded history, as far as is known without reading its arrays.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    name : str
+        Table and space.
+    digest : str
+        Of the bytes of the file: a recording made anew has other runs.
+    task_type : TaskType
+        Kind of target.
+    n_configurations : int
+        How many were recorded.
+    """
+
+    path: Path
+    name: str
+    digest: str
+    task_type: TaskType
+    n_configurations: int
+
+    @classmethod
+    def of(cls, path: Path) -> Recording:
+        """Look into a file."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                description = json.loads(archive.read("description.json"))
+            return cls(
+                path=path,
+                name=f"{description['dataset']}-{description['space']}",
+                digest=hashlib.sha256(path.read_bytes()).hexdigest()[:12],
+                task_type=TaskType(description["task_type"]),
+                n_configurations=len(description["statuses"]),
+            )
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise CorruptStoreError(path, f"is no recorded history ({error}). Record it again.") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunKey:
+    """What is replayed: a recording (and the digest of its file), a metric, a strategy with its options, a seed."""
+
+    recording: str
+    digest: str
+    metric: str
+    strategy: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A finished replay.
+
+    Attributes
+    ----------
+    key : RunKey
+        What was replayed.
+    trials : int
+        How many.
+    chosen : list of int
+        Positions in the recording, in order.
+    suggest_seconds : float
+        Seconds of deciding, all trials together.
+    curve : list of dict
+        Rows of `benchmarks.recordings.replay.ensemble_curve`.
+    code : str
+        Digest of the code that decided, see `code_digest`.
+    """
+
+    key: RunKey
+    trials: int
+    chosen: list[int]
+    suggest_seconds: float
+    curve: list[dict[str, float]]
+    code: str
+
+
+@dataclass(slots=True)
+class RunFiles:
+    """The runs of a folder, in one file of JSON lines per recording and metric."""
+
+    folder: Path
+    _known: dict[RunKey, dict[int, Run]] = field(default_factory=dict)
+
+    def load(self, recordings: Iterable[tuple[str, str]]) -> None:
+        """Read the runs of pairs of recording and metric; lines that a crash cut short are passed over."""
+        for recording, metric in recordings:
+            for run in self._read(self._path(recording, metric)):
+                self._known.setdefault(run.key, {})[run.trials] = run
+
+    def find(self, key: RunKey, n_trials: int) -> Run | None:
+        """Return the run if it is long enough."""
+        known = self._known.get(key, {})
+        if n_trials in known or plans_by_budget(key.strategy):
+            return known.get(n_trials)
+        longest = max(known, default=0)
+        return known[longest] if longest > n_trials else None
+
+    def add(self, run: Run) -> None:
+        """Append a run to its file."""
+        path = self._path(run.key.recording, run.key.metric)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        values = asdict(run)
+        line = json.dumps(values.pop("key") | values) + "\n"
+        with self._lock(), path.open("a+b") as file:
+            if file.tell() and not _ends_line(path):
+                file.write(b"\n")
+            file.write(line.encode())
+        self._known.setdefault(run.key, {})[run.trials] = run
+
+    def forget(self, keys: Iterable[RunKey]) -> int:
+        """Remove runs from their files; return how many there were."""
+        gone = set(keys)
+        count = 0
+        for recording, metric in {(key.recording, key.metric) for key in gone}:
+            path = self._path(recording, metric)
+            if not path.exists():
+                continue
+            with self._lock():
+                lines = path.read_bytes().splitlines(keepends=True)
+                kept = [line for line in lines if (run := _parse(line)) is None or run.key not in gone]
+                count += len(lines) - len(kept)
+                write_atomically(path, b"".join(kept))
+        for key in gone:
+            self._known.pop(key, None)
+        return count
+
+    def _path(self, recording: str, metric: str) -> Path:
+        return self.folder / f"{recording}-{metric}.jsonl"
+
+    def _lock(self) -> FileLock:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return FileLock(self.folder / ".lock")
+
+    def _read(self, path: Path) -> Iterator[Run]:
+        if path.exists():
+            yield from filter(None, map(_parse, path.read_bytes().splitlines()))
+
+
+def plans_by_budget(strategy: str) -> bool:
+    """Whether a strategy, by name with its options, decides by the number of trials that is planned."""
+    return "budget" in (options_of(STRATEGIES.get(parse_strategy(strategy)[0])) or {})
+
+
+def _ends_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _parse(line: bytes) -> Run | None:
+    try:
+        values = json.loads(line)
+        key = RunKey(**{name: values.pop(name) for name in RunKey.__dataclass_fields__})
+        return Run(key=key, **values)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def deciding_code() -> dict[str, Path]:
+    """Return the files of the code that decides, by a name that is the same on every machine."""
+    import cashmere
+
+    root = Path(cashmere.__file__).parent
+    paths = [path for folder in CODE_FOLDERS for path in sorted((root / folder).rglob("*.py"))]
+    paths += [root / name for name in CODE_FILES]
+    files = {path.relative_to(root).as_posix(): path for path in paths}
+    return files | {"benchmarks/recordings/replay.py": Path(__file__).with_name("replay.py")}
+
+
+@functools.cache
+def code_digest() -> str:
+    """Return a digest of the code that decides; runs of other digests may be out of date."""
+    digest = hashlib.sha256()
+    for name, path in deciding_code().items():
+        digest.update(name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@functools.lru_cache(maxsize=64)
+def load_objective(path: Path, digest: str, metric: str) -> ReplayObjective:
+    """Load a recording as an objective, once per process; the digest of the file tells a recording made anew."""
+    history = load_recorded(path)
+    return ReplayObjective.of(history, get_metric(metric, history.task_type))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A replay that raised an error.
+
+    Attributes
+    ----------
+    key : RunKey
+        What was replayed.
+    error : str
+        The traceback.
+    """
+
+    key: RunKey
+    error: str
+
+
+def run_missing(
+    missing: Sequence[tuple[Recording, RunKey]],
+    *,
+    n_trials: int,
+    n_workers: int,
+    report: Callable[[Run | Failure], None],
+) -> None:
+    """Replay in worker processes of one thread each; every result is reported as soon as it is there.
+
+    Parameters
+    ----------
+    missing : sequence of (Recording, RunKey)
+        What to do, in this order.
+    n_trials, n_workers : int
+        Trials per run; processes.
+    report : callable
+        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
+    """
+    code = code_digest()
+    with worker_pool(n_workers) as executor:
+        tasks = [executor.submit(_run, recording.path.absolute(), key, n_trials, code) for recording, key in missing]
+        for task in as_completed(tasks):
+            report(task.result())
+
+
+def _run(path: Path, key: RunKey, n_trials: int, code: str) -> Run | Failure:
+    try:
+        objective = load_objective(path, key.digest, key.metric)
+        metric = get_metric(key.metric, objective.history.task_type)
+        chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
+        curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
+        return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)
+    except Exception:
+        return Failure(key=key, error=traceback.format_exc())

@@ -1,0 +1,314 @@
+"""Compare strategies on recorded histories: a trial costs milliseconds, all seeds are paired.
+
+    python -m benchmarks replay --strategies random bo divbo optdivbo ensemble_gain --seeds 20
+
+Strategies choose among the recorded configurations; what they choose is written once per strategy, recording and seed,
+so that a second call only adds what is missing, and Ctrl+C loses only the replays in progress. A strategy is written
+`name`, `name:option=value,option=value` or `label=name:option=value`, where the label is what the tables show:
+
+    python -m benchmarks replay --strategies bo slow=optdivbo:tau=0.1,surrogate=pairwise
+
+Change the code of a strategy and its runs are out of date: you are told so; `--fresh` runs those asked for again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from benchmarks.recordings.recorded_history import RECORDED, load_recorded
+from benchmarks.recordings.replay import EVERY
+from benchmarks.recordings.replay_runs import Failure, Recording, Run, RunFiles, RunKey, code_digest, run_missing
+from benchmarks.reporting.comparison import print_report, write_report
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.statistics.comparison import paired
+from cashmere.evaluation.metrics import get_metric
+from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
+from cashmere.strategies import make_strategy
+from cashmere.study import Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contestant:
+    """A strategy with options, and the name that the tables give it."""
+
+    label: str
+    strategy: str
+
+    @classmethod
+    def of(cls, text: str) -> Contestant:
+        """Read ``name``, ``name:options`` or ``label=name:options``.
+
+        Examples
+        --------
+        >>> Contestant.of("slow=optdivbo:tau=0.1")
+        Contestant(label='slow', strategy='optdivbo:tau=0.1')
+        >>> Contestant.of("bo:cap_losses=False").label
+        'bo:cap_losses=False'
+        """
+        head, colon, options = text.partition(":")
+        label, _, name = head.rpartition("=")
+        strategy = name + colon + options
+        return cls(label=label or strategy, strategy=strategy)
+
+
+def read_contestants(texts: Sequence[str], reference: str) -> list[Contestant]:
+    """Read the strategies of a command, whose labels must differ; one is that of the reference."""
+    contestants = [Contestant.of(text) for text in texts]
+    labels = [contestant.label for contestant in contestants]
+    if len(set(labels)) < len(labels):
+        raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to tell them apart.")
+    if reference not in labels:
+        raise SystemExit(f"--reference {reference} is none of --strategies: {', '.join(labels)}.")
+    return contestants
+
+
+def find_recordings(wanted: Sequence[str], folder: Path = RECORDED) -> list[Recording]:
+    """Return the recordings with the given paths, or names of files or tables; all of a folder by default."""
+    paths = []
+    for text in wanted:
+        if Path(text).is_dir():
+            if not (found := sorted(Path(text).glob("*.zip"))):
+                raise SystemExit(f"--recordings {text}: the folder holds no recordings (*.zip).")
+            paths += found
+        elif Path(text).is_file():
+            paths.append(Path(text))
+        else:
+            there = sorted(folder.glob("*.zip"))
+            if not (found := [path for path in there if path.stem == text or path.stem.startswith(f"{text}-")]):
+                known = ", ".join(path.stem for path in there) or "none"
+                raise SystemExit(f"No recording {text!r}: neither a file nor one of {folder} ({known}).")
+            paths += found
+    paths = paths if wanted else sorted(folder.glob("*.zip"))
+    if not paths:
+        raise SystemExit(f"No recordings in {folder}. Make some with `python -m benchmarks record --help`.")
+    recordings = [Recording.of(path) for path in dict.fromkeys(path.resolve() for path in paths)]
+    names = [recording.name for recording in recordings]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise SystemExit(f"Two files hold the recording {', '.join(sorted(twice))}. Name the one you mean.")
+    return recordings
+
+
+def choose_metric(recording: Recording, metrics: Sequence[str]) -> str | None:
+    """Return the first metric that fits the recording's task, by its full name."""
+    for name in metrics:
+        try:
+            return get_metric(name, recording.task_type).name
+        except UnknownNameError as error:
+            raise SystemExit(f"--metric {name}: {error}") from error
+        except MetricError:
+            continue
+    return None
+
+
+def check_contestants(contestants: Sequence[Contestant], recordings: Sequence[tuple[Recording, str]]) -> None:
+    """Make every strategy for every metric once, so that a wrong option is found before the first hour."""
+    for recording, name in {(r.task_type, metric): (r, metric) for r, metric in recordings}.values():
+        history, metric = load_recorded(recording.path), get_metric(name, recording.task_type)
+        for contestant in contestants:
+            try:
+                strategy = make_strategy(contestant.strategy, history.space, catalogue=history.configurations)
+                Study(history.space, strategy, metric=metric)
+            except CashmereError as error:
+                raise SystemExit(f"--strategies {contestant.strategy}: {error}") from error
+
+
+class Progress:
+    """A line about what is done and what is left, rewritten in a terminal, now and then elsewhere."""
+
+    def __init__(self, console: Console, n_runs: int) -> None:
+        self._console, self._n_runs, self._done = console, n_runs, 0
+        self._start = self._shown = time.monotonic()
+        self._failed: dict[str, int] = {}  # by the last line of the error
+
+    @property
+    def n_failed(self) -> int:
+        """Results that were errors."""
+        return sum(self._failed.values())
+
+    def __call__(self, result: Run | Failure) -> None:
+        """Count a result."""
+        self._done += 1
+        if isinstance(result, Failure):
+            cause = result.error.strip().rpartition("\n")[2]
+            key = result.key
+            self._console.print(f"{key.strategy} failed on {key.recording}, seed {key.seed}: {cause}", markup=False)
+            if cause not in self._failed:  # the whole story once
+                self._console.print(result.error, markup=False, highlight=False)
+            self._failed[cause] = self._failed.get(cause, 0) + 1
+        now = time.monotonic()
+        pause = 0.2 if self._console.is_terminal else 20.0
+        if now - self._shown < pause and self._done < self._n_runs:
+            return
+        self._shown = now
+        left = (now - self._start) / self._done * (self._n_runs - self._done)
+        text = f"{self._done} of {self._n_runs} runs"
+        text += f", about {left / 60:.0f} min left" if left > 90 else f", about {left:.0f} s left" if left else ""
+        text += f", {self.n_failed} failed" if self._failed else ""
+        last = self._done == self._n_runs
+        self._console.print(
+            f"{text:<70}", end="\r" if self._console.is_terminal and not last else "\n", highlight=False
+        )
+
+
+def add_missing(
+    files: RunFiles, n_missing: int, *, make: Callable[[Callable[[Run | Failure], None]], None], console: Console
+) -> int:
+    """Make runs and keep them as they arrive, also before Ctrl+C; return how many failed.
+
+    Parameters
+    ----------
+    files : RunFiles
+        Where finished runs are kept.
+    n_missing : int
+        Runs to be made.
+    make : callable
+        Makes them. It is given the function to call with every result.
+    console : Console
+        For what is done and what is left.
+    """
+    progress = Progress(console, n_missing)
+
+    def keep(result: Run | Failure) -> None:
+        if isinstance(result, Run):
+            files.add(result)
+        progress(result)
+
+    with until_interrupted(console):
+        make(keep)
+    return progress.n_failed
+
+
+def tidy(runs: Iterable[tuple[str, Run]], n_trials: int) -> pd.DataFrame:
+    """Return the curves of labelled runs as a frame for `benchmarks.statistics.comparison`, up to some trials."""
+    rows = [
+        {"recording": run.key.recording, "metric": run.key.metric, "strategy": label, "seed": run.key.seed}
+        | row
+        | {"suggest_seconds": run.suggest_seconds / run.trials}
+        for label, run in runs
+        for row in run.curve
+        if row["trials"] <= n_trials
+    ]
+    return pd.DataFrame(rows)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--recordings", nargs="+", default=[], help="files, folders, or names in benchmarks/recorded (default: all)"
+    )
+    parser.add_argument(
+        "--strategies", nargs="+", default=["random", "bo", "divbo", "optdivbo", "ensemble_gain"], help="see above"
+    )
+    parser.add_argument("--reference", default="bo", help="label of the strategy the others are compared with")
+    parser.add_argument("--seeds", type=int, default=20, help="how many, from --first-seed on")
+    parser.add_argument("--first-seed", type=int, default=0, help="other seeds than those something was tuned on")
+    parser.add_argument("--trials", type=int, default=250, help=f"a multiple of {EVERY} (default: 250)")
+    parser.add_argument("--checkpoints", type=int, nargs="+", help=f"multiples of {EVERY} (default: 50 100 250)")
+    parser.add_argument(
+        "--metric", nargs="+", default=["log_loss", "mse"],
+        help="the first that fits a recording's task is taken; recordings that none fits are left out",
+    )  # fmt: skip
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show what is there")
+    parser.add_argument("--work", type=Path, default=Path(".replay"), help="finished runs")
+    parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, index.html and charts")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
+    parser.add_argument("--all-pairs", action="store_true", help="also test every strategy against every other")
+
+
+def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
+    """Return the numbers of trials at which losses are compared, the last one the whole run."""
+    if n_trials < EVERY or n_trials % EVERY:
+        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, losses are taken every {EVERY} trials.")
+    if wanted is None:
+        return [n for n in (50, 100) if n < n_trials] + [n_trials]
+    for n in wanted:
+        if n % EVERY or not 0 < n <= n_trials:
+            raise SystemExit(f"--checkpoints {n}: expected multiples of {EVERY} up to --trials {n_trials}.")
+    return sorted(set(wanted))
+
+
+def main(arguments: argparse.Namespace) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    contestants = read_contestants(arguments.strategies, arguments.reference)
+    checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
+    recordings: list[tuple[Recording, str]] = []
+    for recording in find_recordings(arguments.recordings):
+        metric = choose_metric(recording, arguments.metric)
+        if metric is None:
+            console.print(f"{recording.name} is left out: {' and '.join(arguments.metric)} do not fit it.")
+        elif recording.n_configurations < arguments.trials:
+            raise SystemExit(
+                f"{recording.name} holds {recording.n_configurations} configurations, too few for --trials "
+                f"{arguments.trials}. A third of them, {recording.n_configurations // 3}, leaves a choice to the end."
+            )
+        else:
+            recordings.append((recording, metric))
+    if not recordings:
+        raise SystemExit("No recording is left.")
+
+    # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
+    wanted = [
+        (contestant.label, recording, key)
+        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+        for recording, metric in recordings
+        for contestant in contestants
+        for key in [
+            RunKey(
+                recording=recording.name, digest=recording.digest, metric=metric,
+                strategy=contestant.strategy, seed=seed,
+            )
+        ]
+    ]  # fmt: skip
+    check_contestants(contestants, recordings)
+    files = RunFiles(arguments.work)
+    if arguments.fresh:
+        console.print(f"{files.forget(key for _, _, key in wanted)} runs forgotten")
+    files.load((recording.name, metric) for recording, metric in recordings)
+    missing = {key: recording for _, recording, key in wanted if files.find(key, arguments.trials) is None}
+    n_failed = 0
+    if missing and arguments.workers:
+        console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there, {len(missing)} are missing")
+        tasks = [(recording, key) for key, recording in missing.items()]
+        n_failed = add_missing(
+            files, len(missing), console=console,
+            make=lambda keep: run_missing(tasks, n_trials=arguments.trials, n_workers=arguments.workers, report=keep),
+        )  # fmt: skip
+
+    found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]
+    old = sum(run.code != code_digest() for _, run in found)
+    if old:
+        console.print(f"[yellow]{old} of {len(found)} runs were made by other code than the present[/]; --fresh anew")
+    frame = tidy(found, arguments.trials)
+    if frame.empty or arguments.reference not in set(frame["strategy"]):
+        raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")
+    complete = paired(frame)
+    _tell_incomplete(console, [c.label for c in contestants], frame, complete, len(recordings) * arguments.seeds)
+    if complete.empty:
+        raise SystemExit("No recording and seed for which all strategies have a run.")
+    print_report(console, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
+    if arguments.out is not None:
+        path = write_report(arguments.out, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
+        console.print(f"Tables and charts: {path}")
+    if n_failed:
+        raise SystemExit(f"{n_failed} of {len(missing)} runs failed; the causes are above.")
+
+
+def _tell_incomplete(
+    console: Console, labels: Sequence[str], frame: pd.DataFrame, complete: pd.DataFrame, n_pairs: int
+) -> None:
+    for label in labels:
+        if label not in set(frame["strategy"]):
+            console.print(f"[yellow]{label} has no runs and is left out[/]")
+    n_complete = len(complete[["recording", "seed"]].drop_duplicates())
+    if n_complete < n_pairs:
+        console.print(
+            f"[yellow]Only the {n_complete} of {n_pairs} pairs of recording and seed that all have are used[/]"
+        )

@@ -1,0 +1,305 @@
+"""Runs of a suite: strategies search real tables under one protocol, many times, in worker processes.
+
+A run is one strategy with one seed on one table. It is appended to a file of JSON lines as soon as it is finished, so
+that an interrupted suite goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar, TypeVarTuple
+
+import numpy as np
+import psutil
+from filelock import FileLock
+
+from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.tables.manifest import BenchmarkTable
+from benchmarks.tables.search_table import SearchTable
+from cashmere.data.prepared import PreparedFolds
+from cashmere.data.resampling import Fold, make_folds
+from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.execution.limits import MIB, Limits
+from cashmere.execution.pools import worker_pool
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Observation, Trial
+from cashmere.study import Study
+
+DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """How the runs of a suite are made and judged.
+
+    Attributes
+    ----------
+    name : str
+        Of the suite.
+    space, metric, resampling : str
+        As in `cashmere.AutoClassifier`; the loss of a trial is the mean over the folds.
+    test_share : float
+        Share of the rows, drawn anew for every seed and stratified by class, on which the best configuration is judged
+        after it was fitted on all others; 0 judges by the folds alone.
+    rows : int
+        Rows at most, a stratified draw.
+    trial_seconds : float
+        Wall seconds after which a trial is stopped.
+    """
+
+    name: str
+    space: str
+    metric: str
+    resampling: str
+    test_share: float = 0.0
+    rows: int = 10_000
+    trial_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteKey:
+    """Which run of a suite: the protocol (a digest of it too), table, strategy, seed and budget."""
+
+    suite: str
+    protocol: str
+    table: str
+    strategy: str
+    seed: int
+    budget: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """What all kinds of finished runs have: the `key` says which one it is. Everything else is plain data."""
+
+    key: SuiteKey
+
+
+R = TypeVar("R", bound=FinishedRun)
+Work = TypeVarTuple("Work")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRun(FinishedRun):
+    """A finished run that reports its best configuration.
+
+    Attributes
+    ----------
+    curve : list of float or None
+        Lowest loss after every trial; None before the first success.
+    failed : int
+        Trials without a loss.
+    test : float or None
+        Loss of the best configuration on the test rows, if the protocol has any.
+    seconds, suggest_seconds, fit_seconds : float
+        Wall seconds of the run, of deciding and of all trials together.
+    best : dict
+        Values of the best configuration.
+    finished_at : list of float
+        Wall seconds from the start of the search to the end of every trial; empty in runs made before this was kept, as
+        are the following.
+    cpu_seconds : float or None
+        Of the process that decides and of those that train, their starts included.
+    memory_mib : dict of str to float
+        Largest resident memory seen: of ``"deciding"`` after each trial, of ``"training"`` during it.
+    circumstances : dict of str to str
+        Where, when and with what it was made, see `benchmarks.runs.circumstances`.
+    """
+
+    curve: list[float | None]
+    failed: int
+    test: float | None
+    seconds: float
+    suggest_seconds: float
+    fit_seconds: float
+    best: dict[str, Any]
+    finished_at: list[float] = field(default_factory=list)
+    cpu_seconds: float | None = None
+    memory_mib: dict[str, float] = field(default_factory=dict)
+    circumstances: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteFailure:
+    """A run that raised an error, and its traceback."""
+
+    key: SuiteKey
+    error: str
+
+
+def make_key(protocol: Protocol, table: str, strategy: str, seed: int, budget: Budget) -> SuiteKey:
+    """Return the key of a run."""
+    digest = hashlib.sha256(json.dumps(asdict(protocol), sort_keys=True).encode()).hexdigest()[:8]
+    return SuiteKey(suite=protocol.name, protocol=digest, table=table, strategy=strategy, seed=seed, budget=str(budget))
+
+
+class SuiteFile(Generic[R]):
+    """The finished runs of a suite: a file of JSON lines, one per run, all of one kind."""
+
+    def __init__(self, path: Path, kind: type[R]) -> None:
+        self.path = path
+        self._runs = {run.key: run for run in _read(path, kind)}
+
+    def find(self, key: SuiteKey) -> R | None:
+        """Return the run, if it is there."""
+        return self._runs.get(key)
+
+    def add(self, run: R) -> None:
+        """Append a run."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = json.dumps(asdict(run))
+        with FileLock(f"{self.path}.lock"), self.path.open("a+b") as file:
+            if file.tell() and not self.path.read_bytes().endswith(b"\n"):  # a crash cut the last line short
+                file.write(b"\n")
+            file.write(line.encode() + b"\n")
+        self._runs[run.key] = run
+
+
+def _read(path: Path, kind: type[R]) -> Iterator[R]:
+    for line in path.read_bytes().splitlines() if path.exists() else []:
+        try:
+            values = json.loads(line)
+            yield kind(**values | {"key": SuiteKey(**values["key"])})
+        except (ValueError, KeyError, TypeError):  # cut short, or of an older version
+            continue
+
+
+def run_suite(
+    missing: Sequence[tuple[*Work, SuiteKey]],
+    make_run: Callable[[*Work, SuiteKey], R],
+    *,
+    n_workers: int,
+    report: Callable[[R | SuiteFailure], None],
+) -> None:
+    """Make runs in processes of one thread each; every result is reported as soon as it is there.
+
+    Parameters
+    ----------
+    missing : sequence of tuple
+        What to do, in this order: the arguments of `make_run`, the key of the run last.
+    make_run : callable
+        Makes a run in a worker, such as `search`. What it raises is reported as a `SuiteFailure`.
+    n_workers : int
+        Runs at a time.
+    report : callable
+        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
+    """
+    with worker_pool(n_workers) as executor:
+        tasks = [executor.submit(_run, make_run, *each) for each in missing]
+        for task in as_completed(tasks):
+            report(task.result())
+
+
+def _run(make_run: Callable[[*Work, SuiteKey], R], *each: *tuple[*Work, SuiteKey]) -> R | SuiteFailure:
+    try:
+        return make_run(*each)
+    except Exception:
+        return SuiteFailure(key=each[-1], error=traceback.format_exc())
+
+
+def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun:
+    """Make one run in this process; its trials run in one worker process, strictly one after the other."""
+    clock, cpu_before = time.perf_counter(), _cpu_seconds()
+    memory = {"deciding": 0.0, "training": 0.0}
+
+    def watch(_: Study, observation: Observation) -> None:
+        memory["deciding"] = max(memory["deciding"], psutil.Process().memory_info().rss / MIB)
+        memory["training"] = max(memory["training"], observation.memory_mib or 0.0)
+
+    budget = Budget.parse(key.budget)
+    data = SearchTable.read(table)
+    train, test = _split(data.y, protocol, key.seed, classes=data.task_type.is_classification)
+    inner = make_folds(data.y[train], data.task_type, protocol.resampling, seed=key.seed, n_columns=data.frame.shape[1])
+    folds = [Fold(train[fold.train], train[fold.validation]) for fold in inner]
+    if len(test):
+        folds.append(Fold(train, test))
+    space = data.make_space(protocol.space, len(train))
+    metric = get_metric(protocol.metric, data.task_type)
+    with tempfile.TemporaryDirectory(prefix="cashmere-suite-") as folder:
+        prepared = {}
+        parts = {"search": folds[: len(inner)], "test": folds[len(inner) :]}
+        for part, its_folds in parts.items():
+            if its_folds:
+                prepared[part] = Path(folder, part)
+                data.prepare(prepared[part], data.y, its_folds, space, seed=key.seed)
+        objectives = {
+            part: CrossValidationObjective(folder=path, space=space, metric=metric, keep_model=False)
+            for part, path in prepared.items()
+        }
+        executor = WorkerProcessExecutor(1, limits=Limits(seconds=protocol.trial_seconds), n_threads=1)
+        try:
+            study = Study(
+                space.configuration_space,
+                key.strategy,
+                seed=key.seed,
+                worst_loss=metric.worst_loss,
+                metric=metric,
+                targets=_targets(prepared["search"], data.y),
+            )
+            history = study.optimize(objectives["search"], budget, executor=executor, callback=watch)
+            best = history.incumbent
+            judged = None
+            if best is not None and "test" in objectives:
+                final = Trial(number=len(history), configuration=best.trial.configuration, seed=best.trial.seed)
+                judged = executor.submit(objectives["test"], final).result().loss
+        finally:
+            executor.shutdown()
+    return SuiteRun(
+        key=key,
+        curve=best_so_far(history),
+        failed=len(history.failures),
+        test=judged,
+        seconds=round(time.perf_counter() - clock, 2),
+        suggest_seconds=round(sum(study.suggest_seconds.values()), 3),
+        fit_seconds=round(sum(o.duration_seconds for o in history), 2),
+        best={} if best is None else {k: _plain(v) for k, v in dict(best.trial.configuration).items()},
+        finished_at=[round(o.finished_at, 2) for o in history],
+        cpu_seconds=round(_cpu_seconds() - cpu_before, 2),
+        memory_mib={part: round(mib, 1) for part, mib in memory.items()},
+        circumstances=describe_circumstances(),
+    )
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU seconds so far of this process and of those it started that have ended."""
+    return sum(os.times()[:4])
+
+
+def best_so_far(history: History) -> list[float | None]:
+    """Return the lowest loss after every trial, None before the first success."""
+    losses = [np.inf if o.loss is None else o.loss for o in history]
+    return [round(float(loss), DIGITS) if np.isfinite(loss) else None for loss in np.minimum.accumulate(losses)]
+
+
+def _targets(folder: Path, y: np.ndarray) -> np.ndarray:
+    return np.asarray(y[PreparedFolds(folder).validation_rows], dtype=np.float64)
+
+
+def _split(y: np.ndarray, protocol: Protocol, seed: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return ascending row numbers for the search and for the test."""
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(len(y))
+    if len(y) > protocol.rows:
+        rows, _ = train_test_split(rows, train_size=protocol.rows, random_state=seed, stratify=y if classes else None)
+    if protocol.test_share == 0:
+        return np.sort(rows), rows[:0]
+    train, test = train_test_split(
+        rows, test_size=protocol.test_share, random_state=seed, stratify=y[rows] if classes else None
+    )
+    return np.sort(train), np.sort(test)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

@@ -1,0 +1,1 @@
+"""Statistics of comparisons: pure functions on losses."""

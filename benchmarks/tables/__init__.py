@@ -1,0 +1,1 @@
+"""Tables that benchmarks run on."""

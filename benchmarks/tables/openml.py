@@ -1,0 +1,158 @@
+"""Tables from OpenML, as a folder that all benchmarks read with ``--data``.
+
+    python -m benchmarks fetch --out tables divbo optdivbo
+    python -m benchmarks fetch --out tables credit-g=31 quake_binary=209 --binary quake_binary
+
+Names of experiments (`divbo`, `optdivbo`, `dacopt2`) stand for all their data sets; others are given as ``name=ID``
+with the number of the data set on OpenML. What the folder holds is not fetched again, so that later runs need no
+network. ``--binary`` makes two classes of a target as OpenML's own binary versions do: of numbers, `P` below the mean
+and `N` from it on; of classes, `P` for the most frequent one and `N` for all others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from benchmarks.published import PUBLISHED
+from benchmarks.published.data_sets import TABLES_OF
+from benchmarks.tables.manifest import read_manifest
+from cashmere.base.files import write_atomically
+from cashmere.data.reading import read_table
+from cashmere.exceptions import DataError
+
+GROUPS = ("divbo", "optdivbo", "dacopt2")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tables", nargs="+", metavar="TABLE", help=f"{', '.join(GROUPS)}, or name=ID")
+    parser.add_argument("--out", type=Path, required=True, help="the folder; what is there stays")
+    parser.add_argument("--binary", nargs="+", default=[], metavar="NAME", help="tables to make two classes of")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    """Fetch what the folder lacks; one table that fails does not keep the others back."""
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    wanted = resolve_tables(arguments.tables)
+    if unknown := sorted(set(arguments.binary) - set(wanted)):
+        raise SystemExit(f"--binary {' '.join(unknown)}: expected names among {', '.join(wanted)}.")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    there = set(read_manifest(arguments.out)) if (arguments.out / "manifest.json").exists() else set()
+    n_failed = 0
+    for name, openml_id in wanted.items():
+        if name in there:
+            console.print(f"{name}: is there", highlight=False)
+            continue
+        try:
+            entry = fetch_table(arguments.out, name, openml_id, binary=name in arguments.binary)
+            console.print(f"{name}: {entry['n_rows']} rows, {entry['task']}", highlight=False)
+        except DataError as error:
+            n_failed += 1
+            console.print(f"{name}: {error}", markup=False, highlight=False)
+    if n_failed:
+        raise SystemExit(f"{n_failed} of {len(wanted)} tables are missing; the same command tries them again.")
+
+
+def resolve_tables(words: Iterable[str]) -> dict[str, int]:
+    """Return numbers on OpenML by our names of the tables.
+
+    Parameters
+    ----------
+    words : iterable of str
+        One of `GROUPS`, or ``name=ID``. Where a name of a group is taken by another number, `MiceProtein` by another
+        version of it, the table is called ``name-ID``.
+    """
+    found: dict[str, int] = {}
+    for word in words:
+        name, equals, number = word.partition("=")
+        if equals and name and number.isdigit():
+            found[name] = int(number)
+        elif word in GROUPS:
+            for name, openml_id in _tables_of(word):
+                found[name if found.get(name, openml_id) == openml_id else f"{name}-{openml_id}"] = openml_id
+        else:
+            raise SystemExit(f"{word}: expected {', '.join(GROUPS)}, or name=ID such as credit-g=31.")
+    return found
+
+
+def _tables_of(group: str) -> list[tuple[str, int]]:
+    if group in TABLES_OF:
+        numbers = pd.read_csv(PUBLISHED / "openml_ids.csv").set_index("dataset")["openml_id"]
+        return [(table, int(numbers[table])) for table in TABLES_OF[group]]
+    printed = pd.read_csv(PUBLISHED / f"{group}.csv").drop_duplicates("openml_id")
+    return list(zip(printed["table"], printed["openml_id"].astype(int), strict=True))
+
+
+def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False) -> dict[str, object]:
+    """Fetch one table, write it, and add it to the manifest of the folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``name.parquet`` and ``manifest.json`` go.
+    name : str
+        What the table is to be called.
+    openml_id : int
+        Number of the data set.
+    binary : bool
+        Whether to make two classes of the target, see `make_binary`.
+
+    Returns
+    -------
+    dict
+        The entry of the manifest. A table made binary is no longer the data set of that number: its entry has the
+        number as ``binary_of`` instead of ``openml_id``, so that no published result is taken for one of it.
+
+    Raises
+    ------
+    DataError
+        If OpenML cannot be reached, has no such table, or the table has no target that could be used.
+    """
+    frame = read_table(f"openml:{openml_id}")
+    column = frame.attrs.get("target")
+    if column is None:
+        raise DataError(f"openml:{openml_id}: has no single default target. Choose another version of the data set.")
+    frame = frame.dropna(subset=[column]).reset_index(drop=True)
+    target = frame.pop(column)
+    is_numeric = pd.api.types.is_numeric_dtype(target)
+    if binary:
+        target, is_numeric = make_binary(target), False
+    target = target.astype(float) if is_numeric else target.astype(str)
+    n_classes = target.nunique()
+    task = "regression" if is_numeric else "binary" if n_classes == 2 else "multiclass"
+    if n_classes < 2:
+        raise DataError(f"openml:{openml_id}: the target {column!r} has a single value.")
+    frame.columns = frame.columns.map(str)
+    frame = frame.rename(columns={"target": "target_feature"})  # what is to be predicted has the name here
+    frame["target"] = target.to_numpy()
+    frame.attrs.clear()
+    frame.to_parquet(folder / f"{name}.parquet")
+    number = {"binary_of" if binary else "openml_id": openml_id}
+    entry = {"name": name, "file": f"{name}.parquet", "task": task, **number, "n_rows": len(frame)}
+    path = folder / "manifest.json"
+    entries = json.loads(path.read_text()) if path.exists() else []
+    write_atomically(path, json.dumps([*entries, entry], indent=1).encode())
+    return entry
+
+
+def make_binary(target: pd.Series) -> pd.Series:
+    """Return two classes as OpenML's binary versions of data sets have them.
+
+    Of numbers: ``P`` below the mean, ``N`` from it on. Of classes: ``P`` for the most frequent one, the first in order
+    among equals, ``N`` for all others.
+
+    Examples
+    --------
+    >>> make_binary(pd.Series([1.0, 2.0, 6.0])).tolist()
+    ['P', 'P', 'N']
+    >>> make_binary(pd.Series(["red", "blue", "green", "blue"])).tolist()
+    ['N', 'P', 'N', 'P']
+    """
+    is_first = target < target.mean() if pd.api.types.is_numeric_dtype(target) else target == target.mode()[0]
+    return pd.Series("N", index=target.index).mask(is_first, "P")

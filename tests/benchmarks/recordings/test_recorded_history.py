@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from synthetic_recording import make_recording
+
+from benchmarks.recordings.recorded_history import load_recorded, save_recorded
+from cashmere.data.task import TaskType
+from cashmere.exceptions import CorruptStoreError
+
+
+@pytest.mark.parametrize("task_type", list(TaskType))
+def test_everything_comes_back(tmp_path, task_type):
+    history = make_recording(task_type, failures=(0, 7, 29))
+    loaded = load_recorded(save_recorded(history, tmp_path))
+    for field in dataclasses.fields(history):
+        if field.name not in ("validation", "test", "seconds", "y_validation", "y_test"):
+            assert getattr(loaded, field.name) == getattr(history, field.name), field.name
+    np.testing.assert_allclose(loaded.seconds, history.seconds, atol=1e-6)
+    np.testing.assert_array_equal(loaded.y_validation, history.y_validation)
+    np.testing.assert_array_equal(loaded.y_test, history.y_test)
+    for part in ("validation", "test"):
+        np.testing.assert_allclose(getattr(loaded, part), getattr(history, part), rtol=1e-3, atol=1e-7)
+        assert np.isnan(getattr(loaded, part)[[0, 7, 29]]).all()
+        assert np.isfinite(getattr(loaded, part)[loaded.succeeded]).all()
+        if task_type.is_classification:
+            sums = getattr(loaded, part)[loaded.succeeded].sum(axis=-1)
+            np.testing.assert_allclose(sums, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("small", [0.0, 1e-6, 1e-5, 3e-4, 0.02, 0.3, 0.4999, 0.5])
+@pytest.mark.parametrize("likely", [0, 1])
+def test_small_probabilities_keep_their_relative_precision(tmp_path, small, likely):
+    history = make_recording()
+    validation = history.validation.copy()
+    validation[5] = (1 - small, small) if likely == 0 else (small, 1 - small)
+    loaded = load_recorded(save_recorded(dataclasses.replace(history, validation=validation), tmp_path))
+    # Below 6e-5 a float16 is subnormal: steps of 6e-8.
+    np.testing.assert_allclose(loaded.validation[5, :, 1 - likely], small, rtol=1e-3, atol=3.1e-8)
+    np.testing.assert_allclose(loaded.validation[5].sum(axis=1), 1, atol=1e-6)
+
+
+def test_values_that_run_away_stay_finite(tmp_path):
+    history = make_recording(TaskType.REGRESSION)
+    validation = history.validation.copy()
+    validation[5, :2] = 1e9, -1e9
+    loaded = load_recorded(save_recorded(dataclasses.replace(history, validation=validation), tmp_path))
+    np.testing.assert_array_equal(loaded.validation[5, :2], [65504, -65504])
+
+
+@pytest.mark.parametrize("task_type", list(TaskType))
+def test_file_is_smaller_than_its_arrays(tmp_path, task_type):
+    history = make_recording(task_type, n=100, n_rows=200)
+    assert save_recorded(history, tmp_path).stat().st_size < (history.validation.nbytes + history.test.nbytes) / 2
+
+
+def test_same_recording_gives_the_same_bytes(tmp_path):
+    first = save_recorded(make_recording(), tmp_path / "a")
+    assert first.name == "made-small.zip"
+    assert first.read_bytes() == save_recorded(make_recording(), tmp_path / "b").read_bytes()
+
+
+def test_damaged_and_foreign_files_are_refused(tmp_path):
+    path = save_recorded(make_recording(), tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(CorruptStoreError, match="Record it again"):
+        load_recorded(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("description.json", json.dumps({"format": "cashmere recorded history", "version": 99}))
+    with pytest.raises(CorruptStoreError):
+        load_recorded(path)
+    with pytest.raises(CorruptStoreError):
+        load_recorded(tmp_path / "absent.zip")
+
+
+def test_flipped_bytes_are_noticed(tmp_path):
+    path = save_recorded(make_recording(n=100), tmp_path)
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 50] = bytes(255 - b for b in content[middle : middle + 50])
+    path.write_bytes(content)
+    with pytest.raises(CorruptStoreError):
+        load_recorded(path)
