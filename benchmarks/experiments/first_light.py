@@ -1,6 +1,6 @@
 """Test error of the ensemble against LightGBM with default parameters, on the same split of real tables.
 
-    python -m benchmarks.experiments.first_light --data ../shared/data --budgets 50trials 60s --seeds 0
+    python -m benchmarks.experiments.first_light --data DIR --budgets 50trials 60s --seeds 0
 
 One row per table, budget and seed goes to ``benchmarks/results/first_light.csv`` as soon as it is known; rows that are
 there are not run again. The test rows are shown to nobody before the end.

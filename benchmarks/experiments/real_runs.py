@@ -1,6 +1,6 @@
 """Run strategies for real, one after the other, and say where the time went.
 
-    python -m benchmarks run --data ../shared/data --table phoneme --trials 100 --strategies random bo divbo optdivbo
+    python -m benchmarks run --data DIR --table phoneme --trials 100 --strategies random bo divbo optdivbo
 
 Each run fits on three quarters of the table and is judged on the rest. Times are wall seconds: of the whole run, of
 deciding, of training (summed over workers) and of choosing and saving ensembles. Diversity is the minimum distance of

@@ -1,7 +1,7 @@
 """Compare cashmere with other systems on the same rows and for the same wall-clock time.
 
     python -m benchmarks peers --install flaml optuna_lightgbm autogluon h2o
-    python -m benchmarks peers --data ../shared/data --tables colic quake --budget 60s --repeats 3 \
+    python -m benchmarks peers --data DIR --tables colic quake --budget 60s --repeats 3 \
         --peers cashmere flaml optuna_lightgbm autogluon h2o --out peers
 
 Every peer lives in an environment of its own below `--environments`. It is given three quarters of the rows and the

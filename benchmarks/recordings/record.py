@@ -1,6 +1,6 @@
 """Record histories: evaluate random configurations of a space on tables, once, for all later replays.
 
-    python -m benchmarks record --data ../shared/data --space volcano --tables quake cpu_act --configurations 600
+    python -m benchmarks record --data DIR --space volcano --tables quake cpu_act --configurations 600
 
 Every table is cut into 60 % training, 20 % validation and 20 % test rows (at most `--rows` rows, a stratified draw); a
 configuration is fitted on the training rows and predicts the others. The limit counts CPU seconds, so that recordings

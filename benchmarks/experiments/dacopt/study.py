@@ -1,6 +1,6 @@
 """The experiments of the DACOpt paper: contests and their baselines, beside the published numbers.
 
-    python -m benchmarks dacopt1 --data ../shared/data --tables pima glass1 --trials 500 --repeats 3
+    python -m benchmarks dacopt1 --data DIR --tables pima glass1 --trials 500 --repeats 3
 
 Experiment 1 maximises the geometric mean of the recalls over 5 stratified folds on the space `imbalance`; what is
 reported is the best value found, averaged over the repeats (other folds for each). Experiment 2 maximises accuracy over

@@ -1,6 +1,6 @@
 """The experiments of the papers on DivBO and OptDivBO: searches for ensembles, beside the published numbers.
 
-    python -m benchmarks divbo --data ../shared/data --tables quake cpu_act --trials 60 --repeats 3 --out divbo
+    python -m benchmarks divbo --data DIR --tables quake cpu_act --trials 60 --repeats 3 --out divbo
 
 Every table is cut into 60 % training, 20 % validation and 20 % test rows; one strategy searches the space `volcano` for
 the lowest validation error (or `--metric` of regressions), trial after trial, and every form that the papers report is
