@@ -8,7 +8,7 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, UnknownNameError
+from cashmere.exceptions import InconsistentResumeError, LookaheadError, StrategyError, UnknownNameError, UsageError
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
@@ -68,17 +68,19 @@ def test_strategy_sees_exactly_the_outcomes_the_lookahead_allows():
 def test_more_workers_than_lookahead_is_refused():
     executor = WorkerProcessExecutor(2)
     try:
-        with pytest.raises(InvalidParameterError, match="lookahead"):
+        with pytest.raises(LookaheadError, match="has 2 workers, but the lookahead of the study is 1") as caught:
             Study(SPACE, "random").optimize(bowl, "3trials", executor=executor)
     finally:
         executor.shutdown()
+    assert (caught.value.lookahead, caught.value.n_open) == (1, 2)
 
 
 def test_asking_beyond_the_lookahead_is_refused():
     study = Study(SPACE, "random", lookahead=2)
     study.ask(), study.ask()
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(LookaheadError, match="trial 0 has no outcome yet, and the lookahead is 2") as caught:
         study.ask()
+    assert (caught.value.lookahead, caught.value.n_open, caught.value.instance) == (2, 2, study)
 
 
 class InPairs:
@@ -114,7 +116,7 @@ def test_strategy_that_waits_is_shown_one_more_outcome_at_a_time():
     study = Study(SPACE, Spy(), lookahead=4)
     trials = [study.ask(), study.ask()]
     assert not study.can_ask()
-    with pytest.raises(InvalidParameterError, match="more outcomes"):
+    with pytest.raises(UsageError, match="more outcomes"):
         study.ask()
     for trial in reversed(trials):
         study.tell(trial, run_trial(bowl, trial))
@@ -127,7 +129,7 @@ def test_strategy_that_never_decides_is_an_error():
         def suggest(self, history, rng):
             return None
 
-    with pytest.raises(InvalidParameterError, match="decides"):
+    with pytest.raises(StrategyError, match="returned None for trial 0"):
         Study(SPACE, Mute()).optimize(bowl, "3trials")
 
 

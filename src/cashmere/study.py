@@ -16,7 +16,13 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.base.threads import one_blas_thread
-from cashmere.exceptions import InconsistentResumeError, InvalidParameterError
+from cashmere.exceptions import (
+    InconsistentResumeError,
+    InvalidParameterError,
+    LookaheadError,
+    StrategyError,
+    UsageError,
+)
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.records.budget import Budget, Deadline
@@ -179,12 +185,28 @@ class Study:
 
         Raises
         ------
-        InvalidParameterError
-            If more than `lookahead` trials would be open, or the strategy has to see the outcome of an open one first.
+        LookaheadError
+            If more than `lookahead` trials would be open.
+        UsageError
+            If the strategy has to see the outcome of an open trial first.
+        StrategyError
+            If the strategy has seen all outcomes and decides nothing.
         """
-        if not self.can_ask() or (suggestion := self._decide()) is None:
-            expected = "preceded by tell(): the lookahead is used up, or the strategy has to see more outcomes"
-            raise InvalidParameterError("ask()", len(self._trials), expected)
+        n_open = len(self._trials) - len(self._committed)
+        if n_open >= self.lookahead:
+            raise LookaheadError(
+                f"ask() cannot decide another trial: trial {len(self._committed)} has no outcome yet, and the lookahead "
+                f"is {self.lookahead}. Call tell() with its outcome first, or make the study with a larger lookahead.",
+                lookahead=self.lookahead,
+                n_open=n_open,
+                instance=self,
+            )
+        if (suggestion := self._decide()) is None:
+            raise UsageError(
+                f"ask() cannot decide another trial yet: the strategy needs more outcomes than those of the first "
+                f"{len(self._committed)} trials. Call tell() with the outcomes of open trials until can_ask() is true.",
+                instance=self,
+            )
         number = len(self._trials)
         _, learner_seed = self._seeds(number)
         trial = Trial(
@@ -199,7 +221,7 @@ class Study:
             raise InconsistentResumeError(
                 self._store.folder if self._store else "study",
                 f"trial {number} was stored with another configuration than the strategy decides now. The settings, "
-                "the package or a library have changed since; continue with the versions in run.json or start anew.",
+                "the package or a library have changed since. Continue with those in run.json, or start a new run.",
             )
         self._trials.append(trial)
         self._forget_decision()
@@ -236,8 +258,11 @@ class Study:
             if self._decision is None:
                 self._n_insufficient = visible
                 if visible == number:
-                    expected = "a strategy that decides when all outcomes are in"
-                    raise InvalidParameterError("strategy", self.strategy, expected)
+                    raise StrategyError(
+                        f"{self.strategy!r} returned None for trial {number} although every outcome is known. A "
+                        "strategy may return None only while trials are pending; otherwise it must return a Suggestion.",
+                        strategy=self.strategy,
+                    )
         return self._decision
 
     def _forget_decision(self) -> None:
@@ -291,8 +316,14 @@ class Study:
         deadline = Deadline(None if budget is None else budget.seconds)
         executor = executor or InProcessExecutor()
         if executor.n_workers > self.lookahead:
-            expected = f"at most the lookahead ({self.lookahead}), so that the run does not depend on it"
-            raise InvalidParameterError("n_workers", executor.n_workers, expected)
+            raise LookaheadError(
+                f"The executor has {executor.n_workers} workers, but the lookahead of the study is {self.lookahead}. Use "
+                "no more workers than the lookahead, or make the study with a larger one; it is fixed because the "
+                "decisions of a run depend on the lookahead, but not on the number of workers.",
+                lookahead=self.lookahead,
+                n_open=executor.n_workers,
+                instance=self,
+            )
         if self._plan is None and budget is not None:
             seconds = None if budget.seconds is None else self._spent_by_trials() + budget.seconds * executor.n_workers
             self._set_plan(WorkBudget(trials=budget.trials, worker_seconds=seconds))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, NotFittedError
 from cashmere.surrogates.latent import LatentSurrogate
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 from contracts.surrogate_contract import SurrogateContract
@@ -275,9 +275,9 @@ def test_wrong_arguments_are_named():
     with pytest.raises(InvalidParameterError, match="n_algorithms must be 5"):
         LatentSurrogate(n_algorithms=4, pretrained=embedding())
     tasks, vectors, losses = observations(3)
-    with pytest.raises(InvalidParameterError, match="losses"):
+    with pytest.raises(ArrayError, match="losses"):
         surrogate(True).fit(tasks, vectors, np.array([0.1, np.nan, 0.2]), rng())
-    with pytest.raises(InvalidParameterError, match="losses"):
+    with pytest.raises(ArrayError, match="losses"):
         surrogate(True).fit(tasks[:0], vectors[:0], losses[:0], rng())
-    with pytest.raises(InvalidParameterError, match="call fit first"):
+    with pytest.raises(NotFittedError, match="Call fit before predict"):
         surrogate(True).predict(tasks, vectors)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, NotFittedError
 from cashmere.surrogates.latent_space import (
     Encoders,
     LmcParameters,
@@ -267,7 +267,7 @@ class LatentSurrogate:
         if self.alpha < 0:
             raise InvalidParameterError("alpha", self.alpha, "at least 0")
         if self.pretrained is not None and len(self.pretrained.encoders.b3) != self.n_algorithms:
-            expected = f"{len(self.pretrained.encoders.b3)}, as many as the pre-trained encoders have"
+            expected = f"{len(self.pretrained.encoders.b3)}, the number of pre-trained encoders"
             raise InvalidParameterError("n_algorithms", self.n_algorithms, expected)
 
     def fit(self, tasks: IntArray, vectors: FloatArray, losses: FloatArray, rng: np.random.Generator) -> Self:
@@ -286,14 +286,14 @@ class LatentSurrogate:
 
         Raises
         ------
-        InvalidParameterError
+        ArrayError
             If there is no observation or a loss is not finite.
         """
         from scipy.optimize import Bounds, minimize
 
         losses = np.asarray(losses, dtype=np.float64)
         if len(losses) == 0 or not np.isfinite(losses).all():
-            raise InvalidParameterError("losses", losses, "at least one finite number, and no others")
+            raise ArrayError("losses", f"losses must hold one or more finite numbers; got {losses}.")
         centre, scale = float(losses.mean()), float(losses.std())
         if scale <= 1e-9 * np.abs(losses).max():  # equal but for rounding: the source tells the scale, if there is one
             scale = 1.0 if self.pretrained is None else max(self.pretrained.loss_std, MIN_LOSS_STD)
@@ -355,5 +355,5 @@ class LatentSurrogate:
 
     def _fit_or_fail(self) -> _Fitted:
         if self._fitted is None:
-            raise InvalidParameterError("surrogate", self, "fitted before it predicts; call fit first")
+            raise NotFittedError(self, "predict")
         return self._fitted
