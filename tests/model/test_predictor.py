@@ -95,7 +95,7 @@ def test_flipped_byte_is_refused(touched, kind, share):
 
 def rewrite(folder, change) -> None:
     """Change the manifest as somebody would who also knows how to repair its checksum."""
-    from cashmere.model.predictor import _checksum
+    from cashmere.model.files import _checksum
 
     manifest = json.loads((folder / "manifest.json").read_text())
     change(manifest)
