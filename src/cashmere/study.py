@@ -195,8 +195,9 @@ class Study:
         n_open = len(self._trials) - len(self._committed)
         if n_open >= self.lookahead:
             raise LookaheadError(
-                f"ask() cannot decide another trial: trial {len(self._committed)} has no outcome yet, and the lookahead "
-                f"is {self.lookahead}. Call tell() with its outcome first, or make the study with a larger lookahead.",
+                f"ask() cannot decide another trial: trial {len(self._committed)} has no outcome yet, and the "
+                f"lookahead is {self.lookahead}. Call tell() with its outcome first, or make the study with a larger "
+                "lookahead.",
                 lookahead=self.lookahead,
                 n_open=n_open,
                 instance=self,
@@ -259,8 +260,8 @@ class Study:
                 self._n_insufficient = visible
                 if visible == number:
                     raise StrategyError(
-                        f"{self.strategy!r} returned None for trial {number} although every outcome is known. A "
-                        "strategy may return None only while trials are pending; otherwise it must return a Suggestion.",
+                        f"{self.strategy!r} returned None for trial {number} although every outcome is known. "
+                        "suggest() may return None only while trials are pending; else it must return a Suggestion.",
                         strategy=self.strategy,
                     )
         return self._decision
@@ -317,9 +318,9 @@ class Study:
         executor = executor or InProcessExecutor()
         if executor.n_workers > self.lookahead:
             raise LookaheadError(
-                f"The executor has {executor.n_workers} workers, but the lookahead of the study is {self.lookahead}. Use "
-                "no more workers than the lookahead, or make the study with a larger one; it is fixed because the "
-                "decisions of a run depend on the lookahead, but not on the number of workers.",
+                f"The executor has {executor.n_workers} workers, but the lookahead of the study is {self.lookahead}. "
+                "Use no more workers than the lookahead, or make the study with a larger one. The lookahead is never "
+                "raised silently, because the decisions of a run depend on it.",
                 lookahead=self.lookahead,
                 n_open=executor.n_workers,
                 instance=self,

@@ -71,12 +71,12 @@ def test_target_shares_files_without_categories_of_three_levels(tmp_path):
 
 def test_incomplete_folders_are_known(tmp_path, parts):
     assert not is_complete(tmp_path / "nothing")
-    with pytest.raises(RunDirectoryError, match="missing or incomplete"):
+    with pytest.raises(RunDirectoryError, match="holds no prepared folds"):
         PreparedFolds(tmp_path / "nothing")
     prepared, _ = prepare(tmp_path, parts)
     (tmp_path / "fold1-onehot-train.npy").unlink()
     assert not is_complete(tmp_path)
-    with pytest.raises(CorruptStoreError, match="prepare the folds again"):
+    with pytest.raises(CorruptStoreError, match="Prepare the folds again"):
         prepared.load(1, Encoding.ONEHOT)
     (tmp_path / "prepared.json").write_text("{")
     assert not is_complete(tmp_path)

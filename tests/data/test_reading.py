@@ -123,7 +123,7 @@ BAD_TEXT = {
     "late_long_row.csv": ("a,b\n" + "1,2\n" * 200 + "3,4,5\n", "record 201 has 3 fields"),
     "table.xlsx": ("PK", "unknown suffix"),
     "nosuffix": ("a,b\n1,2\n", "unknown suffix"),
-    "corrupt.parquet": ("PAR1 nothing", "not a readable Parquet file"),
+    "corrupt.parquet": ("PAR1 nothing", "cannot be read as Parquet"),
     "corrupt.csv.gz": ("not gzip", "damaged"),
     "no_data.arff": ("@relation r\n@attribute a numeric\n", "no @data"),
     "no_rows.arff": ("@relation r\n@attribute a numeric\n@data\n", "no rows"),

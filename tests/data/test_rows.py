@@ -93,7 +93,7 @@ BAD = {
     "length": ([1, 1, 1], r"sample_weight.shape == \(3,\), expected \(2,\)!"),
     "2-D": ([[1, 1], [1, 1]], r"sample_weight.shape == \(2, 2\)"),
     "zero": ([0, 0], "at least one non-zero"),
-    "text": (["a", "b"], "must hold numbers"),
+    "text": (["a", "b"], "must hold one number per row"),
 }
 
 

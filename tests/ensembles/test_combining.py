@@ -21,7 +21,7 @@ from cashmere.ensembles import (
     select_ensemble,
     stacked_ensemble,
 )
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import ArrayError, InvalidParameterError, UnknownNameError
 
 
 class ErrorRate:
@@ -101,7 +101,7 @@ def test_candidates_with_holes_are_left_out(method):
     ensemble, loss = build_ensemble(method, range(7), p, y, metric)
     assert not {0, 2} & set(ensemble.members)
     assert np.isfinite(loss)
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(ArrayError):
         build_ensemble(method, [0], p[:1], y, metric)
 
 
@@ -113,9 +113,9 @@ def test_unknown_names():
 
 
 def test_lengths_must_agree():
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(ArrayError):
         build_ensemble("bagging", [0, 1], np.ones((1, 3)), np.ones(3), Squared())
-    with pytest.raises(InvalidParameterError):
+    with pytest.raises(ArrayError):
         build_ensemble("best", [0], np.ones((1, 3)), np.ones(3), Squared(), losses=[1.0, 2.0])
 
 
@@ -224,9 +224,9 @@ class TestStacking:
         assert losses[0] == losses[1]
 
     def test_refuses_wrong_shapes(self):
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(ArrayError):
             StackedEnsemble(members=(1, 2), coefficients=((1.0,),), intercepts=(0.0,))
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(ArrayError):
             StackedEnsemble(members=(1,), coefficients=((1.0,),), intercepts=(0.0,)).combine(np.ones((2, 3)))
-        with pytest.raises(InvalidParameterError):
+        with pytest.raises(ArrayError):
             stacked_ensemble([0], np.ones((1, 1)), np.ones(1), Squared())

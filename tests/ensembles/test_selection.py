@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from cashmere.ensembles import IncrementalSelection, choose_rows, select_ensemble
 from cashmere.evaluation.metrics import METRICS
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ensemble_selection.json").read_text())
 
@@ -248,7 +248,7 @@ def test_candidate_with_a_hole_is_never_chosen(name, bad):
 
 
 def test_no_finite_candidate_is_an_error():
-    with pytest.raises(InvalidParameterError, match="finite"):
+    with pytest.raises(ArrayError, match="finite"):
         select_ensemble(np.full((2, 3), np.nan), np.zeros(3), REGRESSION["mse"])
 
 
@@ -369,11 +369,17 @@ def test_metric_with_a_familiar_name_but_another_definition():
 
 
 @pytest.mark.parametrize(
-    "change", [{"size": 0}, {"tie": "last"}, {"weight": np.ones(3)}, {"predictions": np.ones((2, 7))}]
+    ("change", "error"),
+    [
+        ({"size": 0}, InvalidParameterError),
+        ({"tie": "last"}, InvalidParameterError),
+        ({"weight": np.ones(3)}, ShapeError),
+        ({"predictions": np.ones((2, 7))}, ShapeError),
+    ],
 )
-def test_bad_parameters_are_named(change):
+def test_bad_parameters_are_named(change, error):
     arguments = {"predictions": np.ones((2, 5)), "y": np.zeros(5), "loss": REGRESSION["mse"], **change}
-    with pytest.raises(InvalidParameterError, match=next(iter(change))):
+    with pytest.raises(error, match=next(iter(change))):
         select_ensemble(**arguments)
 
 

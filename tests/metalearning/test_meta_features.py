@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import TaskType
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, ShapeError
 from cashmere.metalearning.landmarkers import LANDMARKERS, gaussian_naive_bayes, linear_discriminant, nearest_neighbour
 from cashmere.metalearning.meta_features import (
     META_FEATURES,
@@ -249,7 +249,7 @@ def test_any_table_gives_numbers_in_range(n, d, n_classes, seed, task_type):
 
 
 def test_lengths_that_disagree_are_refused():
-    with pytest.raises(InvalidParameterError, match=r"\(n_rows, n_columns\)"):
+    with pytest.raises(ArrayError, match=r"\(n_rows, n_columns\)"):
         describe(np.ones((5, 2)), [0, 1])
 
 
@@ -299,5 +299,5 @@ def test_scaled_sources_have_mean_zero_and_deviation_one():
 
 
 def test_scaler_needs_a_source():
-    with pytest.raises(InvalidParameterError, match="n_sources > 0"):
+    with pytest.raises(ShapeError, match="n_sources > 0"):
         MetaFeatureScaler.fit(np.empty((0, 40)))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cashmere.exceptions import CashmereError, CorruptStoreError, InvalidParameterError
+from cashmere.exceptions import CashmereError, CorruptStoreError, ObservationsError, ShapeError
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 
 KNN = tuple({"algorithm": "knn", "knn:n_neighbors": k} for k in range(1, 6))
@@ -114,18 +114,18 @@ def test_merging_lists_each_configuration_once():
 
 
 def test_merging_refuses_other_spaces_and_equal_names():
-    with pytest.raises(InvalidParameterError, match="'volcano'"):
+    with pytest.raises(ObservationsError, match="'volcano'"):
         observations(table()).merged(observations(table("b"), space="volcano"))
-    with pytest.raises(InvalidParameterError, match="iris"):
+    with pytest.raises(ObservationsError, match="iris"):
         observations(table()).merged(observations(table()))
 
 
 def test_tables_that_contradict_themselves_are_refused():
-    with pytest.raises(InvalidParameterError, match=r"losses of table 'iris'.*\(3,\)"):
+    with pytest.raises(ShapeError, match=r"losses of table 'iris'.*\(3,\)"):
         table(losses=(0.1,))
-    with pytest.raises(InvalidParameterError, match="distinct"):
+    with pytest.raises(ObservationsError, match="distinct"):
         table(positions=(1, 1, 2))
-    with pytest.raises(InvalidParameterError, match="within the 5"):
+    with pytest.raises(ObservationsError, match="within the 5"):
         observations(table(positions=(1, 2, 5)))
 
 
@@ -157,5 +157,5 @@ def test_a_newer_version_is_refused(tmp_path):
         for name in old.namelist():
             new.writestr(name, old.read(name).replace(b'"version": 1', b'"version": 2'))
     path.write_bytes(buffer.getvalue())
-    with pytest.raises(CorruptStoreError, match="at most 1"):
+    with pytest.raises(CorruptStoreError, match="up to version 1"):
         SourceObservations.load(path)

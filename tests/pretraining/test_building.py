@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ObservationsError
 from cashmere.metalearning.artefact import load_artefact
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.metalearning.observations import SourceObservations, SourceTable
@@ -104,14 +104,14 @@ def test_further_tables_are_searched_with_the_new_embeddings_only(built, tmp_pat
 
 
 def test_what_cannot_be_learned_from_is_refused(tmp_path):
-    with pytest.raises(InvalidParameterError, match="at least 3 origins"):
+    with pytest.raises(ObservationsError, match="at least 3 origins"):
         build_artefact(observe(4), cash_space(), work=tmp_path, settings=SETTINGS)
     observations = observe()
     bare = replace(observations, tables=tuple(replace(table, meta_features={}) for table in observations.tables))
-    with pytest.raises(InvalidParameterError, match="meta_features of table 'table 0'"):
+    with pytest.raises(ObservationsError, match="Table 'table 0' has no meta_features"):
         build_artefact(bare, cash_space(), work=tmp_path, settings=SETTINGS)
     foreign = replace(observations, configurations=({"algorithm": "unknown"},) * len(observations.configurations))
-    with pytest.raises(InvalidParameterError, match="at least 3 origins"):
+    with pytest.raises(ObservationsError, match="at least 3 origins"):
         build_artefact(foreign, cash_space(), work=tmp_path, settings=SETTINGS)
 
 

@@ -256,9 +256,9 @@ def test_a_collection_goes_on_where_it_ended(collected, tables, tmp_path):
 
 def test_other_settings_are_refused_by_name(collected, tables, tmp_path):
     work = shutil.copytree(collected, tmp_path / "work")
-    with pytest.raises(InconsistentResumeError, match=r"rows=50, and is now asked to go on with rows=40"):
+    with pytest.raises(InconsistentResumeError, match=r"rows=50 and cannot continue with rows=40"):
         gather(tables, work, n_rows=40)
-    with pytest.raises(InconsistentResumeError, match="seed=0, and"):
+    with pytest.raises(InconsistentResumeError, match="seed=0 and"):
         gather(tables, work, seed=1)
     with pytest.raises(InconsistentResumeError, match="'sklearn12'"):
         gather(tables, work, space="sklearn12")
@@ -379,14 +379,14 @@ def test_a_manifest_names_tables_groups_and_origins(tmp_path):
         find_tables(tmp_path, group="c")
     for broken in ("{}{", '[{"name": "x"}]', '[{"name": "../x", "file": "x.csv"}]', "3", '[{"name":"x","file":"y"},7]'):
         (tmp_path / "manifest.json").write_text(broken)
-        with pytest.raises(DataError, match="name, file"):
+        with pytest.raises(DataError, match="objects with name and file"):
             find_tables(tmp_path)
 
 
 def test_without_a_manifest_all_tables_of_the_folder_are_taken(tmp_path):
     with pytest.raises(DataError, match="no such folder"):
         find_tables(tmp_path / "nowhere")
-    with pytest.raises(DataError, match="holds no table"):
+    with pytest.raises(DataError, match="there is no table"):
         find_tables(tmp_path)
     for name in ("b", "a"):
         write_table(tmp_path, name)
@@ -460,7 +460,7 @@ def test_runs_that_do_not_fit_are_refused(tmp_path):
     with pytest.raises(RunDirectoryError, match="'sklearn12'"):
         read_runs([run], space="sklearn12")
     regression = finished_run(tmp_path / "regression", task="regression", classes=())
-    with pytest.raises(RunDirectoryError, match="classifications"):
+    with pytest.raises(RunDirectoryError, match="classification runs only"):
         read_runs([regression], space="default")
     (run / "table.npz").unlink()
     with pytest.raises(RunDirectoryError, match=r"table\.npz"):

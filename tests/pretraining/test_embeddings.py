@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from cashmere.exceptions import InvalidParameterError, MissingDependencyError
+from cashmere.exceptions import ArrayError, InvalidParameterError, MissingDependencyError
 from cashmere.pretraining.embeddings import one_torch_thread, pairwise_accuracy, pretrain, rank_correlation
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
@@ -162,7 +162,7 @@ def test_wrong_arguments_are_named():
     tasks, vectors, losses = source(5)
     with pytest.raises(InvalidParameterError, match="lambda_adv"):
         pretrain(tasks, vectors, losses, n_algorithms=M, rng=rng(), lambda_adv=-1)
-    with pytest.raises(InvalidParameterError, match="losses"):
+    with pytest.raises(ArrayError, match="losses"):
         pretrain(tasks, vectors, np.full(len(losses), np.nan), n_algorithms=M, rng=rng())
-    with pytest.raises(InvalidParameterError, match="held_out_tasks"):
+    with pytest.raises(ArrayError, match="held_out_tasks"):
         pairwise_accuracy(vectors, tasks, vectors[:5], tasks[:5], rng=rng())

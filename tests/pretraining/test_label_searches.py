@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 from cashmere.pretraining.label_searches import search_recorded
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
@@ -54,5 +54,5 @@ def test_failures_count_as_the_worst_and_failures_only_are_refused():
     losses[::3] = np.nan
     curve = search_recorded(losses, tasks, vectors, embedding(), np.random.default_rng(0), n_iterations=10)
     assert np.isfinite(curve).all() and curve[-1] >= np.nanmin(losses)
-    with pytest.raises(InvalidParameterError, match="at least one finite"):
+    with pytest.raises(ArrayError, match="at least one finite"):
         search_recorded(np.full(60, np.nan), tasks, vectors, embedding(), np.random.default_rng(0), n_iterations=1)

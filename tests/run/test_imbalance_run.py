@@ -12,7 +12,7 @@ import pytest
 
 from cashmere import AutoClassifier
 from cashmere.evaluation.metrics import METRICS
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import IncompatibleParametersError
 
 pytest.importorskip("imblearn")
 
@@ -70,7 +70,7 @@ def test_search_report_and_prediction_without_the_library(tmp_path):
 
 def test_fractional_weights_are_refused_before_the_search(tmp_path):
     X, y = read()
-    with pytest.raises(InvalidParameterError, match="resampled rows carry none"):
+    with pytest.raises(IncompatibleParametersError, match="resampled rows carry no weights"):
         AutoClassifier(space="imbalance", budget="1 trials", run_directory=tmp_path / "run").fit(
             X, y, sample_weight=np.linspace(0.5, 1.5, len(y))
         )

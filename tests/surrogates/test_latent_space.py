@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 from cashmere.surrogates.latent_space import (
     Encoders,
     LmcParameters,
@@ -202,7 +202,7 @@ def test_singular_kernel_is_survived():
 
 @pytest.mark.parametrize("matrix", [np.full((2, 2), np.nan), -np.eye(2), np.array([[np.inf, 0], [0, 1]])])
 def test_what_is_no_kernel_is_refused(matrix):
-    with pytest.raises(InvalidParameterError, match="positive semi-definite"):
+    with pytest.raises(ArrayError, match="positive semi-definite"):
         stable_cholesky(matrix)
 
 

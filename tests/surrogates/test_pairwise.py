@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from cashmere.acquisition.diversity import cross_measure
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.surrogates import pairwise
 from cashmere.surrogates.pairwise import PairwiseSurrogate, choose_pairs, min_pairs_in_leaf, scheduled_size
 
@@ -181,9 +181,9 @@ def test_two_observations_are_enough(X, candidates, growth, include_self):
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_less_than_two_observations_are_refused(X, n):
-    with pytest.raises(InvalidParameterError, match="two successful"):
+    with pytest.raises(ArrayError, match="two successful"):
         fitted(SMALL, X[:n])
-    with pytest.raises(InvalidParameterError, match="two successful"):
+    with pytest.raises(ArrayError, match="two successful"):
         replace(SMALL).fit(X[:n], [np.ones(9)] * n, np.ones(9), np.random.default_rng(0))
 
 
@@ -203,11 +203,11 @@ def test_equal_configurations_are_survived(X):
 
 
 def test_targets_that_do_not_fit_are_refused(X):
-    with pytest.raises(InvalidParameterError, match="shape"):
+    with pytest.raises(ShapeError, match="shape"):
         replace(SMALL).fit_pairs(X, np.ones((40, 39)), np.random.default_rng(0))
-    with pytest.raises(InvalidParameterError, match="finite"):
+    with pytest.raises(ArrayError, match="finite"):
         replace(SMALL).fit_pairs(X, np.full((40, 40), np.nan), np.random.default_rng(0))
-    with pytest.raises(InvalidParameterError, match="one for each"):
+    with pytest.raises(ArrayError, match="one array for each"):
         replace(SMALL).fit(X, [np.ones(9)] * 39, np.ones(9), np.random.default_rng(0))
 
 

@@ -13,7 +13,7 @@ from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.evaluation.metrics import get_metric
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.surrogates.prediction import PredictionSurrogate
 
 KINDS = [2, 4, "regression"]
@@ -286,9 +286,9 @@ def test_memory_is_bounded(shape):
 
 
 def test_no_observations_are_refused():
-    with pytest.raises(InvalidParameterError, match="predictions"):
+    with pytest.raises(ArrayError, match="predictions"):
         PredictionSurrogate().fit(np.zeros((0, 3)), [], np.zeros(5), np.random.default_rng(0))
-    with pytest.raises(InvalidParameterError, match="predictions"):
+    with pytest.raises(ArrayError, match="predictions"):
         PredictionSurrogate().fit(np.zeros((2, 3)), [np.zeros(5)], np.zeros(5), np.random.default_rng(0))
 
 

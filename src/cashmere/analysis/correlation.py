@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 from cashmere.protocols import DiversitySurrogate
 
 Float64 = NDArray[np.float64]
@@ -62,7 +62,7 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
 
     a, b = np.asarray(a, dtype=np.float64).ravel(), np.asarray(b, dtype=np.float64).ravel()
     if a.shape != b.shape:
-        raise InvalidParameterError("b", b.shape, f"as many numbers as in a, {len(a)}")
+        raise ArrayError("b", f"a and b must hold equally many numbers; got {len(a)} and {len(b)}.")
     if len(a) < 2 or np.isnan(a).any() or np.isnan(b).any() or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     return float(kendalltau(a, b).statistic)

@@ -26,7 +26,7 @@ from cashmere.analysis.diversity import diversities
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles import IncrementalSelection, TieRule, choose_rows
 from cashmere.ensembles.pool import MAX_ROWS
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, MissingParameterError
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History
 
@@ -133,7 +133,7 @@ def pool_trajectory(
 
     Raises
     ------
-    InvalidParameterError
+    MissingParameterError
         If the history does not know its targets, or neither it nor the caller names a metric.
 
     Notes
@@ -143,8 +143,12 @@ def pool_trajectory(
     """
     metric = history.metric if metric is None else metric
     if metric is None or history.targets is None:
-        found = "none" if metric is None else "no targets"
-        raise InvalidParameterError("history", found, "a history with metric and targets, as a run has it")
+        missing = "metric" if metric is None else "targets"
+        raise MissingParameterError(
+            missing,
+            f"The history has no {missing}, but its pools cannot be scored without metric and targets. Make the study "
+            "with Study(..., metric=..., targets=...), as a run does.",
+        )
     return trace_pool(
         [o.predictions if o.succeeded else None for o in history],
         [np.nan if o.loss is None else o.loss for o in history],
@@ -206,7 +210,9 @@ def trace_pool(
     The time is that of the changes of the pool: up to the first step that a new trial wins, the last selection stands.
     """
     if len(predictions) != len(losses):
-        raise InvalidParameterError("losses", len(losses), f"one per trial, {len(predictions)}")
+        raise ArrayError(
+            "losses", f"losses must hold one loss per trial; got {len(losses)} for {len(predictions)} trials."
+        )
     rows = choose_rows(np.asarray(y), max_rows, np.random.default_rng(seed))
     share = None if weight is None else np.asarray(weight, dtype=np.float64)[rows]
     stacks = [_usable(prediction, rows) for prediction in predictions]

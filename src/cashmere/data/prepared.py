@@ -50,10 +50,10 @@ class PreparedFolds:
             index = json.loads((self.folder / _INDEX).read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise RunDirectoryError(
-                folder, "the prepared folds are missing or incomplete; prepare them again."
+                folder, "holds no prepared folds, or not all of them. Prepare them again."
             ) from error
         except ValueError as error:
-            raise CorruptStoreError(folder, f"{_INDEX} is damaged; prepare the folds again.") from error
+            raise CorruptStoreError(folder, f"holds a damaged {_INDEX}. Prepare the folds again.") from error
         self.n_folds: int = index["n_folds"]
         self.n_classes: int = index["n_classes"]
         self.task_type = TaskType(index["task_type"])
@@ -98,7 +98,7 @@ class PreparedFolds:
             array: AnyArray = np.load(self.folder / name, mmap_mode=mmap_mode, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
             raise CorruptStoreError(
-                self.folder / name, f"cannot be read ({error}); prepare the folds again."
+                self.folder / name, f"cannot be read ({error}). Prepare the folds again."
             ) from error
         return array
 

@@ -191,7 +191,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         _unique_names(pq.read_schema(path).names, str(path))
         frame = pd.read_parquet(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: not a readable Parquet file ({error}). Write or download it again.") from error
+        raise DataError(f"{path}: the file cannot be read as Parquet ({error}). Write or download it again.") from error
     return frame.reset_index(drop=True)
 
 
@@ -235,7 +235,7 @@ def _read_arff(path: Path) -> pd.DataFrame:
         elif word and word[0] != "%" and word != "@relation":
             raise DataError(f"{path}, line {number}: expected an ARFF declaration, found {line[:60]!r}.")
     else:
-        raise DataError(f"{path}: there is no @data line, so this is not a complete ARFF file.")
+        raise DataError(f"{path}: there is no @data line. Expected a complete ARFF file.")
     _unique_names(names, str(path))
     levels = [[_unquote(v) for v in _split(t.strip("{} \t"))] if t.startswith("{") else [] for t in types]
     rows: list[list[str | None]] = []
@@ -259,7 +259,7 @@ def _arff_row(line: str, types: list[str], levels: list[list[str]], place: str) 
         for entry in filter(None, _split(line[1:-1])):
             index, _, value = entry.partition(" ")
             if not index.isdigit() or int(index) >= len(row):
-                raise DataError(f"{place}: expected 'INDEX VALUE' with an index below {len(row)}, found {entry!r}.")
+                raise DataError(f"{place}: expected 'INDEX VALUE' with an index below {len(row)}; found {entry!r}.")
             row[int(index)] = None if value.strip() == _MISSING else _unquote(value)
         return row
     fields = _split(line)
@@ -292,7 +292,11 @@ def _arff_column(
             raise failed(int(bad[0]), "ISO dates (yyyy-mm-ddThh:mm:ss)")
         return dates
     if word not in {"numeric", "real", "integer"}:
-        raise DataError(f"{path}: column {name!r} has the unknown ARFF type {type_!r}.", column=name)
+        raise DataError(
+            f"{path}: column {name!r} has the unknown ARFF type {type_!r}. "
+            "Expected numeric, real, integer, string, date or a list of levels.",
+            column=name,
+        )
     parsed = pd.to_numeric(column, errors="coerce").astype(np.float64)
     bad = np.flatnonzero(parsed.isna() & column.notna() & (column.astype(str).str.lower() != "nan"))
     if bad.size:
@@ -314,7 +318,7 @@ def _read_openml(source: str) -> pd.DataFrame:
             "~/scikit_learn_data, or pass a file."
         ) from error
     except ValueError as error:
-        raise DataError(f"{source}: OpenML has no such usable table ({error}). Check the number.") from error
+        raise DataError(f"{source}: OpenML has no usable table of that number ({error}). Check the number.") from error
     frame = bunch.frame
     _unique_names([str(name) for name in frame.columns], source)
     if len(bunch.target_names) == 1:

@@ -154,10 +154,16 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
     try:
         folds = [Fold(*(np.unique(np.asarray(rows)).astype(np.int64) for rows in pair)) for pair in pairs]
     except TypeError as error:
-        raise InvalidParameterError("resampling", splitter, f"{_EXPECTED} ({error})") from error
+        raise InvalidParameterError("resampling", splitter, _EXPECTED, f"Its folds cannot be read: {error}.") from error
     parts = [part for fold in folds for part in (fold.train, fold.validation)]
     if not parts or any(not len(part) or part[0] < 0 or part[-1] >= len(y) for part in parts):
-        raise InvalidParameterError("resampling", splitter, "a splitter that gives rows to train and to validate")
+        raise InvalidParameterError(
+            "resampling",
+            splitter,
+            f"a splitter that yields non-empty training and validation rows, all below {len(y)}",
+        )
     if any(len(np.intersect1d(fold.train, fold.validation)) for fold in folds):
-        raise InvalidParameterError("resampling", splitter, "a splitter whose training and validation rows differ")
+        raise InvalidParameterError(
+            "resampling", splitter, "a splitter whose training and validation rows do not overlap"
+        )
     return folds

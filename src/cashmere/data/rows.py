@@ -49,7 +49,7 @@ def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
     try:
         values = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"sample_weight must hold numbers ({error}).") from error
+        raise DataError(f"sample_weight must hold one number per row ({error}).") from error
     if values.ndim == 0:
         values = np.full(n_rows, float(values))
     if values.shape != (n_rows,):
@@ -62,7 +62,7 @@ def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
         row = int(np.flatnonzero(values < 0)[0])
         raise DataError(f"Negative values in data passed to `sample_weight`, first in row {row}. Use 0 or more.")
     if not values.any():
-        raise DataError("Sample weights must contain at least one non-zero number.")
+        raise DataError("Sample weights must contain at least one non-zero number, but all are 0.")
     return values
 
 

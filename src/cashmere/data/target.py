@@ -44,7 +44,9 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     from sklearn.utils.validation import column_or_1d
 
     if y is None:
-        raise DataError("cashmere requires y to be passed, but the target y is None. Name or pass the target.")
+        raise DataError(
+            "cashmere requires y to be passed, but the target y is None. Pass y, or name the target column."
+        )
     if hasattr(y, "iloc") and getattr(y, "ndim", 1) == 1:
         y = pd.Series(y).to_numpy(dtype=object) if _is_extension(y.dtype) else y.to_numpy()
     elif isinstance(y, pd.DataFrame) or type(y).__module__.partition(".")[0] == "polars":
@@ -77,7 +79,7 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         raise DataError("Input y contains infinity or a value too large for dtype('float64'). Remove these rows.")
     if target.dtype.kind not in "biufUO" or (target.dtype == object and {type(v) for v in target} != {str}):
         kinds = sorted({type(value).__name__ for value in target})
-        raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Use numbers or text.")
+        raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Convert it to numbers or text.")
     return target
 
 
@@ -161,8 +163,8 @@ class TargetCoding:
             return coding
         if target.dtype.kind == "f" and np.any(target != np.floor(target)):
             raise DataError(
-                "Unknown label type: continuous. A classifier needs classes, but the target holds fractions; use a "
-                "regressor or cut the values into classes."
+                "Unknown label type: continuous. A classifier needs classes, but the target holds fractions. Use a "
+                "regressor, or cut the values into classes."
             )
         labels = np.unique(target)
         if len(labels) < 2:

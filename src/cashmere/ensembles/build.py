@@ -12,7 +12,7 @@ from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import TieRule, as_targets
 from cashmere.ensembles.stacking import StackedEnsemble, stacked_ensemble
 from cashmere.ensembles.weights import WeightedEnsemble, bagging, best_positions, greedy_ensemble
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import ArrayError, UnknownNameError
 from cashmere.records.loss import Loss
 
 EnsembleMethod = Literal["selection", "bagging", "stacking", "best"]
@@ -100,14 +100,17 @@ def build_ensemble(
     ------
     UnknownNameError
         If there is no such method.
-    InvalidParameterError
+    ArrayError
         If no candidate has finite predictions and a finite loss.
     """
     if method not in METHODS:
         raise UnknownNameError("ensemble method", method, METHODS)
     if not (len(numbers) == len(predictions) == len(numbers if losses is None else losses)) or not len(numbers):
-        raise InvalidParameterError(
-            "predictions", len(predictions), f"one per trial number ({len(numbers)}), not empty"
+        lengths = [len(part) for part in (numbers, predictions, losses) if part is not None]
+        raise ArrayError(
+            "predictions",
+            "numbers, predictions and losses must have the same length, at least 1; "
+            f"got {', '.join(map(str, lengths))}.",
         )
     y = as_targets(y, predictions[0].ndim)
     if method == "selection":

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64, Kernel, Scorer, make_kernel
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.records.loss import Loss
 
 TieRule = Literal["first", "random", "secondary"]
@@ -182,7 +182,7 @@ class IncrementalSelection:
         if tie not in ("first", "random", "secondary"):
             raise InvalidParameterError("tie", tie, "'first', 'random' or 'secondary'")
         if weight is not None and np.shape(weight) != (len(y),):
-            raise InvalidParameterError("weight", np.shape(weight), f"one number per row, shape ({len(y)},)")
+            raise ShapeError("weight", np.shape(weight), (len(y),))
         self._y, self._loss, self._size, self._tie = np.asarray(y), loss, size, tie
         self._weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._cache_bytes = cache_mib * 2**20
@@ -222,7 +222,7 @@ class IncrementalSelection:
 
         Raises
         ------
-        InvalidParameterError
+        ArrayError
             If shapes differ or no candidate is finite.
         """
         numbers = tuple(numbers)
@@ -248,7 +248,10 @@ class IncrementalSelection:
     ) -> SelectionResult:
         finite = pool.add(numbers, predictions)
         if not finite.any():
-            raise InvalidParameterError("predictions", "NaN or infinity in each", "finite for at least one candidate")
+            raise ArrayError(
+                "predictions",
+                "All candidates predict NaN or infinity somewhere; at least one must have finite predictions only.",
+            )
         settled = self._settled_steps(numbers, predictions, finite)
         order, minima = self._order[:settled], self._minima[:settled]
         trajectory = self._trajectory[:settled]
@@ -372,14 +375,18 @@ class IncrementalSelection:
 
     def _check(self, numbers: tuple[int, ...], predictions: Sequence[FloatArray] | FloatArray) -> None:
         if not numbers or len(numbers) != len(predictions) or len(set(numbers)) != len(numbers):
-            raise InvalidParameterError("numbers", numbers, f"{len(predictions)} distinct keys, at least one")
+            raise ArrayError(
+                "numbers",
+                f"numbers must hold a different key for each of the {len(predictions)} candidates, and there must be "
+                f"at least one candidate; got {numbers}.",
+            )
         shape = predictions[0].shape
         if len(shape) not in (1, 2) or shape[0] != len(self._y):
             n = len(self._y)
-            raise InvalidParameterError("predictions", shape, f"of shape ({n},) or ({n}, n_classes)")
+            raise ShapeError("predictions", shape, f"({n},) or ({n}, n_classes)")
         for prediction in predictions:
             if prediction.shape != shape:
-                raise InvalidParameterError("predictions", prediction.shape, f"all of shape {shape}")
+                raise ShapeError("predictions", prediction.shape, f"{shape}, like that of the first candidate")
 
 
 class _KernelMismatchError(Exception):

@@ -15,7 +15,7 @@ import numpy as np
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import as_targets
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.records.loss import Loss
 
 PROBABILITY_CLIP = 1e-6
@@ -56,11 +56,11 @@ class StackedEnsemble:
 
     def __post_init__(self) -> None:
         if not self.members or len(set(self.members)) != len(self.members):
-            raise InvalidParameterError("members", self.members, "distinct trial numbers, at least one")
+            raise InvalidParameterError("members", self.members, "one or more different trial numbers")
         per_member = self.n_classes if self.n_classes > 2 else 1
         expected = (len(self.intercepts), len(self.members) * per_member)
         if np.shape(self.coefficients) != expected or len(self.intercepts) != max(1, len(self.classes)):
-            raise InvalidParameterError("coefficients", np.shape(self.coefficients), f"of shape {expected}")
+            raise ShapeError("coefficients", np.shape(self.coefficients), expected)
 
     def combine(self, stack: Sequence[FloatArray] | FloatArray) -> Float64:
         """Combine predictions.
@@ -75,7 +75,9 @@ class StackedEnsemble:
         (n_rows, n_classes) or (n_rows,) array, float64
         """
         if len(stack) != len(self.members):
-            raise InvalidParameterError("stack", len(stack), f"predictions of {len(self.members)} members")
+            raise ArrayError(
+                "stack", f"stack must hold the predictions of {len(self.members)} members; got {len(stack)} arrays."
+            )
         outputs = _features(stack) @ np.array(self.coefficients).T + np.array(self.intercepts)
         if not self.classes:
             return np.asarray(outputs[:, 0])
@@ -201,7 +203,7 @@ def _fold_numbers(y: AnyArray, n_folds: int, rng: np.random.Generator) -> IntArr
     """Deal the rows, sorted by target, to the folds: classes and values are spread evenly."""
     n_folds = min(n_folds, len(y))
     if n_folds < 2:
-        raise InvalidParameterError("y", len(y), "at least two rows to cross-fit a stacked ensemble")
+        raise ArrayError("y", f"A stacked ensemble is cross-fitted and needs at least two rows; y holds {len(y)}.")
     fold = np.empty(len(y), dtype=np.int64)
     fold[np.lexsort((rng.random(len(y)), y))] = np.arange(len(y)) % n_folds
     return fold

@@ -11,7 +11,7 @@ import numpy as np
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import SelectionResult, TieRule, select_ensemble
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.records.loss import Loss
 
 
@@ -41,10 +41,10 @@ class WeightedEnsemble:
 
     def __post_init__(self) -> None:
         if not self.members or len(set(self.members)) != len(self.members):
-            raise InvalidParameterError("members", self.members, "distinct trial numbers, at least one")
+            raise InvalidParameterError("members", self.members, "one or more different trial numbers")
         weights = np.array(self.weights, dtype=np.float64)
         if weights.shape != (len(self.members),) or not (weights >= 0).all() or abs(weights.sum() - 1) > 1e-9:
-            raise InvalidParameterError("weights", self.weights, "non-negative, one per member, with sum 1")
+            raise InvalidParameterError("weights", self.weights, "one non-negative number per member, with sum 1")
 
     def combine(self, stack: Sequence[FloatArray] | FloatArray) -> Float64:
         """Average predictions.
@@ -108,7 +108,7 @@ def best_positions(losses: Sequence[float], n_best: int) -> list[int]:
     """Return the positions of the `n_best` lowest finite losses, lowest first; the earlier of equals."""
     finite = [i for i in range(len(losses)) if np.isfinite(losses[i])]
     if not finite:
-        raise InvalidParameterError("losses", "no finite value", "finite for at least one candidate")
+        raise ArrayError("losses", "losses must be finite for at least one candidate; all are NaN or infinite.")
     return sorted(finite, key=lambda i: (losses[i], i))[:n_best]
 
 

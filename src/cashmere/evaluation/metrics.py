@@ -85,9 +85,13 @@ class Metric:
         n_axes = 1 if self.needs == "values" else 2
         if p.ndim != n_axes or len(p) != len(y) or len(y) == 0:
             expected = "(n_rows,)" if n_axes == 1 else "(n_rows, n_classes)"
-            raise MetricError(f"{self.name}: expected predictions {expected} for {len(y)} rows, found {p.shape}.")
+            raise MetricError(
+                f"{self.name} needs predictions of shape {expected} for {len(y)} rows; got an array of shape {p.shape}."
+            )
         if not np.isfinite(p).all():
-            raise MetricError(f"{self.name}: predictions hold NaN or infinity. The learner failed to converge.")
+            raise MetricError(
+                f"{self.name} needs finite predictions, but some are NaN or infinite: the learner diverged."
+            )
         if n_axes == 2:
             p = _safe_probabilities(p)
             if self.needs == "labels":
@@ -96,7 +100,9 @@ class Metric:
         with np.errstate(over="ignore"):
             loss = float(self.function(y, p, w))
         if not np.isfinite(loss):
-            raise MetricError(f"{self.name} gives {loss} for {len(y)} rows. Choose a metric that is defined there.")
+            raise MetricError(
+                f"{self.name} is {loss} for these {len(y)} rows. Choose a metric that is defined for them."
+            )
         return loss
 
     def score(self, loss: float) -> float:
@@ -313,7 +319,7 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     elif callable(metric):
         found = metric_from_callable(metric, needs="labels" if task_type.is_classification else "values")
     else:
-        raise MetricError(f"A metric is a name, a Metric or a function f(y_true, y_pred); got {metric!r}.")
+        raise MetricError(f"metric must be a name, a Metric or a function f(y_true, y_pred); got {metric!r}.")
     if task_type not in found.task_types:
         fitting = ", ".join(name for name, other in METRICS.items() if task_type in other.task_types)
         raise MetricError(f"The metric {found.name!r} does not fit a {task_type} task. Choose one of: {fitting}.")
@@ -394,5 +400,5 @@ class _CallableLoss:
         try:
             score = float(result)
         except (TypeError, ValueError) as error:
-            raise MetricError(f"The metric function must return a number, it returned {result!r}.") from error
+            raise MetricError(f"The metric function must return a number; it returned {result!r}.") from error
         return 1.0 - score if self.greater_is_better else score

@@ -99,7 +99,7 @@ class CrossValidationObjective:
             predictions = model.predict(X_valid)
             predict_seconds += time.perf_counter() - clock
             if not np.isfinite(predictions).all():
-                raise ValueError(f"{algorithm.name} predicts values that are not finite on fold {k}")
+                raise ValueError(f"{algorithm.name} predicts NaN or infinity on fold {k}.")
             losses.append(self.metric.loss(y_valid, predictions, None if weight is None else weight[fold.validation]))
             total[fold.validation] += predictions
             counts[fold.validation] += 1

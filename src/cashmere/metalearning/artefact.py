@@ -137,7 +137,7 @@ class Artefact:
 
     def _ranker(self, name: str) -> str:
         if name not in self.rankers:
-            raise ArtefactError(self.space, f"holds no ranker of {name}; build it again with `cashmere pretrain`.")
+            raise ArtefactError(self.space, f"holds no ranker of {name}. Build it again with `cashmere pretrain`.")
         return self.rankers[name]
 
     def _scaled(self, meta_features: Mapping[str, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -198,7 +198,7 @@ def load_artefact(folder: str | Path) -> Artefact:
     """
     folder = Path(folder)
     if not (folder / _MANIFEST).exists():
-        raise ArtefactError(folder, f"holds no {_MANIFEST}; expected a folder made by `cashmere pretrain`.")
+        raise ArtefactError(folder, f"holds no {_MANIFEST}. Expected a folder made by `cashmere pretrain`.")
     return _read(folder.absolute(), (folder / _MANIFEST).stat().st_mtime_ns)
 
 
@@ -208,13 +208,19 @@ def _read(folder: Path, stamp: int) -> Artefact:
         manifest = json.loads((folder / _MANIFEST).read_text())
         if manifest["format"] != FORMAT or manifest["version"] > VERSION:
             found = f"{manifest['format']!r} of version {manifest['version']}"
-            raise ArtefactError(folder, f"holds {found}; expected {FORMAT!r}, at most {VERSION}. Upgrade cashmere.")
+            raise ArtefactError(
+                folder, f"holds {found}; this version reads {FORMAT!r} up to version {VERSION}. Upgrade cashmere."
+            )
         if tuple(manifest["meta_features"]) != META_FEATURES:
-            raise ArtefactError(folder, f"was made with other meta-features than this version's. {_AGAIN}")
+            raise ArtefactError(
+                folder, f"describes tables by other meta-features than this version of cashmere. {_AGAIN}"
+            )
         contents = {name: (folder / name).read_bytes() for name in manifest["files"]}
         for name, digest in manifest["files"].items():
             if hashlib.sha256(contents[name]).hexdigest() != digest:
-                raise ArtefactError(folder, f"{name} is not the file that was written. {_AGAIN}")
+                raise ArtefactError(
+                    folder, f"holds a damaged {name}: its checksum is not the one in the manifest. {_AGAIN}"
+                )
         with np.load(io.BytesIO(contents.pop(_ARRAYS)), allow_pickle=False) as read:
             arrays = dict(read)
         artefact = Artefact(

@@ -25,7 +25,7 @@ from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.schema import infer_schema
 from cashmere.data.target import TargetCoding, Task
 from cashmere.data.task import TaskType
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, ShapeError
 from cashmere.metalearning.landmarkers import LANDMARKERS, N_FOLDS, landmarker_accuracies
 
 MAX_SAMPLE_ROWS = 2000
@@ -126,9 +126,10 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     table: Float64 = np.asarray(values, dtype=np.float64)
     y, categorical = np.asarray(y), np.asarray(categorical, dtype=bool)
     if table.ndim != 2 or y.shape != (len(table),) or categorical.shape != (table.shape[1],):
-        shapes = f"{table.shape}, {y.shape}, {categorical.shape}"
-        raise InvalidParameterError(
-            "shapes of (values, y, categorical)", shapes, "(n_rows, n_columns), (n_rows,), (n_columns,)"
+        raise ArrayError(
+            "values",
+            "values, y and categorical must have shapes (n_rows, n_columns), (n_rows,) and (n_columns,); "
+            f"got {table.shape}, {y.shape} and {categorical.shape}.",
         )
     table = np.where(np.isfinite(table), table + 0.0, np.nan)  # no negative zero: it has other bits
     order = np.argsort(_row_hashes(table, y), kind="stable")
@@ -398,12 +399,12 @@ class MetaFeatureScaler:
 
         Raises
         ------
-        InvalidParameterError
+        ShapeError
             If there is no source.
         """
         features = np.asarray(features, dtype=np.float64)
         if features.ndim != 2 or len(features) == 0:
-            raise InvalidParameterError("features", features.shape, "of shape (n_sources, n_features), n_sources > 0")
+            raise ShapeError("features", features.shape, "(n_sources, n_features) with n_sources > 0")
         known = ~np.isnan(features)
         median = np.array([np.median(x[k]) if k.any() else 0.0 for x, k in zip(features.T, known.T, strict=True)])
         filled = np.where(known, features, median)

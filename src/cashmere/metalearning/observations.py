@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.exceptions import CorruptStoreError, InvalidParameterError
+from cashmere.exceptions import CorruptStoreError, ObservationsError, ShapeError
 from cashmere.metalearning.meta_features import features_from_json, features_to_json
 
 FORMAT = "cashmere source observations"
@@ -67,9 +67,13 @@ class SourceTable:
         parts = {"losses": self.losses, "seconds": self.seconds, **self.other_losses}
         for name, values in parts.items():
             if np.shape(values) != (n,):
-                raise InvalidParameterError(f"{name} of table {self.name!r}", np.shape(values), f"of shape ({n},)")
+                raise ShapeError(f"{name} of table {self.name!r}", np.shape(values), (n,))
         if len(np.unique(self.configurations)) != n:
-            raise InvalidParameterError(f"configurations of table {self.name!r}", "repeated positions", "distinct")
+            raise ObservationsError(
+                f"configurations of table {self.name!r} must be distinct, but some positions are repeated. Keep one "
+                "observation of each configuration.",
+                table=self.name,
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,7 +93,7 @@ class SourceObservations:
 
     Raises
     ------
-    InvalidParameterError
+    ObservationsError
         If tables share a name, or one refers to a configuration that is not there.
 
     Examples
@@ -114,12 +118,18 @@ class SourceObservations:
     def __post_init__(self) -> None:
         names = [table.name for table in self.tables]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise InvalidParameterError("names of tables", ", ".join(repeated), "different for every table")
+            raise ObservationsError(
+                f"Every table must have a name of its own, but several are called {', '.join(repeated)}. Rename them.",
+                table=repeated[0],
+            )
         for table in self.tables:
             p = table.configurations
             if len(p) and not 0 <= p.min() <= p.max() < len(self.configurations):
-                limit = f"within the {len(self.configurations)} that are listed"
-                raise InvalidParameterError(f"configurations of table {table.name!r}", (p.min(), p.max()), limit)
+                raise ObservationsError(
+                    f"configurations of table {table.name!r} must lie within the {len(self.configurations)} that are "
+                    f"listed; got positions from {p.min()} to {p.max()}.",
+                    table=table.name,
+                )
 
     def loss_matrix(self) -> NDArray[np.float64]:
         """Return the losses of all tables and configurations.
@@ -144,11 +154,14 @@ class SourceObservations:
 
         Raises
         ------
-        InvalidParameterError
+        ObservationsError
             If the spaces differ, or both have a table of the same name.
         """
         if other.space != self.space:
-            raise InvalidParameterError("space of the observations to add", other.space, f"{self.space!r}")
+            raise ObservationsError(
+                f"Observations of the space {other.space!r} cannot be added to those of {self.space!r}. Merge "
+                "observations of one space only."
+            )
         position = {_key(values): i for i, values in enumerate(self.configurations)}
         configurations = list(self.configurations)
         moved = np.empty(len(other.configurations), dtype=np.int64)
@@ -223,7 +236,9 @@ class SourceObservations:
                 content = json.loads(archive.read("description.json"))
                 if content["format"] != FORMAT or content["version"] > VERSION:
                     found = f"{content['format']!r} of version {content['version']}"
-                    raise CorruptStoreError(path, f"holds {found}; expected {FORMAT!r}, at most {VERSION}.")
+                    raise CorruptStoreError(
+                        path, f"holds {found}; this version reads {FORMAT!r} up to version {VERSION}. Upgrade cashmere."
+                    )
                 arrays = {name[:-4]: _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
             ends = np.cumsum([entry["n"] for entry in content["tables"]])
             if any(len(array) != (ends[-1] if len(ends) else 0) for array in arrays.values()):

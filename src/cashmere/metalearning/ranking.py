@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ObservationsError, ShapeError
 
 N_LEVELS = 31
 """Relevance labels are 0, ..., 30: LightGBM's table of gains ends there."""
@@ -83,7 +83,7 @@ def _gains(relevance: FloatArray | IntArray, k: int) -> tuple[Float64, Float64, 
     """Return the gains in the given order, the first k discounts, and the largest sum they can have."""
     r = np.asarray(relevance, dtype=np.float64)
     if r.ndim != 1 or len(r) == 0 or not np.all(r >= 0):
-        raise InvalidParameterError("relevance", relevance, "a non-empty list of numbers that are 0 or more")
+        raise ArrayError("relevance", f"relevance must be a list of one or more numbers from 0 up; got {relevance}.")
     if k < 1:
         raise InvalidParameterError("k", k, "at least 1")
     gains = np.exp2(r) - 1
@@ -118,7 +118,9 @@ def quantile_labels(ranks: FloatArray | IntArray, n_levels: int = N_LEVELS) -> I
     if n_levels < 1:
         raise InvalidParameterError("n_levels", n_levels, "at least 1")
     if np.any(~((ranks >= 1) & (ranks <= n))):
-        raise InvalidParameterError("ranks", ranks, f"numbers from 1 to {n}, one per candidate")
+        raise ArrayError(
+            "ranks", f"ranks must hold a number from 1 to {n} for each of the {n} candidates; got {ranks}."
+        )
     return np.floor((n - ranks) * min(n, n_levels) / max(n, 1)).astype(np.int64)
 
 
@@ -151,7 +153,7 @@ def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: i
 
     Raises
     ------
-    InvalidParameterError
+    ArrayError
         If there are fewer than two rows, lengths disagree, labels are out of range or a query is too long.
 
     Notes
@@ -169,16 +171,20 @@ def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: i
 
     features, labels, groups = np.asarray(features, dtype=np.float64), np.asarray(labels), np.asarray(groups)
     if features.ndim != 2 or len(features) < 2 or not len(features) == len(labels) == len(groups):
-        lengths = f"{features.shape}, {labels.shape}, {groups.shape}"
-        raise InvalidParameterError(
-            "shapes of (features, labels, groups)", lengths, "(n, n_features), (n,), (n,), n > 1"
+        raise ArrayError(
+            "features",
+            "features, labels and groups must have shapes (n, n_features), (n,) and (n,) with n > 1; "
+            f"got {features.shape}, {labels.shape} and {groups.shape}.",
         )
     if labels.min() < 0 or labels.max() >= N_LEVELS:
-        raise InvalidParameterError("labels", (int(labels.min()), int(labels.max())), f"from 0 to {N_LEVELS - 1}")
+        raise ArrayError(
+            "labels",
+            f"labels must be whole numbers from 0 to {N_LEVELS - 1}; got some from {labels.min()} to {labels.max()}.",
+        )
     order = np.argsort(groups, kind="stable")
     sizes = np.unique(groups, return_counts=True)[1]
     if sizes.max() > MAX_QUERY_ROWS:
-        raise InvalidParameterError("groups", int(sizes.max()), f"at most {MAX_QUERY_ROWS} rows of the same query")
+        raise ArrayError("groups", f"A query can have at most {MAX_QUERY_ROWS} rows; the largest has {sizes.max()}.")
     ranker = LGBMRanker(
         objective="lambdarank",
         n_estimators=100,
@@ -214,12 +220,14 @@ def apply_ranker(text: str, features: FloatArray) -> Float64:
     Raises
     ------
     InvalidParameterError
-        If the text is no model, or of another number of features.
+        If the text is no model.
+    ShapeError
+        If the model is one of another number of features.
     """
     booster = _parsed(text)
     features = np.asarray(features, dtype=np.float64)
     if features.ndim != 2 or features.shape[1] != booster.num_feature():
-        raise InvalidParameterError("features", features.shape, f"of shape (n, {booster.num_feature()})")
+        raise ShapeError("features", features.shape, f"(n, {booster.num_feature()})")
     if len(features) == 0:
         return np.empty(0)
     scores: Float64 = booster.predict(features, num_threads=1)
@@ -233,11 +241,13 @@ def _parsed(text: str) -> Any:
     from lightgbm.basic import LightGBMError
 
     if not text.startswith("tree\n"):  # LightGBM prints before it raises
-        raise InvalidParameterError("text", text[:30], "a LightGBM model as text, from fit_ranker")
+        raise InvalidParameterError("text", text[:30], "a LightGBM model as fit_ranker returns it")
     try:
         return Booster(model_str=text)
     except LightGBMError as error:
-        raise InvalidParameterError("text", str(error), "a complete LightGBM model as text, from fit_ranker") from error
+        raise InvalidParameterError(
+            "text", text[:30], "a LightGBM model as fit_ranker returns it", f"LightGBM cannot read it: {error}."
+        ) from error
 
 
 # ---------------------------------------------------------------- candidates as features
@@ -465,7 +475,7 @@ def leave_one_origin_out(queries: RankingQueries, origins: Sequence[str], *, k: 
 
     Raises
     ------
-    InvalidParameterError
+    ObservationsError
         If nothing is left to fit on.
     """
     kin = np.array(origins)
@@ -477,7 +487,10 @@ def leave_one_origin_out(queries: RankingQueries, origins: Sequence[str], *, k: 
         if queries.sources is not None:
             kept &= kin[queries.sources] != origin
         if not kept.any():
-            raise InvalidParameterError("origins", sorted(set(origins)), "of at least two kinds")
+            raise ObservationsError(
+                f"Judging a ranker takes tables of at least two origins; got only {', '.join(sorted(set(origins)))}. "
+                "Collect observations on further tables."
+            )
         text = fit_ranker(queries.features[kept], queries.labels[kept], queries.targets[kept], seed)
         for t in targets[kin[targets] == origin].tolist():
             rows = np.flatnonzero(queries.targets == t)

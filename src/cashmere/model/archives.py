@@ -92,8 +92,9 @@ def check_types(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> None:
     if unknown:
         raise ModelFileError(
             name,
-            f"holds types that are not trusted: {', '.join(sorted(unknown))}. If they belong to your own algorithm, "
-            "name them in its `trusted_types`, and as `trusted` where the model is loaded, if you know its origin.",
+            f"holds types that are not trusted: {', '.join(sorted(unknown))}. If they belong to an algorithm "
+            "of yours, name them in its `trusted_types`, and pass them as `trusted` when you load a model whose origin "
+            "you know.",
         )
 
 
@@ -122,7 +123,7 @@ def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED_BYTES:
-                raise ModelFileError(path, "claims to unpack to more than 8 GiB; refused.")
+                raise ModelFileError(path, "would unpack to more than 8 GiB and is not read. Was it made by cashmere?")
         data = with_present_names(data)
         check_types(data, str(path), trusted=trusted)
         return skops.io.loads(data, trusted=sorted(allowed_types() | set(trusted)))

@@ -110,11 +110,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             path, f"is damaged ({error}). Restore it from a copy, or run `cashmere resume`."
         ) from error
     if not isinstance(content, dict) or content.get("format") != "cashmere model":
-        raise ModelFileError(path, "is not the manifest of a cashmere model.")
+        raise ModelFileError(
+            path, "is not the manifest of a cashmere model. Expected a run directory, or the folder 'model' inside one."
+        )
     if content.get("version", 0) > MODEL_VERSION:
-        raise ModelFileError(path, f"was written by a newer cashmere (model version {content['version']}); upgrade it.")
+        raise ModelFileError(
+            path, f"was written by a newer cashmere (model version {content['version']}). Upgrade cashmere."
+        )
     if content.get("checksum") != _checksum(content):
-        raise ModelFileError(path, "has been changed since it was written; refused.")
+        raise ModelFileError(path, "has been changed since it was written and is not read. Restore it from a copy.")
     return content
 
 
@@ -122,10 +126,15 @@ def verify_entry(folder: Path, entry: Mapping[str, str]) -> str:
     """Return the file name of a manifest entry after checking place and checksum."""
     name = entry["file"]
     if Path(name).name != name or not name.endswith(".skops"):
-        raise ModelFileError(folder / "manifest.json", f"names a file outside the model folder: {name!r}; refused.")
+        raise ModelFileError(
+            folder / "manifest.json", f"names a file outside the model folder: {name!r}. It is not read."
+        )
     path = folder / name
     if not path.is_file() or path.is_symlink():
         raise ModelFileError(path, "is missing or a link. Is the model folder complete?")
     if _file_digest(path) != entry["sha256"]:
-        raise ModelFileError(path, "has another checksum than the manifest states: damaged or tampered with; refused.")
+        raise ModelFileError(
+            path,
+            "does not have the checksum in the manifest: it is damaged or was tampered with. Restore it from a copy.",
+        )
     return name

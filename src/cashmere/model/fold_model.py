@@ -125,8 +125,9 @@ def fit_fold_model(
             pipeline.fit(X, y, **parameters)
         if needs_probabilities and classes is not None and not model.has_probabilities:
             raise MetricError(
-                f"The metric is computed from probabilities and {algorithm!r} has no predict_proba. Use a metric of "
-                "labels (accuracy, balanced_accuracy, f1_macro, g_mean), or wrap the learner in CalibratedClassifierCV."
+                f"The metric is computed from probabilities, but {algorithm!r} has no predict_proba. Use a metric on "
+                "labels (accuracy, balanced_accuracy, f1_macro, g_mean), or wrap the learner in "
+                "CalibratedClassifierCV."
             )
     return model
 

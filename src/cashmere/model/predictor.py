@@ -94,7 +94,7 @@ class Predictor:
         Thresholds sum to one. 0.5, or equal ones, stand for the most probable class.
         """
         if not self.target.task_type.is_classification:
-            raise AttributeError("decision_threshold_ is for classification; this model predicts values.")
+            raise AttributeError("decision_threshold_ exists for classification only; this model predicts values.")
         n_classes = len(self.classes_)
         thresholds = np.full(n_classes, 1 / n_classes) if self.thresholds is None else self.thresholds
         return float(thresholds[1]) if n_classes == 2 else thresholds
@@ -102,7 +102,9 @@ class Predictor:
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """Predict class probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
         if not self.target.task_type.is_classification:
-            raise AttributeError("predict_proba is for classification; this model predicts values: use predict.")
+            raise AttributeError(
+                "predict_proba exists for classification only; this model predicts values. Use predict."
+            )
         output = self.predict_raw(self._frame(table)).astype(np.float64)
         return np.asarray(output / output.sum(axis=1, keepdims=True))
 

@@ -23,7 +23,7 @@ from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.base.seeds import seed_of
 from cashmere.base.threads import one_blas_thread
 from cashmere.base.versions import versions
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ObservationsError
 from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import Artefact
 from cashmere.metalearning.meta_features import MetaFeatureScaler, stack_features
@@ -109,7 +109,7 @@ def build_artefact(
 
     Raises
     ------
-    InvalidParameterError
+    ObservationsError
         If there are too few tables with configurations of this space, or meta-features are missing.
     MissingDependencyError
         Without PyTorch.
@@ -123,7 +123,10 @@ def build_artefact(
     sources = _describe(observations, tasks, vectors)
     origins = [source.table.origin for source in sources]
     if len(set(origins)) < 3:
-        raise InvalidParameterError("observations", f"tables of {len(set(origins))} origins", "at least 3 origins")
+        raise ObservationsError(
+            f"Pre-training takes tables of at least 3 origins; the observations have {len(set(origins))}. Collect "
+            "observations on further tables."
+        )
 
     with _workers(n_workers) as executor:
         report(f"Pre-training on {len(sources)} tables")
@@ -180,7 +183,11 @@ def _describe(observations: SourceObservations, tasks: IntArray, vectors: FloatA
     described = []
     for table in observations.tables:
         if not table.meta_features:
-            raise InvalidParameterError(f"meta_features of table {table.name!r}", "none", "those of the table")
+            raise ObservationsError(
+                f"Table {table.name!r} has no meta_features, but similar tables are found by them. Collect its "
+                "observations again with `cashmere pretrain`.",
+                table=table.name,
+            )
         kept = tasks[table.configurations] != _FOREIGN
         if not np.isfinite(table.losses[kept]).any():
             continue  # nothing succeeded, nothing to learn

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.exceptions import InvalidParameterError, MissingDependencyError
+from cashmere.exceptions import ArrayError, InvalidParameterError, MissingDependencyError
 from cashmere.surrogates.latent import ALL_LAYERS, MIN_LOSS_STD
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding, rows_of_tasks
 
@@ -95,8 +95,10 @@ def pretrain(
 
     Raises
     ------
+    ArrayError
+        If no loss is finite.
     InvalidParameterError
-        If no loss is finite, or `lambda_adv` is negative.
+        If `lambda_adv` is negative.
     MissingDependencyError
         If PyTorch is not installed.
 
@@ -112,7 +114,7 @@ def pretrain(
         raise InvalidParameterError("lambda_adv", lambda_adv, "at least 0")
     known = np.isfinite(losses)
     if not known.any():
-        raise InvalidParameterError("losses", losses, "with at least one finite number")
+        raise ArrayError("losses", f"losses must hold at least one finite number; got {losses}.")
     tasks, vectors = tasks[known], vectors[known]
     losses = np.asarray(losses[known], dtype=np.float64)
     loss_std = float(losses.std())
@@ -184,7 +186,7 @@ def pairwise_accuracy(
 
     Raises
     ------
-    InvalidParameterError
+    ArrayError
         If fewer than two algorithms are on both sides.
     MissingDependencyError
         If PyTorch is not installed.
@@ -193,7 +195,9 @@ def pairwise_accuracy(
     n_algorithms = int(max(np.max(tasks), np.max(held_out_tasks))) + 1
     shared = np.intersect1d(tasks, held_out_tasks)
     if len(shared) < 2:
-        raise InvalidParameterError("held_out_tasks", shared.tolist(), "two or more algorithms that are in tasks too")
+        raise ArrayError(
+            "held_out_tasks", f"tasks and held_out_tasks must share at least two algorithms; they share {len(shared)}."
+        )
     centre, scale = points.mean(axis=0), points.std(axis=0) + 1e-12
     learned, asked = _Lists(tasks, n_algorithms, shared), _Lists(held_out_tasks, n_algorithms, shared)
     (U,), (V,) = learned.fill((points - centre) / scale), asked.fill((held_out_points - centre) / scale)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 from cashmere.surrogates.latent import LatentSurrogate
 from cashmere.surrogates.latent_space import PretrainedEmbedding
 
@@ -55,12 +55,12 @@ def search_recorded(
 
     Raises
     ------
-    InvalidParameterError
+    ArrayError
         If no configuration succeeded.
     """
     known = np.isfinite(losses)
     if not known.any():
-        raise InvalidParameterError("losses", "failures only", "at least one finite loss")
+        raise ArrayError("losses", "losses must hold at least one finite number; every configuration has failed.")
     losses = np.where(known, losses, losses[known].max())
     n_algorithms = int(tasks.max()) + 1 if pretrained is None else len(pretrained.encoders.b3)
     chosen = [

@@ -58,13 +58,18 @@ def read_run_json(folder: Path) -> dict[str, Any]:
         raise RunDirectoryError(folder, "does not exist. Expected the directory given to `cashmere fit --out`.")
     if not (folder / "run.json").exists():
         raise RunDirectoryError(
-            folder, "holds no run.json: it is not the directory of a cashmere run, or was killed before the run began."
+            folder,
+            "holds no run.json: it is not the directory of a cashmere run, or the run was killed before it began.",
         )
     content = read_json(folder / "run.json")
     if content.get("format") != "cashmere run":
-        raise RunDirectoryError(folder, "holds a run.json of another program.")
+        raise RunDirectoryError(
+            folder, "holds the run.json of another program. Expected the directory given to `cashmere fit --out`."
+        )
     if content.get("version", 0) > RUN_VERSION:
-        raise RunDirectoryError(folder, f"was written by a newer cashmere (version {content['version']}); upgrade it.")
+        raise RunDirectoryError(
+            folder, f"was written by a newer cashmere (version {content['version']}). Upgrade cashmere."
+        )
     return content
 
 

@@ -77,7 +77,7 @@ class RunStore:
         self._held_bytes = 0
         if read_only:
             if not (self.folder / "run.sqlite").exists():
-                raise RunDirectoryError(self.folder, "holds no run.sqlite; expected the directory of a cashmere run.")
+                raise RunDirectoryError(self.folder, "holds no run.sqlite. Expected the directory of a cashmere run.")
         else:
             for name in ("predictions", "members", "logs"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class RunStore:
                 self._lock.acquire(timeout=0)
             except Timeout:
                 raise RunLockedError(
-                    self.folder, "another process works in this run directory. Wait for it to end, or stop it first."
+                    self.folder, "is in use by another process. Wait for it to end, or stop it first."
                 ) from None
         try:
             self._database = self._open_database(read_only)
@@ -108,7 +108,7 @@ class RunStore:
                 version = database.execute("PRAGMA user_version").fetchone()[0]
                 if version > STORE_VERSION:
                     raise CorruptStoreError(
-                        path, f"was written by a newer cashmere (store version {version}); upgrade it."
+                        path, f"was written by a newer cashmere (store version {version}). Upgrade cashmere."
                     )
                 if not read_only:
                     database.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version={STORE_VERSION};COMMIT;")

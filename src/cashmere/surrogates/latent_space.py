@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 
 Float64 = NDArray[np.float64]
 
@@ -271,7 +271,7 @@ def stable_cholesky(matrix: Float64) -> Float64:
 
     Raises
     ------
-    InvalidParameterError
+    ArrayError
         If the matrix is not finite or far from positive semi-definite, which no kernel is.
     """
     if np.isfinite(matrix).all():
@@ -281,7 +281,9 @@ def stable_cholesky(matrix: Float64) -> Float64:
             if info == 0:
                 return cast(Float64, factor)
     smallest = np.linalg.eigvalsh(matrix)[0] if np.isfinite(matrix).all() else np.nan
-    raise InvalidParameterError("kernel", f"smallest eigenvalue {smallest}", "finite and positive semi-definite")
+    raise ArrayError(
+        "matrix", f"matrix must be finite and positive semi-definite; its smallest eigenvalue is {smallest:.3g}."
+    )
 
 
 def rows_of_tasks(tasks: IntArray) -> Iterator[tuple[int, IntArray]]:

@@ -29,7 +29,7 @@ from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.ensembles.selection import as_targets
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, cut_values, stack_rows
 
 Float64 = NDArray[np.float64]
@@ -182,7 +182,7 @@ class PairwiseSurrogate:
             if not 0 < getattr(self, name) <= 1:
                 raise InvalidParameterError(name, getattr(self, name), "in (0, 1]")
         if self.refit_growth is not None and self.refit_growth < 0:
-            raise InvalidParameterError("refit_growth", self.refit_growth, "None or non-negative")
+            raise InvalidParameterError("refit_growth", self.refit_growth, "None or at least 0")
 
     @classmethod
     def fast(cls, measure: Measure = "div") -> Self:
@@ -215,11 +215,14 @@ class PairwiseSurrogate:
 
         Raises
         ------
-        InvalidParameterError
+        ArrayError
             If there are fewer than two observations, or not one prediction for each.
         """
         if len(predictions) != len(X):
-            raise InvalidParameterError("predictions", f"{len(predictions)} arrays", f"one for each of {len(X)} rows")
+            raise ArrayError(
+                "predictions",
+                f"predictions must hold one array for each of the {len(X)} rows of X; got {len(predictions)}.",
+            )
         self._check_size(len(X))
         stack, rows = stack_rows(predictions, y, max_rows=self.max_rows, max_values=self.max_values)
         targets, weights = as_targets(y, stack.ndim - 1)[rows], None if row_weights is None else row_weights[rows]
@@ -245,12 +248,12 @@ class PairwiseSurrogate:
 
         Raises
         ------
-        InvalidParameterError
+        ArrayError
             If there are fewer than two configurations, or the targets do not fit or are not finite.
         """
         self._check_size(len(X))
         if np.shape(targets) != (len(X), len(X)):
-            raise InvalidParameterError("targets", f"of shape {np.shape(targets)}", f"of shape {(len(X), len(X))}")
+            raise ShapeError("targets", np.shape(targets), (len(X), len(X)))
         return self._fit(X, lambda first, second: targets[first, second], lambda n: [targets[:n, :n]], rng)
 
     def sample_pairs(self, candidates: FloatArray, members: IntArray) -> Float64:
@@ -291,7 +294,7 @@ class PairwiseSurrogate:
 
     def _check_size(self, n: int) -> None:
         if n < 2:
-            raise InvalidParameterError("X", f"{n} configurations", "those of at least two successful observations")
+            raise ArrayError("X", f"X must hold the configurations of at least two successful observations; got {n}.")
 
     def _fit(
         self, X: FloatArray, targets: _Targets, origin: Callable[[int], Iterable[AnyArray]], rng: np.random.Generator
@@ -426,7 +429,8 @@ _ENSEMBLES: OrderedDict[bytes, _Ensemble] = OrderedDict()
 
 def _finite(targets: FloatArray) -> Float64:
     if not np.isfinite(targets).all():
-        raise InvalidParameterError("targets", f"{np.sum(~np.isfinite(targets))} pairs that are not", "finite")
+        n_bad = np.count_nonzero(~np.isfinite(targets))
+        raise ArrayError("targets", f"targets must be finite for all pairs; {n_bad} of {np.size(targets)} are not.")
     return np.asarray(targets, dtype=np.float64)
 
 

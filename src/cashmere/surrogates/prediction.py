@@ -28,7 +28,7 @@ from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.selection import as_targets
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.records.loss import Loss
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, compress, cut_values, distances_to_truth, stack_rows
 
@@ -117,12 +117,15 @@ class PredictionSurrogate:
 
         Raises
         ------
-        InvalidParameterError
+        ArrayError
             If there is no observation, or not one prediction for each.
         """
         if len(X) < 1 or len(predictions) != len(X):
-            expected = f"one for each of {len(X)} configurations, at least one"
-            raise InvalidParameterError("predictions", f"{len(predictions)} arrays", expected)
+            raise ArrayError(
+                "predictions",
+                "X and predictions must be equally long and hold at least one configuration; "
+                f"got {len(X)} configurations and {len(predictions)} predictions.",
+            )
         self._stack, rows = stack_rows(predictions, y, max_rows=self.max_rows, max_values=self.max_values)
         cut_values(self._stack, y)
         self._y = as_targets(y, predictions[0].ndim)[rows]

@@ -22,7 +22,7 @@ from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskProfile, TaskType
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import IncompatibleParametersError
 from cashmere.model.archives import dump_fold_models, load_fold_models
 from cashmere.model.fold_model import fit_fold_model
 from cashmere.space import BuildContext, make_space
@@ -224,7 +224,7 @@ def test_exactly_the_forbidden_pairs_are_missing():
 
 
 def test_there_are_no_regressors():
-    with pytest.raises(InvalidParameterError, match="'default' or 'volcano'"):
+    with pytest.raises(IncompatibleParametersError, match="'default' or 'volcano'"):
         make_space("autosklearn6", make_profile(TaskType.REGRESSION))
 
 

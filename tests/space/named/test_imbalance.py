@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import Encoding, TaskProfile, TaskType
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import IncompatibleParametersError, UnknownNameError
 from cashmere.model import TRUSTED_TYPES
 from cashmere.space import BuildContext, make_space
 from cashmere.space.splitting.group_trees import branches, group_tree, leaves
@@ -162,9 +162,9 @@ def test_columns_are_numbers_with_the_codes_of_categories():
 
 
 def test_regression_and_weights_are_refused_with_an_alternative():
-    with pytest.raises(InvalidParameterError, match="classifiers only"):
+    with pytest.raises(IncompatibleParametersError, match="classifiers only"):
         make(TaskType.REGRESSION, n_classes=1)
-    with pytest.raises(InvalidParameterError, match="resampled rows carry none"):
+    with pytest.raises(IncompatibleParametersError, match="resampled rows carry no weights"):
         make(fractional_weights=True)
 
 

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import Encoding, TaskProfile, TaskType
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, UnknownNameError
 from cashmere.space import SPACES, BuildContext, Space, make_space, register_space
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
@@ -287,7 +287,7 @@ def test_names_lead_to_spaces():
     profile = make_profile(TaskType.BINARY)
     with pytest.raises(UnknownNameError, match="'volcano'"):
         make_space("vulcano", profile)
-    with pytest.raises(InvalidParameterError, match="'default' or 'volcano'"):
+    with pytest.raises(IncompatibleParametersError, match="'default' or 'volcano'"):
         make_space("sklearn12", make_profile(TaskType.REGRESSION))
 
     def mine(profile):
@@ -297,7 +297,7 @@ def test_names_lead_to_spaces():
     register_space("mine", mine)
     try:
         assert len(make_space("mine", profile).algorithms) == 1
-        with pytest.raises(InvalidParameterError, match="new name"):
+        with pytest.raises(InvalidParameterError, match="a name that is not taken"):
             register_space("mine", SPACES["default"])
     finally:
         del SPACES["mine"]

@@ -23,7 +23,7 @@ from ConfigSpace import (
     UniformIntegerHyperparameter,
 )
 
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import SpaceError, UnknownNameError
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.space.splitting.restriction import lift, restrict
 
@@ -223,7 +223,7 @@ def test_defaults_of_other_categoricals_move_too():
 
 
 def test_a_part_without_a_legal_default_is_refused():
-    with pytest.raises(InvalidParameterError, match="default configuration"):
+    with pytest.raises(SpaceError, match="default configuration"):
         restrict(forbid_with_b("u", "v"), {"p": ["b"]})
 
 
@@ -252,8 +252,8 @@ def test_nothing_to_limit_copies_the_space():
     ("allowed", "error", "text"),
     [
         ({"r": ["a"]}, UnknownNameError, "'r'"),
-        ({"p": ["d"]}, InvalidParameterError, "at least one of"),
-        ({"n": [1]}, InvalidParameterError, "categorical"),
+        ({"p": ["d"]}, SpaceError, "at least one of"),
+        ({"n": [1]}, SpaceError, "categorical"),
     ],
 )
 def test_what_cannot_be_limited_is_named(allowed, error, text):

@@ -1,4 +1,4 @@
-"""Evaluate the same configurations on many tables, and go on where that was stopped."""
+"""Evaluate the same configurations on many tables, and continue where that was stopped."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def _locked(work: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        text = "another process collects observations in this folder. Wait for it to end, or stop it first."
+        text = "is in use by another process that collects observations. Wait for it to end, or stop it first."
         raise RunLockedError(work, text) from None
     try:
         yield

@@ -66,7 +66,7 @@ def describe_tables(
             for table in observations.tables
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise CorruptStoreError(path, "is damaged. Delete it; it is made again.") from error
+        raise CorruptStoreError(path, "is damaged. Delete it, and it will be made again.") from error
     return replace(observations, tables=tables)
 
 

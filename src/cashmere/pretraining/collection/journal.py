@@ -94,7 +94,7 @@ def _read_journal(path: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]]
 
 
 def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Refuse to go on with other settings than a file was begun with.
+    """Refuse to continue with other settings than those a file was begun with.
 
     Raises
     ------
@@ -105,7 +105,9 @@ def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -
     if differing:
         before = ", ".join(f"{name}={begun.get(name)!r}" for name in differing)
         now = ", ".join(f"{name}={asked[name]!r}" for name in differing)
-        text = f"was begun with {before}, and is now asked to go on with {now}. Give the same, or another folder."
+        text = (
+            f"was begun with {before} and cannot continue with {now}. Use the settings from before, or another folder."
+        )
         raise InconsistentResumeError(path, text)
 
 

@@ -45,14 +45,20 @@ def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservation
     for folder in map(Path, folders):
         run, schema = read_description(folder)
         settings, task = run.get("settings") or {}, (schema.get("target") or {}).get("task_type")
-        searched = "an own one" if "space" in settings.get("own_objects", ()) else repr(settings.get("space"))
+        searched = "a custom one" if "space" in settings.get("own_objects", ()) else repr(settings.get("space"))
         if searched != repr(space):
-            raise RunDirectoryError(folder, f"searched another space ({searched}); expected {space!r}.")
+            raise RunDirectoryError(
+                folder, f"searched another space ({searched}). Expected a run on the space {space!r}."
+            )
         if task not in (TaskType.BINARY, TaskType.MULTICLASS):
-            raise RunDirectoryError(folder, f"is a run of the task {task!r}; observations are of classifications.")
+            raise RunDirectoryError(
+                folder, f"is a run of the task {task!r}. Observations are taken from classification runs only."
+            )
         rows = folder / "table.npz"
         if not rows.exists():
-            raise RunDirectoryError(folder, "holds no table.npz with the training rows; it is not a complete run.")
+            raise RunDirectoryError(
+                folder, "holds no table.npz with the training rows. Expected a complete run directory."
+            )
         metric = stored_metric(settings, task)
         with RunStore(folder, read_only=True) as store:
             trials = {

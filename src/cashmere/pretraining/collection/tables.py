@@ -55,17 +55,24 @@ class SourceFile:
             If the file cannot be read, has no such column or nothing beside it, or is no classification.
         """
         if self.task_type is TaskType.REGRESSION:
-            raise DataError(f"{self.path} is a regression; expected classes in column {self.target!r}.")
+            raise DataError(
+                f"{self.path}: the manifest calls it a regression. Expected a classification, with classes in the "
+                f"column {self.target!r}."
+            )
         frame = read_table(self.path)
         if self.target not in frame.columns:
             columns = ", ".join(map(str, frame.columns[:10]))
-            raise DataError(f"{self.path} has no column {self.target!r} to predict. It holds {columns}.")
+            raise DataError(f"{self.path}: there is no column {self.target!r} to predict. The columns are {columns}.")
         labels = frame.pop(self.target).to_numpy()
         if frame.shape[1] == 0:
-            raise DataError(f"{self.path} has no column beside the target {self.target!r}.")
+            raise DataError(
+                f"{self.path}: there is no column beside the target {self.target!r}. Expected at least one feature."
+            )
         coding = TargetCoding.from_target(labels, None if self.task_type is None else "classification")
         if not coding.task_type.is_classification:
-            raise DataError(f"{self.path} is a regression; expected classes in column {self.target!r}.")
+            raise DataError(
+                f"{self.path}: the column {self.target!r} holds numbers, not classes. Expected a classification."
+            )
         return to_frame(frame), labels
 
     def checksum(self) -> str:
@@ -79,7 +86,7 @@ class SourceFile:
         try:
             return f"{zlib.crc32(self.path.read_bytes()):08x}"
         except OSError as error:
-            raise DataError(f"{self.path} cannot be read ({error}).") from error
+            raise DataError(f"{self.path}: the file cannot be read ({error}).") from error
 
 
 def find_tables(folder: str | Path, *, group: str | None = None, target: str = "target") -> list[SourceFile]:
@@ -108,7 +115,10 @@ def find_tables(folder: str | Path, *, group: str | None = None, target: str = "
     if manifest.exists():
         found = _from_manifest(manifest, group, target)
     elif group is not None:
-        raise DataError(f"{folder} has no manifest.json that says which tables belong to the group {group!r}.")
+        raise DataError(
+            f"{folder}: there is no manifest.json that says which tables belong to the group {group!r}. Add one, or "
+            "leave out the group."
+        )
     else:
         paths = sorted(p for p in folder.iterdir() if re.search(r"\.(csv|tsv|arff)(\.gz)?$|\.(parquet|pq)$", p.name))
         names = [path.name.partition(".")[0] for path in paths]
@@ -116,7 +126,8 @@ def find_tables(folder: str | Path, *, group: str | None = None, target: str = "
             SourceFile(name=n, path=p, origin=n, target=target) for n, p in zip(names, paths, strict=True)
         ]  # fmt: skip
     if not found:
-        raise DataError(f"{folder} holds no table{'' if group is None else f' of the group {group!r}'}.")
+        of_group = "" if group is None else f" of the group {group!r}"
+        raise DataError(f"{folder}: there is no table{of_group}. Expected CSV, Parquet or ARFF files.")
     names = [table.name for table in found]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise DataError(f"{folder}: several tables are called {', '.join(repeated)}. Give them different names.")
@@ -135,7 +146,7 @@ def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFil
                 continue
             name = str(entry["name"])
             if not re.fullmatch(r"\w[\w .,+()-]*", name):
-                raise ValueError(f"the name {name!r} cannot be the name of a file")
+                raise ValueError(f"the name {name!r} cannot be that of a file")
             task = entry.get("task")
             found.append(
                 SourceFile(
@@ -148,7 +159,9 @@ def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFil
             )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         problem = f"{type(error).__name__}: {error}"
-        raise DataError(f"{path} is no list of tables with name, file, task, origin and group ({problem}).") from error
+        raise DataError(
+            f"{path}: expected a list of objects with name and file, and if known task, origin and group ({problem})."
+        ) from error
     if group is not None and group not in groups:
         raise UnknownNameError("group", group, groups)
     return found

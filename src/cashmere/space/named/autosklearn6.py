@@ -54,7 +54,7 @@ from ConfigSpace import (
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import Encoding, TaskProfile
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import IncompatibleParametersError
 from cashmere.space.component import CLASSIFICATION, Algorithm, BuildContext, Operator, Subspace
 from cashmere.space.named.autosklearn6_operators import (
     BALANCING,
@@ -394,7 +394,7 @@ def autosklearn6_space(profile: TaskProfile) -> Space:
 
     Raises
     ------
-    InvalidParameterError
+    IncompatibleParametersError
         For regression, which the space does not cover.
 
     References
@@ -403,8 +403,10 @@ def autosklearn6_space(profile: TaskProfile) -> Space:
     al. (2022), section IV-B; docs/spaces.md#autosklearn6.
     """
     if not profile.task_type.is_classification:
-        raise InvalidParameterError(
-            "space", "autosklearn6", "a space with regressors ('default' or 'volcano'); this one has classifiers only"
+        raise IncompatibleParametersError(
+            "The space 'autosklearn6' has classifiers only and cannot be used for regression. Use a space with "
+            "regressors: 'default' or 'volcano'.",
+            {"space": "autosklearn6", "task": profile.task_type},
         )
     of_categories: dict[str, tuple[Operator, ...]] = {"coalescence": COALESCENCE, "encoding": ENCODINGS}
     operators: dict[str, tuple[Operator, ...]] = {

@@ -14,7 +14,7 @@ from ConfigSpace import Categorical, Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import Encoding, TaskProfile
-from cashmere.exceptions import InvalidParameterError, MissingDependencyError
+from cashmere.exceptions import IncompatibleParametersError, MissingDependencyError
 from cashmere.space.component import CLASSIFICATION, Algorithm, BuildContext, Subspace
 from cashmere.space.named.resamplers import RESAMPLERS
 from cashmere.space.named.volcano import penalised_logistic_regression
@@ -48,7 +48,7 @@ def imbalance_space(profile: TaskProfile) -> Space:
     ------
     MissingDependencyError
         If imbalanced-learn is not installed. It is needed to fit, not to predict.
-    InvalidParameterError
+    IncompatibleParametersError
         For regression, and for rows with weights that are not whole numbers: new rows have none.
 
     Notes
@@ -66,14 +66,16 @@ def imbalance_space(profile: TaskProfile) -> Space:
     The first experiment of Nguyen et al. (2022), section IV-A; docs/spaces.md#imbalance.
     """
     if not profile.task_type.is_classification:
-        raise InvalidParameterError(
-            "space", "imbalance", "a space with regressors ('default' or 'volcano'); this one has classifiers only"
+        raise IncompatibleParametersError(
+            "The space 'imbalance' has classifiers only and cannot be used for regression. Use a space with "
+            "regressors: 'default' or 'volcano'.",
+            {"space": "imbalance", "task": profile.task_type},
         )
     if profile.fractional_weights:
-        raise InvalidParameterError(
-            "space",
-            "imbalance",
-            "a space that takes row weights ('default'), or the weights whole numbers; resampled rows carry none",
+        raise IncompatibleParametersError(
+            "The space 'imbalance' cannot be used with row weights that are not whole numbers, because resampled rows "
+            "carry no weights. Use the space 'default', or whole numbers.",
+            {"space": "imbalance", "fractional_weights": True},
         )
     if importlib.util.find_spec("imblearn") is None:
         raise MissingDependencyError("imbalanced-learn", "The space 'imbalance'", "imbalance")

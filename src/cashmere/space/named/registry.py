@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cashmere.data.task import TaskProfile
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, UnknownNameError
 from cashmere.space.named.algorithms import DEFAULT_ALGORITHMS
 from cashmere.space.named.autosklearn6 import autosklearn6_space
 from cashmere.space.named.imbalance import imbalance_space
@@ -41,12 +41,14 @@ def sklearn12_space(profile: TaskProfile) -> Space:
 
     Raises
     ------
-    InvalidParameterError
+    IncompatibleParametersError
         For regression, which the space does not cover.
     """
     if not profile.task_type.is_classification:
-        raise InvalidParameterError(
-            "space", "sklearn12", "a space with regressors ('default' or 'volcano'); this one has classifiers only"
+        raise IncompatibleParametersError(
+            "The space 'sklearn12' has classifiers only and cannot be used for regression. Use a space with "
+            "regressors: 'default' or 'volcano'.",
+            {"space": "sklearn12", "task": profile.task_type},
         )
     return Space(name="sklearn12", algorithms=SKLEARN12_CLASSIFIERS, profile=profile)
 
@@ -72,7 +74,7 @@ def register_space(name: str, factory: SpaceFactory) -> None:
         Makes the space for a `TaskProfile`.
     """
     if SPACES.setdefault(name, factory) is not factory:
-        raise InvalidParameterError("name", name, f"a new name; taken are {', '.join(sorted(SPACES))}")
+        raise InvalidParameterError("name", name, "a name that is not taken", f"Taken: {', '.join(sorted(SPACES))}.")
 
 
 def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ConfigSpace import CategoricalHyperparameter
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import SpaceError
 
 Tree = list[Any]
 """Node of a group tree: every entry is a choice or again a node."""
@@ -80,13 +80,17 @@ def tree_of(choice: CategoricalHyperparameter) -> Tree:
 
     Raises
     ------
-    InvalidParameterError
+    SpaceError
         If the tree does not hold every choice exactly once.
     """
     tree: Tree = (choice.meta or {}).get(GROUPS, list(choice.choices))
     found = leaves(tree)
     if len(found) != len(choice.choices) or any(value not in found for value in choice.choices):
-        raise InvalidParameterError(f"meta[{GROUPS!r}] of {choice.name!r}", tree, f"a tree of {choice.choices}")
+        raise SpaceError(
+            f"The group tree of the hyper-parameter {choice.name!r}, its meta[{GROUPS!r}], must hold every one of "
+            f"{', '.join(map(repr, choice.choices))} exactly once; got {tree}.",
+            item=choice,
+        )
     return tree
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationSpace
 
 from cashmere.base.arrays import BoolArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import InvalidParameterError, SpaceError
 from cashmere.space.splitting.group_trees import GROUPS, PATHS, Tree, branches, describe_group, leaves, tree_of
 from cashmere.space.splitting.restriction import names_in, restrict
 
@@ -128,7 +128,11 @@ def part_of(configuration: Configuration, parts: Sequence[SubspacePart]) -> int:
     for index, part in enumerate(parts):
         if all(value in part.allowed[name] for name, value in operators.items()):
             return index
-    raise InvalidParameterError("configuration", operators, "in one of the parts of the space it belongs to")
+    raise SpaceError(
+        f"The configuration with {', '.join(f'{n}={v}' for n, v in operators.items())} lies in none of the "
+        f"{len(parts)} parts. Pass all parts of its space.",
+        item=configuration,
+    )
 
 
 def operator_choices(space: ConfigurationSpace) -> dict[str, CategoricalHyperparameter]:

@@ -21,7 +21,7 @@ from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, Forbidden
 from ConfigSpace.hyperparameters import Hyperparameter
 from ConfigSpace.types import NotSet
 
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import SpaceError, UnknownNameError
 from cashmere.space.splitting.group_trees import limit_meta
 
 
@@ -45,7 +45,7 @@ def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) 
     ------
     UnknownNameError
         If a name is not in the space.
-    InvalidParameterError
+    SpaceError
         If a name is no categorical, none of its choices would be left, or no choice of defaults is legal.
 
     Notes
@@ -104,10 +104,17 @@ def _choices_left(space: ConfigurationSpace, name: str, values: Collection[Any])
         raise UnknownNameError("hyper-parameter", name, space)
     choice = space[name]
     if not isinstance(choice, CategoricalHyperparameter):
-        raise InvalidParameterError("allowed", name, "given for categorical hyper-parameters only")
+        raise SpaceError(
+            f"The hyper-parameter {name!r} cannot be restricted, because it is not categorical. Remove it from "
+            "allowed.",
+            item=choice,
+        )
     left = [value for value in choice.choices if value in values]
     if not left:
-        raise InvalidParameterError(f"allowed[{name!r}]", values, f"at least one of {choice.choices}")
+        raise SpaceError(
+            f"allowed[{name!r}] must keep at least one of {', '.join(map(repr, choice.choices))}; got {values!r}.",
+            item=choice,
+        )
     return sorted(left, key=lambda value: value != choice.default_value)
 
 
@@ -135,8 +142,10 @@ def _with_legal_defaults(space: ConfigurationSpace, choices: Mapping[str, list[A
             if isinstance(choice := space[name], CategoricalHyperparameter)
         ]
         if not more:
-            raise InvalidParameterError(
-                "allowed", {**choices}, "values with a default configuration that no clause forbids"
+            raise SpaceError(
+                f"With the values {choices}, every default configuration is forbidden by a clause of the space, and "
+                "ConfigSpace needs a legal one. Allow more values.",
+                item=choices,
             )
         for choice in more:
             varied[choice.name] = choices.get(choice.name) or _choices_left(space, choice.name, choice.choices)
