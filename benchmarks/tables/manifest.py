@@ -12,7 +12,6 @@ import pandas as pd
 
 from cashmere.data.task import TaskType
 
-DEFAULT_FOLDER = Path("../shared/data")
 DOCUMENTED = "docs/benchmarks.md, section Tables, says what such a folder holds"
 
 
@@ -56,12 +55,14 @@ class BenchmarkTable:
 def add_data_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option ``--data``, which `find_tables` reads."""
     parser.add_argument(
-        "--data", type=Path, default=Path(os.environ.get("CASHMERE_DATA", DEFAULT_FOLDER)),
-        help=f"folder with tables and their manifest.json (default: the variable CASHMERE_DATA, or {DEFAULT_FOLDER})",
-    )  # fmt: skip
+        "--data",
+        type=Path,
+        default=os.environ.get("CASHMERE_DATA") or None,
+        help="folder with tables and their manifest.json (default: the environment variable CASHMERE_DATA)",
+    )
 
 
-def find_tables(folder: Path, names: list[str]) -> list[BenchmarkTable]:
+def find_tables(folder: Path | None, names: list[str]) -> list[BenchmarkTable]:
     """Return tables by name; what is wrong with folder, manifest or names ends the program with one line."""
     entries = read_manifest(folder)
     for name in names:
@@ -70,13 +71,18 @@ def find_tables(folder: Path, names: list[str]) -> list[BenchmarkTable]:
     return [entries[name] for name in names]
 
 
-def read_manifest(folder: Path) -> dict[str, BenchmarkTable]:
+def read_manifest(folder: Path | None) -> dict[str, BenchmarkTable]:
     """Return all tables of a folder by name; what is wrong with it ends the program with one line."""
+    if folder is None:
+        raise SystemExit(
+            "No folder of tables. Pass one with --data FOLDER, or set the environment variable CASHMERE_DATA; "
+            f"{DOCUMENTED}."
+        )
     path = folder / "manifest.json"
     if not path.exists():
         raise SystemExit(
-            f"--data {folder}: there is no manifest.json. Name a folder that has one with --data or the environment "
-            f"variable CASHMERE_DATA; {DOCUMENTED}."
+            f"--data {folder}: there is no manifest.json. Pass a folder that has one with --data, or set the "
+            f"environment variable CASHMERE_DATA; {DOCUMENTED}."
         )
     try:
         return {

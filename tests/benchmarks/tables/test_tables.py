@@ -55,8 +55,14 @@ def test_missing_table_file_or_target_is_told(tmp_path):
         find_tables(tmp_path, ["maid"])
 
 
+def test_folder_must_be_named():
+    with pytest.raises(SystemExit, match=r"--data FOLDER.*CASHMERE_DATA.*docs/benchmarks\.md") as caught:
+        find_tables(None, ["made"])
+    assert "\n" not in str(caught.value)
+
+
 def test_environment_names_the_folder(monkeypatch):
-    for value, expected in ((None, Path("../shared/data")), ("/tables", Path("/tables"))):
+    for value, expected in ((None, None), ("", None), ("/tables", Path("/tables"))):
         monkeypatch.delenv("CASHMERE_DATA", raising=False)
         if value is not None:
             monkeypatch.setenv("CASHMERE_DATA", value)
