@@ -24,6 +24,7 @@ from cashmere.base.files import write_atomically
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
 from cashmere.records.trial import TrialStatus
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.storage.store import plain_values
 
 RECORDED = Path(__file__).parents[1] / "recorded"
@@ -79,6 +80,11 @@ class RecordedHistory:
 
     def __len__(self) -> int:
         return len(self.configurations)
+
+    @functools.cached_property
+    def encoder(self) -> CatalogueEncoder:
+        """What a replay searches: the recorded configurations and no other."""
+        return CatalogueEncoder(self.space, self.configurations)
 
     @functools.cached_property
     def succeeded(self) -> np.ndarray:

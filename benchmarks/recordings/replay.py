@@ -74,7 +74,7 @@ def replay(
     space = history.space
     study = Study(
         space,
-        make_strategy(strategy, space, catalogue=history.configurations),
+        make_strategy(strategy, history.encoder),
         seed=seed,
         plan=WorkBudget(trials=n_trials),
         worst_loss=metric.worst_loss,

@@ -115,7 +115,7 @@ def check_contestants(contestants: Sequence[Contestant], recordings: Sequence[tu
         history, metric = load_recorded(recording.path), get_metric(name, recording.task_type)
         for contestant in contestants:
             try:
-                strategy = make_strategy(contestant.strategy, history.space, catalogue=history.configurations)
+                strategy = make_strategy(contestant.strategy, history.encoder)
                 Study(history.space, strategy, metric=metric)
             except CashmereError as error:
                 raise SystemExit(f"--strategies {contestant.strategy}: {error}") from error

@@ -9,6 +9,7 @@ from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import Trial
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import BanditBO, RandomSearch
@@ -107,7 +108,7 @@ def test_decisions_do_not_depend_on_the_unit_of_the_loss():
 def test_a_catalogue_limits_the_choice():
     space = cash_space()
     catalogue = tuple(space.sample_configuration(60))
-    observations = run_trials(BanditBO(space, catalogue=catalogue), 25)
+    observations = run_trials(BanditBO(CatalogueEncoder(space, catalogue)), 25)
     listed = {id(configuration) for configuration in catalogue}
     assert all(id(o.trial.configuration) in listed for o in observations)
     assert "model" in origins(observations)

@@ -18,6 +18,7 @@ from ConfigSpace import (
 )
 
 from cashmere.exceptions import InvalidParameterError
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.space.splitting.groups import part_of
 from cashmere.strategies import BO4ML, TPE, RandomSearch, make_strategy
 from cashmere.strategies.bo4ml import count_own_parameters
@@ -146,7 +147,7 @@ def test_seed_decides_the_order_of_combinations():
 def test_catalogue_is_exhausted_before_anything_repeats():
     space = cash_space()
     catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 20, seed=7))
-    observations = run_trials(BO4ML(space, catalogue=catalogue), 20)
+    observations = run_trials(BO4ML(CatalogueEncoder(space, catalogue)), 20)
     assert len(set(keys(observations))) == 20
     assert {id(o.trial.configuration) for o in observations} == {id(c) for c in catalogue}
 

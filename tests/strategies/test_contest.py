@@ -14,6 +14,7 @@ from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.trial import History, Outcome, TrialStatus
 from cashmere.records.work_budget import WorkBudget
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.space.splitting.groups import part_of
 from cashmere.strategies import BO4ML, TPE, Contest, Preset, RandomSearch, cite, make_strategy
 from cashmere.study import Study, run_digest
@@ -152,7 +153,7 @@ def test_origin_names_round_sub_space_and_origin_inside():
 def test_start_up_inside_is_that_of_the_contest_unless_given():
     space = many_spaces()
     inner = {
-        text: make_strategy(f"contest:inner={text}", space, n_initial=4)._make_inner(space, None)
+        text: make_strategy(f"contest:inner={text}", space, n_initial=4)._make_inner(space)
         for text in ("tpe", "tpe:n_initial=9", "random")
     }
     assert (inner["tpe"].n_initial, inner["tpe:n_initial=9"].n_initial) == (4, 9)
@@ -274,7 +275,7 @@ def test_a_catalogue_is_split_like_the_space():
     space = many_spaces(4)
     space.seed(3)
     listed = tuple(c for c in space.sample_configuration(60) if c["algorithm"] != "a2")
-    strategy = make_strategy("contest:inner=tpe", space, catalogue=listed, budget=40)
+    strategy = make_strategy("contest:inner=tpe", CatalogueEncoder(space, listed), budget=40)
     history = history_of(run_trials(strategy, 40))
     chosen = {id(o.trial.configuration) for o in history}
     assert chosen <= {id(c) for c in listed} and len(chosen) == 40

@@ -10,6 +10,7 @@ import pytest
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.trial import Outcome, TrialStatus
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import KBO, BayesianOptimisation, Preset, RandomSearch, make_strategy
 from cashmere.study import Study
 from contracts.strategy_contract import (
@@ -107,7 +108,7 @@ def test_a_catalogue_limits_the_choice():
     catalogue = tuple(space.sample_configuration(40))
     n_distinct = len(set(map(str, catalogue)))
     observations = run_trials(
-        KBO(space, catalogue=catalogue, inner=Preset(BayesianOptimisation, {"n_initial": 2})), n_distinct
+        KBO(CatalogueEncoder(space, catalogue), inner=Preset(BayesianOptimisation, {"n_initial": 2})), n_distinct
     )
     assert len(set(keys(observations))) == n_distinct
     assert {id(o.trial.configuration) for o in observations} <= set(map(id, catalogue))

@@ -9,6 +9,7 @@ from toy_artefact import toy_artefact
 
 from cashmere.exceptions import ArtefactError, InvalidParameterError
 from cashmere.protocols import TableAware
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import make_strategy
 from contracts.strategy_contract import StrategyContract, cash_space, finite_space, flat_space, history_of, run_trials
 
@@ -147,7 +148,7 @@ def test_ahs_ml_goes_through_its_list_then_draws(artefact_of):
 def test_only_the_catalogue_is_suggested(name, artefact_of):
     space = cash_space()
     catalogue = tuple(space.sample_configuration(20))
-    strategy = make_strategy(name, space, artefact=artefact_of(space), catalogue=catalogue).for_table(TABLE)
+    strategy = make_strategy(name, CatalogueEncoder(space, catalogue), artefact=artefact_of(space)).for_table(TABLE)
     assert {o.trial.configuration for o in run_trials(strategy, 12)} <= set(catalogue)
 
 

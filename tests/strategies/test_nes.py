@@ -10,6 +10,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from constant_models import constant_models
 
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import NES
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, keys, run_trials
@@ -101,7 +102,7 @@ def test_of_a_catalogue_the_nearest_to_the_mutation_is_taken():
     """Parents are at 0.5, mutations at N(0.5, 0.2^2): of points 0.05 apart three in four are within 0.23."""
     space = ConfigurationSpace({"x": (0.0, 1.0)})
     catalogue = tuple(Configuration(space, values={"x": i / 20}) for i in range(21))
-    strategy = NES(space, population=2, catalogue=catalogue)
+    strategy = NES(CatalogueEncoder(space, catalogue), population=2)
     children = np.array([child["x"] for child in mutations(strategy, [catalogue[10], catalogue[10]])])
     assert np.isin(children, np.arange(21) / 20).all() and 0.5 not in children
     assert 0.15 < np.std(children) < 0.22
@@ -111,7 +112,7 @@ def test_a_catalogue_is_evaluated_to_the_end():
     space = cash_space()
     catalogue = tuple(space.sample_configuration(40))
     n_distinct = len(set(map(str, catalogue)))
-    observations = run_trials(NES(space, population=5, catalogue=catalogue), n_distinct)
+    observations = run_trials(NES(CatalogueEncoder(space, catalogue), population=5), n_distinct)
     assert len(set(keys(observations))) == n_distinct
     assert {id(o.trial.configuration) for o in observations} <= set(map(id, catalogue))
 

@@ -8,6 +8,7 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, Constant,
 
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import RandomSearch, make_strategy
 from contracts.strategy_contract import StrategyContract, cash_space, run_trials
 
@@ -64,7 +65,7 @@ class Never:
 def test_only_the_catalogue_is_suggested_and_exhausted_before_anything_repeats(name):
     space = cash_space()
     catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 20, seed=7))
-    strategy = make_strategy(name, space, catalogue=catalogue)
+    strategy = make_strategy(name, CatalogueEncoder(space, catalogue))
     suggested = [o.trial.configuration for o in run_trials(strategy, 22)]
     assert {id(c) for c in suggested} == {id(c) for c in catalogue}
     assert len({id(c) for c in suggested[:20]}) == 20

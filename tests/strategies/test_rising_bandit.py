@@ -10,6 +10,7 @@ from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.trial import History, Outcome, TrialStatus
 from cashmere.records.work_budget import WorkBudget
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import OptDivBO, Preset, RandomSearch, RisingBandit, make_strategy
 from cashmere.study import Study
 from contracts.strategy_contract import StrategyContract, cash_space, flat_space, history_of, keys, run_trials
@@ -106,7 +107,7 @@ def test_any_strategy_may_be_inside(inner):
 def test_a_catalogue_limits_the_choice():
     space = cash_space()
     catalogue = tuple(space.sample_configuration(60))
-    observations = run_trials(RisingBandit(space, catalogue=catalogue, budget=60), 60)
+    observations = run_trials(RisingBandit(CatalogueEncoder(space, catalogue), budget=60), 60)
     assert len(set(keys(observations))) == len(
         {id(c) for c in catalogue} & {id(o.trial.configuration) for o in observations}
     )

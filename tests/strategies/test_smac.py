@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import SMAC, RandomSearch
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from contracts.strategy_contract import StrategyContract, cash_space, history_of, keys, run_trials
@@ -62,7 +63,7 @@ def test_inactive_parameters_stand_at_their_defaults():
 def test_a_catalogue_limits_the_choice():
     space = cash_space()
     catalogue = tuple(space.sample_configuration(60))
-    observations = run_trials(SMAC(space, catalogue=catalogue), 25)
+    observations = run_trials(SMAC(CatalogueEncoder(space, catalogue)), 25)
     listed = {id(configuration) for configuration in catalogue}
     assert all(id(o.trial.configuration) in listed for o in observations)
 

@@ -9,6 +9,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import (
     STRATEGIES,
     TPE,
@@ -25,6 +26,7 @@ from cashmere.strategies import (
     strategy_names,
 )
 from cashmere.strategies.shared.factories import described_class
+from cashmere.strategies.shared.search_space import encoder_of
 from contracts.strategy_contract import name_of_contract
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -121,9 +123,15 @@ def test_option_given_twice_is_refused():
         make_strategy("divbo:tau=0.1, tau =0.2", SPACE)
 
 
-def test_catalogue_is_for_replays_and_neither_offered_nor_read_from_text():
-    catalogue = tuple(SPACE.sample_configuration(3))
-    assert make_strategy("random", SPACE, catalogue=catalogue).catalogue == catalogue
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_an_encoder_may_stand_for_the_space(name):
+    encoder = CatalogueEncoder(SPACE, SPACE.sample_configuration(3))
+    strategy = make_strategy(name, encoder)
+    assert strategy.space is encoder
+    assert encoder_of(strategy.space) is encoder and encoder_of(SPACE).space is SPACE
+
+
+def test_catalogue_is_no_option():
     with pytest.raises(UnknownNameError, match=r"'tau'\. Known: none\.$"):
         make_strategy("random:tau=1", SPACE)
     for text in ("random:catalogue=None", "bo:catalogue=x"):

@@ -18,6 +18,7 @@ from scipy.stats import wilcoxon
 
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import TPE, RandomSearch, make_strategy
 from cashmere.strategies.shared.parzen_densities import IndependentDensities, JointDensities, SplitTrials
 from cashmere.strategies.tpe import best_observations
@@ -136,7 +137,7 @@ def test_decisions_depend_on_the_ranks_of_losses_only(density):
 def test_catalogue_is_ranked_by_the_sum_of_log_ratios(density):
     space = cash_space()
     catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 60, seed=7))
-    strategy = TPE(space, density=density, n_initial=10, catalogue=catalogue)
+    strategy = TPE(CatalogueEncoder(space, catalogue), density=density, n_initial=10)
     observations = run_trials(strategy, 30)
     history = history_of(observations)
     chosen = strategy.suggest(history, np.random.default_rng(0)).configuration
@@ -161,7 +162,7 @@ def test_catalogue_is_ranked_by_the_sum_of_log_ratios(density):
 def test_catalogue_is_exhausted_before_anything_repeats():
     space = cash_space()
     catalogue = tuple(o.trial.configuration for o in run_trials(RandomSearch(space), 20, seed=7))
-    suggested = [o.trial.configuration for o in run_trials(TPE(space, n_initial=4, catalogue=catalogue), 22)]
+    suggested = [o.trial.configuration for o in run_trials(TPE(CatalogueEncoder(space, catalogue), n_initial=4), 22)]
     assert {id(c) for c in suggested} == {id(c) for c in catalogue}
     assert len({id(c) for c in suggested[:20]}) == 20
 

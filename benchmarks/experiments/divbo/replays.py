@@ -57,7 +57,7 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
         budget=WorkBudget(trials=run.trials),
     )
     test = [recorded.test[position] if o.succeeded else None for position, o in zip(chosen, history, strict=True)]
-    strategy = make_strategy(run.key.strategy, recorded.space, catalogue=recorded.configurations)
+    strategy = make_strategy(run.key.strategy, recorded.encoder)
     report = make_report(history, test, recorded.y_test, metric, members_of(strategy))
     training = sum(o.fit_seconds for o in history)
     suggest_seconds = run.suggest_seconds / run.trials

@@ -29,6 +29,7 @@ from cashmere.pretraining.collection.configurations import REFERENCE
 from cashmere.protocols import Strategy, TableAware
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
 from cashmere.records.work_budget import WorkBudget
+from cashmere.space.encoding import CatalogueEncoder
 from cashmere.space.named.registry import make_space
 from cashmere.space.space import ALGORITHM
 from cashmere.strategies import STRATEGIES, make_strategy, parse_strategy
@@ -68,6 +69,11 @@ class Target:
     def name(self) -> str:
         """Of the table."""
         return self.table.name
+
+    @functools.cached_property
+    def encoder(self) -> CatalogueEncoder:
+        """What a run searches: the catalogue and nothing else."""
+        return CatalogueEncoder(self.space, self.catalogue)
 
     @functools.cached_property
     def losses(self) -> np.ndarray:
@@ -172,7 +178,7 @@ def find_strategy(text: str, target: Target, seed: int, artefact: Path | None) -
     name, written = parse_strategy(text)
     takes_artefact = "artefact" in open_options(STRATEGIES.get(name)) - written.keys()
     given = {"artefact": artefact} if artefact is not None and takes_artefact else {}
-    strategy = make_strategy(text, target.space, catalogue=target.catalogue, **given)
+    strategy = make_strategy(text, target.encoder, **given)
     return strategy.for_table(target.table.meta_features) if isinstance(strategy, TableAware) else strategy
 
 

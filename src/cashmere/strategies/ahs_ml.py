@@ -23,7 +23,7 @@ class AhsMl(MetaLearned):
 
     Parameters
     ----------
-    space, artefact, catalogue, meta_features
+    space, artefact, meta_features
         See `MetaLearned`.
 
     References
@@ -40,10 +40,9 @@ class AhsMl(MetaLearned):
         order = artefact.rank_configurations(self.known_table).tolist()
         listed = [artefact.candidates[i] for i in order]
         listed = [values for values in listed if values.get("algorithm", "all") in names]
-        rows = encoder.encode([Configuration(self.space, dict(values)) for values in listed])
-        if self.catalogue is None:
-            return rows
-        return rows[np.isin(encoder.keys(rows), encoder.keys(encoder.encode(self.catalogue)))]
+        rows = encoder.encode([Configuration(encoder.space, dict(values)) for values in listed])
+        drawable = None if encoder.n_listed is None else encoder.enumerate(encoder.n_listed)
+        return rows if drawable is None else rows[np.isin(encoder.keys(rows), encoder.keys(drawable))]
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
         """Return the next configuration of the list, see `cashmere.protocols.Strategy.suggest`."""

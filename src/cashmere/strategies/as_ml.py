@@ -30,7 +30,7 @@ class AsMl(MetaLearned):
 
     Parameters
     ----------
-    space, artefact, catalogue, meta_features
+    space, artefact, meta_features
         See `MetaLearned`.
     n_initial : int
         Random trials of the algorithm before the first model, at least 1.

@@ -6,7 +6,6 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
@@ -18,7 +17,7 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.scaled_losses import scale_losses
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.strategies.shared.unvisited import has_unvisited
 from cashmere.surrogates.gaussian_process import GaussianProcess, GaussianProcessPrior
 
@@ -33,7 +32,7 @@ class BanditBO:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space; without a categorical ``algorithm`` it is searched by one process.
     n_initial : int
         Random trials of every algorithm at the start, at least 1.
@@ -41,8 +40,6 @@ class BanditBO:
         Starting points of the local search per algorithm, at least 1.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials.
     priors : tuple of GaussianProcessPrior, optional
         Of each algorithm's standardised losses, instead of priors fitted to the losses seen; for `PretrainBO`.
 
@@ -60,12 +57,11 @@ class BanditBO:
     continuous inputs, AAAI 34.
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     n_initial: int = 2
     n_starts: int = 10
     cap_losses: bool = True
-    catalogue: tuple[Configuration, ...] | None = None
     priors: tuple[GaussianProcessPrior, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -76,7 +72,7 @@ class BanditBO:
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return make_encoder(self.space, self.catalogue)
+        return encoder_of(self.space)
 
     @functools.cached_property
     def blocks(self) -> AlgorithmBlocks:

@@ -6,7 +6,6 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import order_by_ranks
@@ -18,7 +17,7 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.scaled_losses import scale_losses
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
 
 
@@ -32,7 +31,7 @@ class BayesianOptimisation:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space.
     n_initial : int
         Trials are random until so many succeeded, or twice as many ended (docs/papers/divbo.md#first-trials).
@@ -44,8 +43,6 @@ class BayesianOptimisation:
         Share of later trials that are random all the same, in [0, 1]. OpenBox uses 0.1, the papers say nothing.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`; False as in the papers.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials.
 
     Notes
     -----
@@ -66,7 +63,7 @@ class BayesianOptimisation:
     appendix A.4.
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     n_initial: int = 5
     n_global: int = 4950
@@ -74,7 +71,6 @@ class BayesianOptimisation:
     variance: Variance = "total"
     random_fraction: float = 0.1
     cap_losses: bool = True
-    catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("n_initial", 1), ("n_global", 1), ("n_local", 0)):
@@ -88,7 +84,7 @@ class BayesianOptimisation:
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return make_encoder(self.space, self.catalogue)
+        return encoder_of(self.space)
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
         """Return the most promising candidate, see `cashmere.protocols.Strategy.suggest`."""

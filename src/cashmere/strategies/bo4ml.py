@@ -36,7 +36,7 @@ class BO4ML(TPE):
 
     Parameters
     ----------
-    space, gamma, split, prior_weight, linear_forgetting, catalogue
+    space, gamma, split, prior_weight, linear_forgetting
         See `TPE`.
     density : {"independent", "joint"}
         See `TPE`; the paper takes hyperopt's, of every parameter alone.
@@ -80,7 +80,7 @@ class BO4ML(TPE):
     @functools.cached_property
     def combinations(self) -> tuple[SubspacePart, ...]:
         """The combinations of groups, in the order of the first trials; a cache."""
-        return split(self.space, self.n_initial, np.random.default_rng(self.seed))
+        return split(self.encoder.space, self.n_initial, np.random.default_rng(self.seed))
 
     def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
         """Return a configuration of the combination of groups whose turn it is, see `TPE.draw_initial`."""
@@ -109,12 +109,12 @@ class BO4ML(TPE):
 
     @functools.cached_property
     def _operators(self) -> dict[str, CategoricalHyperparameter]:
-        return operator_choices(self.space)
+        return operator_choices(self.encoder.space)
 
     @functools.cached_property
     def _n_own(self) -> dict[str, IntArray]:
         return {
-            name: np.array([count_own_parameters(self.space, name, value) for value in operator.choices])
+            name: np.array([count_own_parameters(self.encoder.space, name, value) for value in operator.choices])
             for name, operator in self._operators.items()
         }
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration
 
 from cashmere.contests import Candidate, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
 from cashmere.exceptions import InvalidParameterError
@@ -22,7 +22,7 @@ from cashmere.space.splitting.restriction import lift
 from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 _LARGEST_COUNTED = 1000
 """Sub-spaces of more configurations count as endless."""
@@ -41,7 +41,7 @@ class Contest:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space.
     elimination : {"highest", "statistical"}
         Who leaves: all but the best values, or who is significantly worse.
@@ -68,8 +68,6 @@ class Contest:
         Of the split, where groups are cut at random, and of the order of the sub-spaces.
     budget : int or None
         Trials of the whole study, at least 1; by default what the study was planned for, in trials or seconds.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials.
 
     Notes
     -----
@@ -101,7 +99,7 @@ class Contest:
     'round 0 · svm · random'
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     elimination: Elimination = "highest"
     inner: StrategyFactory = field(default=BO4ML, metadata=HOLDS_STRATEGY)
@@ -118,7 +116,6 @@ class Contest:
     independent: bool = True
     seed: int = 0
     budget: int | None = None
-    catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
         _ = self.rules  # refuses impossible ones now and not at the first suggestion
@@ -127,7 +124,7 @@ class Contest:
                 raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
         if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
             raise InvalidParameterError("budget", self.budget, "a number of trials, or None for that of the study")
-        self._make_inner(self.space, self.catalogue)
+        self._make_inner(self.space)
 
     @functools.cached_property
     def rules(self) -> Rules:
@@ -137,7 +134,7 @@ class Contest:
     @functools.cached_property
     def parts(self) -> tuple[SubspacePart, ...]:
         """The sub-spaces, in the order in which they take turns; a cache."""
-        return split(self.space, self.max_subspaces, np.random.default_rng(self.seed))
+        return split(self._encoder.space, self.max_subspaces, np.random.default_rng(self.seed))
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion | None:
         """Return the suggestion of the sub-space whose turn it is, see `cashmere.protocols.Strategy.suggest`.
@@ -236,36 +233,25 @@ class Contest:
 
     @functools.cached_property
     def _encoder(self) -> SpaceEncoder:
-        return make_encoder(self.space, self.catalogue)
+        return encoder_of(self.space)
 
     @functools.cached_property
-    def _catalogues(self) -> tuple[tuple[Configuration, ...] | None, ...]:
-        """The listed configurations of every part."""
-        if self.catalogue is None:
-            return (None,) * len(self.parts)
-        members = [self._part_of(configuration) for configuration in self.catalogue]
-        return tuple(
-            tuple(c for c, member in zip(self.catalogue, members, strict=True) if member == part)
-            for part in range(len(self.parts))
-        )
+    def _searched(self) -> tuple[SearchSpace, ...]:
+        """What is searched in every part."""
+        return tuple(restrict_search(self.space, part.space, part.allowed) for part in self.parts)
 
     @functools.cached_property
     def _capacities(self) -> tuple[int | None, ...]:
         """How many configurations every part has, None if (nearly) without end."""
-        encoders = [make_encoder(part.space, c) for part, c in zip(self.parts, self._catalogues, strict=True)]
-        everything = [encoder.enumerate(_LARGEST_COUNTED) for encoder in encoders]
+        everything = [encoder_of(searched).enumerate(_LARGEST_COUNTED) for searched in self._searched]
         return tuple(None if rows is None else len(rows) for rows in everything)
 
     @functools.cached_property
     def _inner(self) -> tuple[Strategy, ...]:
-        return tuple(
-            self._make_inner(part.space, catalogue)
-            for part, catalogue in zip(self.parts, self._catalogues, strict=True)
-        )
+        return tuple(map(self._make_inner, self._searched))
 
-    def _make_inner(self, space: ConfigurationSpace, catalogue: tuple[Configuration, ...] | None) -> Strategy:
-        options = {} if catalogue is None else {"catalogue": catalogue}
-        return make_inner(self.inner, space, n_initial=self.n_initial, **options)
+    def _make_inner(self, searched: SearchSpace) -> Strategy:
+        return make_inner(self.inner, searched, n_initial=self.n_initial)
 
     def _inside(self, part: int, history: History, members: Sequence[int]) -> History:
         """Return what happened in a part; its configurations stay those of the whole space, with the same values."""
@@ -276,7 +262,8 @@ class Contest:
         return replace(history, observations=observations, pending=pending)
 
     def _lift(self, configuration: Configuration) -> Configuration:
-        return configuration if configuration.config_space is self.space else lift(configuration, self.space)
+        space = self._encoder.space
+        return configuration if configuration.config_space is space else lift(configuration, space)
 
 
 def _failure_floor(history: History) -> float:

@@ -31,7 +31,7 @@ class EnsembleGain(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, catalogue
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
         See `BayesianOptimisation`.
     max_weight : float
         Weight of the rank by gain in the end, at least 0.

@@ -22,7 +22,7 @@ class KBO(PerAlgorithm):
 
     Parameters
     ----------
-    space, inner, catalogue
+    space, inner
         See `PerAlgorithm`.
 
     Notes

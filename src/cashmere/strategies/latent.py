@@ -50,7 +50,7 @@ class Latent(MetaLearned):
         Starting points, per algorithm, of the search for the largest improvement.
     embedding_seed : int
         Of the random choice of an embedding.
-    artefact, catalogue, meta_features
+    artefact, meta_features
         See `MetaLearned`.
 
     Notes

@@ -9,15 +9,15 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from ConfigSpace import ConfigurationSpace
 
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.registry import find_strategy, strategy_names
 from cashmere.strategies.shared.factories import Preset, StrategyFactory, options_of
+from cashmere.strategies.shared.search_space import SearchSpace
 
 
-def make_strategy(strategy: str | Strategy | StrategyFactory, space: ConfigurationSpace, **options: Any) -> Strategy:
+def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace, **options: Any) -> Strategy:
     """Make a strategy for a search space.
 
     Parameters
@@ -25,8 +25,8 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: Configurati
     strategy : str, Strategy or callable
         A name of `strategy_names`, options after a colon (``"optdivbo:tau=0.1,surrogate=pairwise"``) if need be; a
         finished strategy, which is returned as it is; or a factory.
-    space : ConfigurationSpace
-        What is searched.
+    space : ConfigurationSpace or SpaceEncoder
+        What is searched; by a `CatalogueEncoder` only the configurations that it lists.
     **options
         Passed to the factory; see the parameters of the strategy.
 
@@ -106,7 +106,7 @@ def read_strategy(text: str) -> StrategyFactory:
     return Preset(factory, options) if options else factory
 
 
-_NOT_WRITTEN = {"catalogue", "meta_features", "priors"}
+_NOT_WRITTEN = {"meta_features", "priors"}
 """Options that hold objects and have no meaning as text."""
 
 _SPELLINGS = {"true": "True", "false": "False", "none": "None"}

@@ -6,7 +6,6 @@ import functools
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
@@ -15,7 +14,7 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import operator_choices
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 _N_DRAWS = 4
@@ -32,15 +31,12 @@ class NES:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space.
     population : int
         Trials in the population, at least 2. Trials are random until so many succeeded, or twice as many ended.
     ensemble_size : int
         Picks of the ensemble whose members may become parents, at least 1; repetitions included.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials: the one nearest to the
-        mutation among those not decided yet.
 
     Notes
     -----
@@ -49,8 +45,9 @@ class NES:
       changes with probability 1/p, one of the rest otherwise. Numbers move as in `SpaceEncoder.coordinate_moves`, and
       children that become active take their default. If all that comes of it is known, another parameter is changed.
     - Failed trials are never in the population, and pending ones are not yet.
-    - The distance to a mutation, in a catalogue, is the sum over hyper-parameters of differences on the unit scale; it
-      is 1 for unequal choices and where a parameter is active in one of the two only.
+    - Where only listed configurations may be drawn, the one nearest to the mutation is taken, among those not decided
+      yet. The distance is the sum over hyper-parameters of differences on the unit scale; it is 1 for unequal choices
+      and where a parameter is active in one of the two only.
 
     References
     ----------
@@ -59,11 +56,10 @@ class NES:
     learning, NeurIPS.
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     population: int = 30
     ensemble_size: int = 25
-    catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("population", 2), ("ensemble_size", 1)):
@@ -72,16 +68,16 @@ class NES:
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
-        """The compiled space, limited to the catalogue; a cache."""
-        return make_encoder(self.space, self.catalogue)
+        """The compiled space; a cache."""
+        return encoder_of(self.space)
 
     @functools.cached_property
     def _whole_space(self) -> SpaceEncoder:
-        return self.encoder if self.catalogue is None else SpaceEncoder(self.space)
+        return self.encoder if self.encoder.n_listed is None else SpaceEncoder(self.encoder.space)
 
     @functools.cached_property
     def _operators(self) -> frozenset[str]:
-        return frozenset(operator_choices(self.space))
+        return frozenset(operator_choices(self._whole_space.space))
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
         """Return a mutation of a parent, see `cashmere.protocols.Strategy.suggest`."""
@@ -123,8 +119,8 @@ class NES:
             fixed = [other for other in self._whole_space.names if other != name]
             moved, _ = self._whole_space.coordinate_moves(parent[None], rng, n_draws=_N_DRAWS, fixed=fixed)
             moved = rng.permutation(moved)
-            if len(moved) and self.catalogue is not None:
-                moved = self._nearest_listed(moved[0], rng)
+            if len(moved) and self.encoder.n_listed is not None:
+                moved = self._nearest_listed(moved[0], self.encoder.n_listed, rng)
             suggestion = first_unseen(self.encoder, moved, seen, origin="mutation")
             if suggestion is not None:
                 return suggestion
@@ -137,8 +133,8 @@ class NES:
         operators_first = bool(names) and rng.random() < 1 / len(names)
         return sorted(names, key=lambda name: (name in self._operators) != operators_first)
 
-    def _nearest_listed(self, row: FloatArray, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return all rows of the catalogue, the nearest first, equals in random order."""
-        listed = self.encoder.sample(len(self.catalogue or ()), rng)
+    def _nearest_listed(self, row: FloatArray, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return all rows that may be drawn, the nearest first, equals in random order."""
+        listed = self.encoder.sample(n_listed, rng)
         distances = np.minimum(np.abs(listed - row), 1).sum(axis=1)
         return listed[np.argsort(distances, kind="stable")]

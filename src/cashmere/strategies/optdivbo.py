@@ -36,7 +36,7 @@ class OptDivBO(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, catalogue
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
         See `BayesianOptimisation`.
     measure : Measure, optional
         ``"div"``, ``"ce"``, ``"bs"``, ``"black_box"`` or ``"gap_ce"`` of class probabilities; ``"div"``, ``"mse"``,

@@ -18,7 +18,7 @@ class PretrainBO(MetaLearned):
 
     Parameters
     ----------
-    space, artefact, catalogue, meta_features
+    space, artefact, meta_features
         See `MetaLearned`; the meta-features are not looked at.
     n_initial, n_starts : int
         See `BanditBO`.
@@ -45,7 +45,6 @@ class PretrainBO(MetaLearned):
             self.space,
             n_initial=self.n_initial,
             n_starts=self.n_starts,
-            catalogue=self.catalogue,
             priors=tuple(known.priors[position] for position in known.positions(self.blocks)),
         )
 

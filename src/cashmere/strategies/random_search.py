@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
 
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.drawing import draw_suggestion
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,9 @@ class RandomSearch:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space. If it has a categorical ``algorithm``, one of its least used choices (observed and pending)
         is drawn uniformly; else the whole prior is used.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials.
 
     Notes
     -----
@@ -37,14 +34,12 @@ class RandomSearch:
     Bergstra and Bengio (2012), Random search for hyper-parameter optimization, JMLR 13.
     """
 
-    space: ConfigurationSpace
-    _: KW_ONLY
-    catalogue: tuple[Configuration, ...] | None = None
+    space: SearchSpace
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return make_encoder(self.space, self.catalogue)
+        return encoder_of(self.space)
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
         """Return a random configuration, see `cashmere.protocols.Strategy.suggest`."""

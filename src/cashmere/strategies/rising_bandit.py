@@ -26,7 +26,7 @@ class RisingBandit(PerAlgorithm):
 
     Parameters
     ----------
-    space, inner, catalogue
+    space, inner
         See `PerAlgorithm`.
     evaluations_per_pull : int
         Trials of one pull, at least 1.

@@ -29,7 +29,7 @@ class SMAC(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, variance, cap_losses, catalogue
+    space, n_initial, n_global, variance, cap_losses
         See `BayesianOptimisation`.
     n_local : int
         Best observations from which a local search starts.

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.exceptions import InvalidParameterError
@@ -23,7 +22,7 @@ from cashmere.strategies.shared.parzen_densities import (
     parameter_groups,
     single_parameters,
 )
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.surrogates.tpe import SplitRule, n_below
 
 Density = Literal["joint", "independent"]
@@ -46,7 +45,7 @@ class TPE:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space.
     density : {"joint", "independent"}
         Decide for parameters under the same condition at once, by a joint density, as Optuna does; or for one after the
@@ -62,9 +61,6 @@ class TPE:
         Weight of the prior in every density, positive; an observation has weight 1.
     linear_forgetting : int
         Newest trials of a density that count fully, see `cashmere.surrogates.tpe.forgetting_weights`.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials. They are ranked by the sum of
-        log l - log g over their active parameters.
 
     Notes
     -----
@@ -73,6 +69,8 @@ class TPE:
     - A configuration that is forbidden or was decided before is put together again, each time from half as many points
       per decision, so that it is less and less greedy; after 16 attempts a random one is suggested.
     - Integers and ordinals have the mass of their bin of the density, which spans lower - 0.5 to upper + 0.5.
+    - Where only listed configurations may be drawn, they are ranked by the sum of log l - log g over their active
+      parameters.
     - The prior component of a number's density is that of a uniform prior, also where the space has another one.
     - Parameters under the same condition are what Optuna finds in the trials with its option ``group``; without it, it
       takes those jointly that are always active, and the others one by one.
@@ -84,7 +82,7 @@ class TPE:
     roles for better empirical performance, arXiv:2304.11127.
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     density: Density = "joint"
     n_initial: int = 20
@@ -93,7 +91,6 @@ class TPE:
     split: SplitRule | None = None
     prior_weight: float = 1.0
     linear_forgetting: int = 25
-    catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.density not in get_args(Density):
@@ -111,7 +108,7 @@ class TPE:
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return make_encoder(self.space, self.catalogue)
+        return encoder_of(self.space)
 
     @functools.cached_property
     def groups(self) -> Groups:
@@ -125,8 +122,8 @@ class TPE:
             return self.draw_initial(decided, rng)
         densities = self._estimate(history, decided)
         seen = self.encoder.keys(decided)
-        if self.catalogue is not None:
-            rows = self._rank_catalogue(densities, rng)
+        if self.encoder.n_listed is not None:
+            rows = self._rank_listed(densities, self.encoder.n_listed, rng)
             return first_unseen(self.encoder, rows, seen, origin="model") or draw_suggestion(self.encoder, decided, rng)
         n_candidates = self.n_candidates or max(24, self.encoder.n_dims)
         for attempt in range(_N_TRIES):
@@ -170,9 +167,9 @@ class TPE:
                     row[columns] = values[np.argmax(densities.log_ratio(columns, values))]
         return row
 
-    def _rank_catalogue(self, densities: Densities, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return all rows of the catalogue, the most promising first, equals in random order."""
-        rows = self.encoder.sample(len(self.catalogue or ()), rng)
+    def _rank_listed(self, densities: Densities, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return all rows that may be drawn, the most promising first, equals in random order."""
+        rows = self.encoder.sample(n_listed, rng)
         active = self.encoder.activity(rows)
         scores = np.zeros(len(rows))
         for columns in (columns for level in self.groups for columns in level):

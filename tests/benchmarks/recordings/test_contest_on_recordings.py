@@ -25,7 +25,7 @@ def hold_contest(name, strategy, n_trials):
     """Return the ledger and, for every sub-space, its losses in order."""
     history = load_recorded(RECORDED / f"{name}.zip")
     metric = get_metric("log_loss" if history.task_type.is_classification else "mse", history.task_type)
-    contest = make_strategy(strategy, history.space, catalogue=history.configurations)
+    contest = make_strategy(strategy, history.encoder)
     study = Study(history.space, contest, seed=1)
     trials = study.optimize(ReplayObjective.of(history, metric), f"{n_trials}trials")
     members = np.array(contest.memberships(trials))

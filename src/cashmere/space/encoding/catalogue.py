@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -28,11 +29,17 @@ class CatalogueEncoder(SpaceEncoder):
 
     def __init__(self, space: ConfigurationSpace, catalogue: Sequence[Configuration]) -> None:
         super().__init__(space)
+        self._configurations = tuple(catalogue)
         rows = self.encode(catalogue)
         keys, first = np.unique(self.keys(rows), return_index=True)
         self._listed = rows[np.sort(first)]  # each once
         self.n_listed = len(self._listed)
         self._by_key = {int(key): catalogue[i] for key, i in zip(keys, first, strict=True)}
+
+    def restrict(self, part: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) -> CatalogueEncoder:
+        """Return the encoder of the listed configurations that lie in a part, see `SpaceEncoder.restrict`."""
+        inside = [c for c in self._configurations if all(c[name] in values for name, values in allowed.items())]
+        return CatalogueEncoder(part, inside)
 
     def decode(self, row: FloatArray) -> Configuration:
         """Return the listed configuration of an encoded row ``(d,)``, or that of the space."""

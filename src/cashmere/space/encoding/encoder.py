@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -79,6 +80,18 @@ class SpaceEncoder:
     def n_dims(self) -> int:
         """Number of encoded columns d."""
         return len(self.names)
+
+    def restrict(self, part: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) -> SpaceEncoder:
+        """Return the encoder of a part of the space.
+
+        Parameters
+        ----------
+        part : ConfigurationSpace
+            The space, restricted to `allowed`; see `cashmere.space.splitting.restriction.restrict`.
+        allowed : mapping of str to collection
+            Values of unconditional categoricals that the part offers.
+        """
+        return SpaceEncoder(part)
 
     # --- configurations <-> rows -----------------------------------------------------------------------------------
 

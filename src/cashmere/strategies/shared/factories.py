@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ConfigSpace import ConfigurationSpace
-
 from cashmere.exceptions import InvalidParameterError
 from cashmere.protocols import Strategy
+from cashmere.strategies.shared.search_space import SearchSpace
 
 StrategyFactory = Callable[..., Strategy]
 """Makes a strategy from a search space and keyword options; a strategy class is one."""
@@ -45,7 +44,7 @@ class Preset:
     options: Mapping[str, Any] = field(hash=False)
     summary: str = field(default="", repr=False)
 
-    def __call__(self, space: Any, **options: Any) -> Strategy:
+    def __call__(self, space: SearchSpace, **options: Any) -> Strategy:
         """Make the strategy."""
         return self.factory(space, **{**self.options, **options})
 
@@ -81,14 +80,14 @@ def open_options(factory: Any) -> set[str]:
     return names
 
 
-def make_inner(factory: StrategyFactory, space: ConfigurationSpace, **options: Any) -> Strategy:
+def make_inner(factory: StrategyFactory, space: SearchSpace, **options: Any) -> Strategy:
     """Make the strategy that searches inside a part of the space.
 
     Parameters
     ----------
     factory : StrategyFactory
         The option ``inner`` of a strategy.
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The part.
     **options
         Given to the factory if it has them and they have not been set.

@@ -8,12 +8,10 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from ConfigSpace import Configuration, ConfigurationSpace
-
 from cashmere.exceptions import InvalidParameterError
 from cashmere.metalearning.artefact import Artefact, find_artefact
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 
 @dataclass(frozen=True)
@@ -22,12 +20,10 @@ class MetaLearned:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space.
     artefact : str or path
         Folder made by ``cashmere pretrain``; ``"auto"`` for the one that comes with the package and serves the space.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials.
     meta_features : mapping, optional
         Of the table, see `for_table`.
 
@@ -37,10 +33,9 @@ class MetaLearned:
         If a folder is named that cannot be read, or that was made for other hyper-parameters.
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     artefact: str | Path = "auto"
-    catalogue: tuple[Configuration, ...] | None = None
     meta_features: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +49,7 @@ class MetaLearned:
     @functools.cached_property
     def blocks(self) -> AlgorithmBlocks:
         """The compiled space as a set of algorithms; a cache."""
-        return AlgorithmBlocks(make_encoder(self.space, self.catalogue))
+        return AlgorithmBlocks(encoder_of(self.space))
 
     @functools.cached_property
     def found_artefact(self) -> Artefact | None:

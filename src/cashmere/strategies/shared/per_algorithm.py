@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
 
 from cashmere.base.arrays import IntArray
 from cashmere.protocols import MetricCheck, Strategy
@@ -19,7 +17,7 @@ from cashmere.space.encoding.algorithm_blocks import ALGORITHM, AlgorithmBlocks
 from cashmere.space.splitting.restriction import lift, restrict
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
-from cashmere.strategies.shared.search_space import make_encoder
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 _LARGEST_COUNTED = 1000
 """Algorithms of more configurations count as endless."""
@@ -34,27 +32,24 @@ class PerAlgorithm(ABC):
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space; without a categorical ``algorithm`` the inner strategy has all of it.
     inner : StrategyFactory
         Strategy inside each algorithm: a class, a `Preset` of one, or a function from a space; `make_strategy` reads a
         name, with options after a colon if need be.
-    catalogue : tuple of Configuration, optional
-        The only configurations that may be suggested, as for replays of recorded trials.
     """
 
-    space: ConfigurationSpace
+    space: SearchSpace
     _: KW_ONLY
     inner: StrategyFactory = field(metadata=HOLDS_STRATEGY)
-    catalogue: tuple[Configuration, ...] | None = None
 
     def __post_init__(self) -> None:
-        self._make_inner(self.space, self.catalogue)  # refuses impossible options now and not at the first suggestion
+        make_inner(self.inner, self.space)  # refuses impossible options now and not at the first suggestion
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
         """The compiled space; a cache."""
-        return make_encoder(self.space, self.catalogue)
+        return encoder_of(self.space)
 
     @functools.cached_property
     def blocks(self) -> AlgorithmBlocks:
@@ -76,8 +71,8 @@ class PerAlgorithm(ABC):
         if suggestion is None:
             return None
         configuration = suggestion.configuration
-        if configuration.config_space is not self.space:
-            configuration = lift(configuration, self.space)
+        if configuration.config_space is not self.encoder.space:
+            configuration = lift(configuration, self.encoder.space)
         return Suggestion(configuration=configuration, origin=f"{self.blocks.names[turn]} · {suggestion.origin}")
 
     @abstractmethod
@@ -106,17 +101,12 @@ class PerAlgorithm(ABC):
     def _inner(self) -> dict[int, Strategy]:
         inner: dict[int, Strategy] = {}
         for task in self.blocks.drawable.tolist():
-            space, catalogue = self.space, self.catalogue
+            searched = self.space
             if fixed := self.blocks.fixed(task):
-                choice = self.blocks.algorithms[fixed[ALGORITHM]]
-                space = restrict(self.space, {ALGORITHM: [choice]})
-                catalogue = catalogue and tuple(c for c in catalogue if c[ALGORITHM] == choice)
-            inner[task] = self._make_inner(space, catalogue)
+                allowed = {ALGORITHM: [self.blocks.algorithms[fixed[ALGORITHM]]]}
+                searched = restrict_search(self.space, restrict(self.encoder.space, allowed), allowed)
+            inner[task] = make_inner(self.inner, searched)
         return inner
-
-    def _make_inner(self, space: ConfigurationSpace, catalogue: Sequence[Configuration] | None) -> Strategy:
-        options = {} if catalogue is None else {"catalogue": tuple(catalogue)}
-        return make_inner(self.inner, space, **options)
 
     def _inside(self, task: int, history: History, members: IntArray) -> History:
         """Return what happened under an algorithm; its configurations stay those of the whole space."""

@@ -1,14 +1,44 @@
-"""What a strategy searches, compiled."""
+"""What a strategy searches: a space, or an encoder that stands for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
+from typing import Any
 
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import ConfigurationSpace
 
-from cashmere.space.encoding import CatalogueEncoder, SpaceEncoder
+from cashmere.space.encoding import SpaceEncoder
+
+SearchSpace = ConfigurationSpace | SpaceEncoder
+"""What a strategy is made for: a space, or an encoder of it.
+
+Replays of recorded trials give a `CatalogueEncoder`, which draws listed configurations only.
+"""
 
 
-def make_encoder(space: ConfigurationSpace, catalogue: Sequence[Configuration] | None) -> SpaceEncoder:
-    """Return the encoder of a space, or of the listed configurations of it only."""
-    return SpaceEncoder(space) if catalogue is None else CatalogueEncoder(space, catalogue)
+def encoder_of(searched: SearchSpace) -> SpaceEncoder:
+    """Return the encoder by which a strategy draws and reads configurations; a space is compiled.
+
+    Examples
+    --------
+    >>> encoder_of(ConfigurationSpace({"depth": (1, 4)})).names
+    ('depth',)
+    """
+    return searched if isinstance(searched, SpaceEncoder) else SpaceEncoder(searched)
+
+
+def restrict_search(
+    searched: SearchSpace, part: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]
+) -> SearchSpace:
+    """Return a part of what is searched, which draws by the same rules.
+
+    Parameters
+    ----------
+    searched : ConfigurationSpace or SpaceEncoder
+        The whole.
+    part : ConfigurationSpace
+        The space, restricted to `allowed`; see `cashmere.space.splitting.restriction.restrict`.
+    allowed : mapping of str to collection
+        Values of categoricals that the part offers.
+    """
+    return searched.restrict(part, allowed) if isinstance(searched, SpaceEncoder) else part
