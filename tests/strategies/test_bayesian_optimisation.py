@@ -12,7 +12,6 @@ from scipy.stats import wilcoxon
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.strategies import BayesianOptimisation, RandomSearch
-from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.study import Study
 from contracts.strategy_contract import StrategyContract, cash_space, keys, run_trials
 
@@ -84,19 +83,6 @@ def test_decisions_do_not_depend_on_the_unit_of_the_loss():
     one = quick(space).suggest(History(observations=observations), np.random.default_rng(1))
     two = quick(space).suggest(History(observations=scaled), np.random.default_rng(1))
     assert dict(one.configuration) == dict(two.configuration)
-
-
-def test_scaled_losses_are_finite_and_the_best_is_a_success():
-    trials = run_trials(RandomSearch(cash_space()), 4)
-    losses = [0.2, float("inf"), 0.4]
-    observations = tuple(
-        Observation(trial=o.trial, outcome=Outcome(status=TrialStatus.SUCCESS, loss=loss))
-        for o, loss in zip(trials, losses, strict=False)
-    )
-    failed = Observation(trial=trials[3].trial, outcome=Outcome(status=TrialStatus.TIMEOUT))
-    scaled, best = scale_losses(History(observations=(*observations, failed), worst_loss=0.0))
-    assert np.all(np.isfinite(scaled))
-    assert best == scaled[0] > scaled[3]
 
 
 @pytest.mark.parametrize(
