@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cashmere.charts.strips import Strip, strip_chart
-from cashmere.report.figures.scale import shown_range
+from cashmere.report.figures.scale import score_name, shown_range
 
 
 def algorithm_charts(summary: Mapping[str, Any]) -> list[str]:
     """Draw the scores of each algorithm, for wide and for narrow pages."""
     metric = summary["metric"]
-    name = "loss" if metric["own"] else metric["name"]
+    name = score_name(metric)
     strips = [
         Strip(label=a["algorithm"], values=a["scores"], marked=a["best_score"])
         for a in summary["algorithms"]

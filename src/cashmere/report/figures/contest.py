@@ -8,7 +8,7 @@ from typing import Any
 from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart
 from cashmere.charts.lines import Series, line_chart
 from cashmere.charts.svg import fitted_name
-from cashmere.report.figures.scale import SIZES, whisker
+from cashmere.report.figures.scale import SIZES, score_label, score_name, whisker
 from cashmere.report.format import format_number
 
 _CURVES_NAMED = 3
@@ -20,7 +20,7 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
     contest, metric = summary["contest"], summary["metric"]
     if contest is None:
         return []
-    name = "loss" if metric["own"] else metric["name"]
+    name = score_name(metric)
     contenders = [
         Contender(
             name=each["name"],
@@ -44,13 +44,12 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
         )
         for width, _, css in SIZES
     ]
-    direction = "higher" if metric["greater_is_better"] else "lower"
     curves = [
         line_chart(
             _contest_curves(contest),
             title=f"best {name} of every sub-space by trial number",
             x_label="trial",
-            y_label=f"{name} ({direction} is better)",
+            y_label=score_label(metric),
             y_range=_curves_range(contest, -1.0 if metric["greater_is_better"] else 1.0),
             width=width,
             height=height,

@@ -8,7 +8,7 @@ from typing import Any
 from cashmere.analysis.summary import MEDIAN_WINDOW
 from cashmere.charts.heat_map import heat_map
 from cashmere.charts.lines import Series, line_chart
-from cashmere.report.figures.scale import SIZES, whisker
+from cashmere.report.figures.scale import SIZES, score_label, score_name, whisker
 from cashmere.report.format import format_number
 
 
@@ -18,8 +18,7 @@ def course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
     course = found["course"]
     if course is None:
         return []
-    name = "loss" if metric["own"] else metric["name"]
-    direction = "higher" if metric["greater_is_better"] else "lower"
+    name = score_name(metric)
     minimum, median, members = (
         ([point[0] for point in points], [point[1] for point in points])
         for points in (course["minimum"], course["median"], course["member_scores"])
@@ -44,7 +43,7 @@ def course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
                 Series(label="ensemble", x=[p["trial"] for p in ensemble], y=[p["score"] for p in ensemble], css="s1"),
             ],
             f"average {name} of the ensemble's members, each alone, and {name} of the ensemble",
-            f"{name} ({direction} is better)",
+            score_label(metric),
             None,
         ),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cashmere.charts.latent_map import Place, latent_chart
-from cashmere.report.figures.scale import SIZES
+from cashmere.report.figures.scale import SIZES, score_name
 from cashmere.report.format import format_number
 
 
@@ -15,7 +15,7 @@ def latent_charts(summary: Mapping[str, Any]) -> list[str]:
     found, metric = summary["latent_map"], summary["metric"]
     if found is None:
         return []
-    name = "loss" if metric["own"] else metric["name"]
+    name = score_name(metric)
     places = [
         Place(
             trial=point["trial"], algorithm=point["algorithm"], x=point["x"], y=point["y"], loss=point["loss"],

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cashmere.charts.lines import Series, line_chart
-from cashmere.report.figures.scale import shown_range
+from cashmere.report.figures.scale import score_label, score_name, shown_range
 from cashmere.storage.trial_tables import BASELINE_NAME
 
 
@@ -32,8 +32,7 @@ def progress_charts(summary: Mapping[str, Any]) -> list[str]:
         series.insert(0, Series(label="failed trial", x=failed, kind="rug", css="bad"))
     if curves["baseline_score"] is not None:
         series.append(Series(label=BASELINE_NAME, y=[curves["baseline_score"]], kind="constant", css="s3"))
-    direction = "higher" if metric["greater_is_better"] else "lower"
-    name = "loss" if metric["own"] else metric["name"]
+    name = score_name(metric)
     title = f"{name} of every trial, of the best single model and of the ensemble by trial number"
     y_range = shown_range(summary, constant=True)
     return [
@@ -41,7 +40,7 @@ def progress_charts(summary: Mapping[str, Any]) -> list[str]:
             series,
             title=title,
             x_label="trial",
-            y_label=f"{name} ({direction} is better)",
+            y_label=score_label(metric),
             y_range=y_range,
             width=width,
             height=height,

@@ -1,4 +1,4 @@
-"""Sizes of the figures, and which scores they show."""
+"""What the figures have in common: their sizes, and which scores they show under which name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,22 @@ from typing import Any
 
 SIZES = ((860, 280, "wide"), (400, 290, "narrow"))
 """Width, height and class of a figure for wide and for narrow pages."""
+
+
+def score_name(metric: Mapping[str, Any]) -> str:
+    """Return what the numbers are called: by the metric, or losses where the metric is not known."""
+    return "loss" if metric["own"] else str(metric["name"])
+
+
+def score_label(metric: Mapping[str, Any]) -> str:
+    """Return the label of an axis of scores.
+
+    Examples
+    --------
+    >>> score_label({"name": "rmse", "own": False, "greater_is_better": False})
+    'rmse (lower is better)'
+    """
+    return f"{score_name(metric)} ({'higher' if metric['greater_is_better'] else 'lower'} is better)"
 
 
 def shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
