@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +56,16 @@ def render_report(summary: Mapping[str, Any]) -> str:
     str
         One HTML document without scripts and outside references; everything in it is escaped.
     """
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("cashmere.report.page", "template"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters.update(
         breakable=lambda name: Markup(str(escape(name)).replace("_", "_<wbr>")),
         score=format_number,
@@ -69,11 +74,8 @@ def render_report(summary: Mapping[str, Any]) -> str:
         count=format_count,
         percent=format_percent,
     )
-    template = environment.from_string(
-        resources.files("cashmere.report.page").joinpath("template/report.html").read_text("utf-8")
-    )
     largest = max((m["weight"] or 0.0 for m in summary["ensemble"]["members"]), default=0.0) or 1.0
-    return template.render(
+    return environment.get_template("report.html").render(
         **summary,
         charts=[Markup(svg) for svg in progress_charts(summary)],
         strips=[Markup(svg) for svg in algorithm_charts(summary)],
