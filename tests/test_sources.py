@@ -15,21 +15,20 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tests", "benchmarks", "docs", "examples")
-FILES = sorted(
-    path
-    for pattern in ("*.md", "*.cff", *(f"{folder}/**/*.{kind}" for folder in FOLDERS for kind in ("py", "md")))
-    for path in ROOT.glob(pattern)
-)
+PATTERNS = ("*.md", "Makefile", ".ci/run", *(f"{folder}/**/*.{kind}" for folder in FOLDERS for kind in ("py", "md")))
+FILES = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern))
 
 _PATH = re.compile(
     rf"(?<![\w./-])(?P<path>(?:{'|'.join(FOLDERS)})/[\w./*-]*[\w*])"
     r"(?:#(?P<anchor>[\w-]+)|,\s+section\s+(?P<section>\w+))?"
 )
-_PLACEHOLDER = re.compile(r"(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])")
-"""NAME in ``docs/NAME.md``: any name will do. README is none, as it stands before a full stop."""
+_PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?!README)[A-Z]{3,}(?![A-Za-z])")
+"""NAME in ``run_NAME.py``: any name will do."""
 
-_OUTSIDE = re.compile(r"(?<![\w./-])(?:\.\./)*spec/")
+_OUTSIDE = re.compile(r"(?<![\w./-])(?:(?:\.\./)*spec/|(?:\.\./)+shared/|shared/(?:data|papers)\b)")
 """Folders that the project does not have."""
+
+_MODULE = re.compile(r"python -m (benchmarks(?:\.\w+)*)")
 
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -122,9 +121,31 @@ def test_nothing_outside_the_repository_is_named():
     assert {name: lines for name, lines in found.items() if lines} == {}
 
 
-@pytest.mark.parametrize("text", ["`spec/divbo.md` 3.4", "(spec/problem.md)", "../../spec/tables"])
+def test_no_default_path_leads_out_of_the_repository():
+    found = {
+        name_of(path): [text for _, text in texts(path) if text.startswith("../")]
+        for path in FILES
+        if path.suffix == ".py"
+    }
+    assert {name: paths for name, paths in found.items() if paths} == {}
+
+
+def test_modules_in_commands_exist():
+    named = {module for path in FILES for _, text in texts(path) for module in _MODULE.findall(text)}
+    assert len(named) > 3
+    places = {module: ROOT / Path(*module.split(".")) for module in named}
+    runnable = {module: (place.with_suffix(".py"), place / "__main__.py") for module, place in places.items()}
+    assert [module for module, files in runnable.items() if not any(file.exists() for file in files)] == []
+
+
+@pytest.mark.parametrize("text", ["`spec/divbo.md` 3.4", "(shared/data)", "--data ../shared/data", "../../spec/tables"])
 def test_folders_outside_are_recognised(text):
     assert _OUTSIDE.search(text)
+
+
+@pytest.mark.parametrize("text", ["strategies/shared/drawing.py", "`shared/` holds what they share", "datasets/data/"])
+def test_folders_inside_are_not(text):
+    assert not _OUTSIDE.search(text)
 
 
 @pytest.mark.parametrize(
