@@ -72,7 +72,7 @@ class SelectionResult:
 def select_ensemble(
     predictions: Sequence[FloatArray] | FloatArray,
     y: AnyArray,
-    loss: Loss,
+    metric: Loss,
     *,
     size: int = 25,
     weight: FloatArray | None = None,
@@ -88,7 +88,7 @@ def select_ensemble(
         infinite values is never chosen.
     y : (n_rows,) array
         Class codes or values.
-    loss : Loss
+    metric : Loss
         The metric. Kernels exist for the names log_loss, accuracy, balanced_accuracy, brier, roc_auc (two classes,
         no weights), mse, rmse, mae, mape and r2; others are computed candidate by candidate.
     size : int
@@ -115,7 +115,7 @@ def select_ensemble(
     >>> select_ensemble([y + 1, y - 1, y + 4], y, Squared(), size=4).weights
     array([0.5, 0.5, 0. ])
     """
-    selection = IncrementalSelection(y, loss, size=size, weight=weight, tie=tie)
+    selection = IncrementalSelection(y, metric, size=size, weight=weight, tie=tie)
     return selection.select(range(len(predictions)), predictions, rng=rng)
 
 
@@ -159,7 +159,7 @@ class IncrementalSelection:
     ----------
     y : (n_rows,) array
         Class codes or values.
-    loss : Loss
+    metric : Loss
         The metric, see `select_ensemble`.
     size, weight, tie
         As in `select_ensemble`.
@@ -170,7 +170,7 @@ class IncrementalSelection:
     def __init__(
         self,
         y: AnyArray,
-        loss: Loss,
+        metric: Loss,
         *,
         size: int = 25,
         weight: FloatArray | None = None,
@@ -183,7 +183,7 @@ class IncrementalSelection:
             raise InvalidParameterError("tie", tie, "'first', 'random' or 'secondary'")
         if weight is not None and np.shape(weight) != (len(y),):
             raise ShapeError("weight", np.shape(weight), (len(y),))
-        self._y, self._loss, self._size, self._tie = np.asarray(y), loss, size, tie
+        self._y, self._metric, self._size, self._tie = np.asarray(y), metric, size, tie
         self._weight = None if weight is None else np.asarray(weight, dtype=np.float64)
         self._cache_bytes = cache_mib * 2**20
         self.clear()
@@ -324,7 +324,7 @@ class IncrementalSelection:
 
     def _evaluate(self, total: Float64, prediction: FloatArray, step: int) -> float:
         """Loss of the average with one more prediction; not a number counts as the worst."""
-        value = self._loss.loss(self._y, (total + prediction) / step, self._weight)
+        value = self._metric.loss(self._y, (total + prediction) / step, self._weight)
         return float("inf") if np.isnan(value) else float(value)
 
     def _break_tie(
@@ -370,8 +370,8 @@ class IncrementalSelection:
         return squared
 
     def _make_kernel(self, shape: tuple[int, ...]) -> Kernel | None:
-        clip = float(getattr(self._loss, "clip", DEFAULT_CLIP))
-        return make_kernel(self._loss.name, self._y, shape, self._weight, clip)
+        clip = float(getattr(self._metric, "clip", DEFAULT_CLIP))
+        return make_kernel(self._metric.name, self._y, shape, self._weight, clip)
 
     def _check(self, numbers: tuple[int, ...], predictions: Sequence[FloatArray] | FloatArray) -> None:
         if not numbers or len(numbers) != len(predictions) or len(set(numbers)) != len(numbers):
