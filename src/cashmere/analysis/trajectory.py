@@ -217,8 +217,21 @@ def trace_pool(
     share = None if weight is None else np.asarray(weight, dtype=np.float64)[rows]
     stacks = [_usable(prediction, rows) for prediction in predictions]
     selection = IncrementalSelection(np.asarray(y)[rows], metric, size=size, weight=share, tie=tie)
-    n_trials, recorded = len(stacks), np.asarray(losses, dtype=np.float64)
-    due = _grid(n_trials, max_pools)
+    due = _grid(len(stacks), max_pools)
+    return _grow(stacks, np.asarray(losses, dtype=np.float64), selection, due, share, n_rows=len(rows))
+
+
+def _grow(
+    stacks: Sequence[AnyArray | None],
+    recorded: Float64,
+    selection: IncrementalSelection,
+    due: BoolArray,
+    weight: FloatArray | None,
+    *,
+    n_rows: int,
+) -> PoolTrajectory:
+    """Add the trials one after the other; build the pool after those where it is due."""
+    n_trials = len(stacks)
     changed, effective = np.zeros(n_trials, dtype=bool), np.zeros(n_trials, dtype=bool)
     ensemble_losses, member_losses, minimum = (np.full(n_trials, np.nan) for _ in range(3))
     pools: list[tuple[int, ...]] = []
@@ -240,14 +253,14 @@ def trace_pool(
             lower = float(result.trajectory[-1]) < loss
             loss = float(result.trajectory[-1])
             if chosen != pool:
-                minimum[waiting] = _nearest(known[len(known) - len(waiting) :], members, share)
+                minimum[waiting] = _nearest(known[len(known) - len(waiting) :], members, weight)
                 waiting = []
                 changed[t], effective[t], pool = True, lower, chosen
                 members = np.stack([known[k] for k in result.members])
         pools.append(pool)
         if pool:
             ensemble_losses[t], member_losses[t] = loss, recorded[np.unique(pool)].mean()
-    minimum[waiting] = _nearest(known[len(known) - len(waiting) :], members, share)
+    minimum[waiting] = _nearest(known[len(known) - len(waiting) :], members, weight)
     return PoolTrajectory(
         pools=tuple(pools),
         losses=ensemble_losses,
@@ -256,7 +269,7 @@ def trace_pool(
         minimum_diversity=minimum,
         member_losses=member_losses,
         built=due,
-        n_rows=len(rows),
+        n_rows=n_rows,
     )
 
 
