@@ -378,7 +378,7 @@ def test_metric_with_a_familiar_name_but_another_definition():
     ],
 )
 def test_bad_parameters_are_named(change, error):
-    arguments = {"predictions": np.ones((2, 5)), "y": np.zeros(5), "loss": REGRESSION["mse"], **change}
+    arguments = {"predictions": np.ones((2, 5)), "y": np.zeros(5), "metric": REGRESSION["mse"], **change}
     with pytest.raises(error, match=next(iter(change))):
         select_ensemble(**arguments)
 
