@@ -327,6 +327,6 @@ def test_pretrain_explains_bad_arguments(sources, run, tmp_path):
     assert "Known: few" in refused(*data, "--group", "many", *out)
     assert "no such folder" in refused("pretrain", "--data", tmp_path / "nowhere", *out)
     assert "'sklearn12'" in refused(*data, "--space", "sklearn21", *out)
-    assert "expected 'sklearn12'" in refused(*data, "--runs", run, *out)
+    assert "Expected a run on the space 'sklearn12'." in refused(*data, "--runs", run, *out)
     assert "none of the 3 tables" in refused(*data, "--target", "x_y", *out)
     assert "no source observations" in refused(*data, "--base", sources / "manifest.json", *out)

@@ -19,7 +19,7 @@ from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationS
 
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import MissingParameterError
 from cashmere.protocols import Strategy, TableAware
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
@@ -139,7 +139,7 @@ def main() -> None:
         for n in arguments.observations:
             try:
                 seconds = time_suggestions(strategy, observations[:n], arguments.repeats)
-            except InvalidParameterError as error:  # no artefact for the space
+            except MissingParameterError as error:  # no artefact for the space
                 print(f"{name:<12} {error}")
                 break
             print(f"{name:<12} {n:>12} {np.median(seconds):>10.4f} {np.quantile(seconds, 0.9):>10.4f}")

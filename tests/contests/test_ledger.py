@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cashmere.contests import Candidate, Ledger, OpenRound, Rules, derive_ledger, paired_samples, plan_rounds
 from cashmere.contests.budgets import SCHEDULES
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.records.work_budget import WorkBudget
 
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "sh_budgets.json").read_text())["cases"]
@@ -136,7 +136,7 @@ def test_the_order_in_which_evaluations_arrive_does_not_matter():
 
 
 def test_a_highest_value_contest_needs_a_budget():
-    with pytest.raises(InvalidParameterError, match="budget"):
+    with pytest.raises(MissingParameterError, match="budget"):
         derive_ledger(make([[], []]), Rules())
     assert derive_ledger(make([[], []]), STATISTICAL).open.quotas == (5, 5)
 

@@ -10,7 +10,7 @@ from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCon
 
 from cashmere.contests import plan_rounds
 from cashmere.evaluation.metrics import get_metric
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, MissingParameterError, UnknownNameError
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.trial import History, Outcome, TrialStatus
 from cashmere.records.work_budget import WorkBudget
@@ -285,7 +285,7 @@ def test_a_catalogue_is_split_like_the_space():
 
 def test_without_a_budget_the_option_is_named():
     space = many_spaces()
-    with pytest.raises(InvalidParameterError, match=r"budget.*contest:budget=250"):
+    with pytest.raises(MissingParameterError, match=r"budget.*contest:budget=250"):
         Contest(space, inner=RandomSearch).suggest(History(), np.random.default_rng(0))
     assert Contest(space, inner=RandomSearch, elimination="statistical").suggest(History(), np.random.default_rng(0))
     planned = History(budget=WorkBudget(trials=50))

@@ -7,7 +7,7 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from toy_artefact import toy_artefact
 
-from cashmere.exceptions import ArtefactError, InvalidParameterError
+from cashmere.exceptions import ArtefactError, InvalidParameterError, MissingParameterError
 from cashmere.protocols import TableAware
 from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import make_strategy
@@ -74,13 +74,13 @@ def test_each_can_be_told_about_the_table(name, artefact_of):
 @pytest.mark.parametrize("name", ["as_ml", "ahs_ml", "latent:embedding=ranked"])
 def test_without_a_table_a_ranking_says_what_to_call(name, artefact_of):
     strategy = make_strategy(name, cash_space(), artefact=artefact_of(cash_space()))
-    with pytest.raises(InvalidParameterError, match="for_table"):
+    with pytest.raises(MissingParameterError, match="for_table"):
         run_trials(strategy, 10)
 
 
 @pytest.mark.parametrize("name", ["pretrain_bo", "as_ml", "ahs_ml"])
 def test_without_an_artefact_for_the_space_it_says_how_to_make_one(name):
-    with pytest.raises(InvalidParameterError, match="cashmere pretrain"):
+    with pytest.raises(MissingParameterError, match="cashmere pretrain"):
         run_trials(make_strategy(name, cash_space()).for_table(TABLE), 10)
 
 
@@ -117,7 +117,7 @@ def test_latent_takes_the_embedding_it_is_told_to(artefact_of):
 def test_latent_refuses_what_it_cannot_do(artefact_of):
     space = cash_space()
     for embedding in ("ranked", "random", "source 1"):
-        with pytest.raises(InvalidParameterError, match="cashmere pretrain"):
+        with pytest.raises(MissingParameterError, match="cashmere pretrain"):
             make_strategy("latent", space, embedding=embedding)
     with pytest.raises(InvalidParameterError, match=r"such as 'source \d'"):
         make_strategy("latent", space, embedding="source 9", artefact=artefact_of(space))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, Constant, ForbiddenEqualsClause
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import SpaceError
 from cashmere.records.trial import History
 from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import RandomSearch, make_strategy
@@ -52,7 +52,7 @@ def test_constant_algorithm_means_the_whole_prior():
 def test_impossible_space_is_refused():
     strategy = RandomSearch(cash_space())
     strategy.encoder.compiled.forbidden = [Never()]
-    with pytest.raises(InvalidParameterError, match="allowed"):
+    with pytest.raises(SpaceError, match="allowed"):
         strategy.suggest(History(), np.random.default_rng(0))
 
 

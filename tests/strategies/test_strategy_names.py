@@ -142,7 +142,9 @@ def test_catalogue_is_no_option():
 
 @pytest.mark.parametrize("strategy", [3, None, ["bo"], lambda space: "bo"])
 def test_what_is_no_strategy_is_refused(strategy):
-    with pytest.raises(InvalidParameterError, match=r"strategy must be one of 'ahs_ml', .* 'bo', .* or what makes one"):
+    with pytest.raises(
+        InvalidParameterError, match=r"strategy must be one of 'ahs_ml', .* 'bo', .* or a function that makes one"
+    ):
         make_strategy(strategy, SPACE)
 
 

@@ -62,7 +62,7 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
 
     a, b = np.asarray(a, dtype=np.float64).ravel(), np.asarray(b, dtype=np.float64).ravel()
     if a.shape != b.shape:
-        raise ArrayError("b", f"a and b must hold equally many numbers; got {len(a)} and {len(b)}.")
+        raise ArrayError("b", f"The arrays a and b must hold equally many numbers; got {len(a)} and {len(b)}.")
     if len(a) < 2 or np.isnan(a).any() or np.isnan(b).any() or np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     return float(kendalltau(a, b).statistic)

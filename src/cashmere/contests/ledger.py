@@ -19,7 +19,7 @@ from cashmere.contests.budgets import cut_chain, first_round, number_of_rounds, 
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
 from cashmere.contests.rules import Rules
 from cashmere.contests.significance import paired_samples
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import MissingParameterError
 from cashmere.records.work_budget import WorkBudget
 
 _LEAST_SECONDS = 1e-3
@@ -187,7 +187,7 @@ def derive_ledger(
 
     Raises
     ------
-    InvalidParameterError
+    MissingParameterError
         If a contest by the highest value has no budget.
 
     Notes
@@ -205,7 +205,11 @@ def derive_ledger(
     Access 10, algorithms 1 and 2.
     """
     if budget is None and rules.elimination == "highest":
-        raise InvalidParameterError("budget", None, "known in a contest by the highest value, which divides it")
+        raise MissingParameterError(
+            "budget",
+            "A contest by the highest value divides its budget among the rounds, but no budget is known. Pass "
+            "budget, or use another elimination.",
+        )
     contest = _Contest(candidates, rules, budget, failure_floor)
     rounds = [] if known is None else list(known.rounds)
     current = known.open if known is not None else contest.open(rounds)

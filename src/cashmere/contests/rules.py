@@ -71,7 +71,7 @@ class Rules:
             value = getattr(self, name)
             is_default = name == "b_first" and value is None
             if not is_default and not (isinstance(value, int | np.integer) and value >= least):
-                raise InvalidParameterError(name, value, f"a whole number, at least {least}")
+                raise InvalidParameterError(name, value, f"a whole number of at least {least}")
         if not 0 < self.alpha < 1:
             raise InvalidParameterError("alpha", self.alpha, "in (0, 1)")
 

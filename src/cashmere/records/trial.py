@@ -92,7 +92,9 @@ class Trial:
 
     def __post_init__(self) -> None:
         if self.number < 0 or not 0 < self.fidelity <= 1:
-            raise ValueError(f"number must be >= 0 and fidelity in (0, 1]; got {self.number} and {self.fidelity}")
+            raise ValueError(
+                f"number must be at least 0 and fidelity in (0, 1]; got {self.number} and {self.fidelity}."
+            )
 
     @property
     def key(self) -> str:

@@ -26,7 +26,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from ConfigSpace.types import NotSet
 
 from cashmere.data.task import Encoding, TaskProfile
-from cashmere.exceptions import InvalidParameterError, MetricError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, MetricError, SpaceError, UnknownNameError
 from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
 from cashmere.space.splitting.group_trees import group_meta
 
@@ -87,7 +87,7 @@ class Space:
     ------
     MetricError
         If no algorithm is left only because the metric needs probabilities.
-    InvalidParameterError
+    SpaceError
         If no algorithm is left for other reasons, names are not unique, or rows are resampled before the last step.
     """
 
@@ -275,7 +275,7 @@ class Space:
         else:
             algorithms = (*self.algorithms, algorithm)
         if (reason := _reason(algorithm, self.profile)) is not None:
-            raise InvalidParameterError("algorithm", algorithm.name, f"usable here, but it {reason}")
+            raise SpaceError(f"The algorithm {algorithm.name!r} cannot be used here: it {reason}.", item=algorithm)
         left_out = {name: why for name, why in self.left_out.items() if name != algorithm.name}
         return dataclasses.replace(self, algorithms=algorithms, left_out=left_out)
 
@@ -286,18 +286,20 @@ class Space:
         ------
         UnknownNameError
             If this space never had an algorithm of that name.
-        InvalidParameterError
+        SpaceError
             If the algorithm was left out; the text says why.
+        InvalidParameterError
+            If no name is given.
         """
         wanted = [names] if isinstance(names, str) else list(names)
         known = [algorithm.name for algorithm in self.algorithms]
         for name in wanted:
             if name in self.left_out:
-                raise InvalidParameterError("algorithms", name, f"usable here, but it {self.left_out[name]}")
+                raise SpaceError(f"The algorithm {name!r} cannot be used here: it {self.left_out[name]}.", item=name)
             if name not in known:
                 raise UnknownNameError("algorithm", name, known)
         if not wanted:
-            raise InvalidParameterError("algorithms", wanted, f"at least one of {', '.join(known)}")
+            raise InvalidParameterError("algorithms", wanted, f"one or more of {', '.join(map(repr, known))}")
         return dataclasses.replace(self, algorithms=tuple(a for a in self.algorithms if a.name in wanted))
 
 
@@ -321,7 +323,7 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
 
 def _no_algorithm_left(
     name: str, algorithms: tuple[Algorithm, ...], left_out: Mapping[str, str], profile: TaskProfile
-) -> MetricError | InvalidParameterError:
+) -> MetricError | SpaceError:
     reasons = [left_out[algorithm.name] for algorithm in algorithms]
     if reasons and all(reason == _NO_PROBABILITIES for reason in reasons):
         return MetricError(
@@ -331,8 +333,10 @@ def _no_algorithm_left(
             "gives them to a learner that only has decision_function)."
         )
     details = "; ".join(f"{algorithm.name} {why}" for algorithm, why in zip(algorithms, reasons, strict=True))
-    return InvalidParameterError(
-        "space", name, f"a space with an algorithm for {profile.task_type} ({details or 'none was offered'})"
+    return SpaceError(
+        f"The space {name!r} has no algorithm that can be used for this {profile.task_type} task: "
+        f"{details or 'none was offered'}. Add an algorithm, or choose another space.",
+        item=name,
     )
 
 
@@ -342,16 +346,22 @@ def _check_names(algorithms: tuple[Algorithm, ...], operators: Mapping[str, tupl
     names += [*operators, ALGORITHM, LEARNER]
     for name in names:
         if not name or ":" in name or "__" in name:
-            raise InvalidParameterError("name", name, "a text without ':' and '__'")
+            raise InvalidParameterError("name", name, "a text without ':' and '__', and not empty")
         if names.count(name) > 1:
-            raise InvalidParameterError("name", name, "unique among algorithms, operators and steps")
+            raise SpaceError(
+                f"Algorithms, operators and steps must have different names, but {name!r} occurs {names.count(name)} "
+                "times. Rename all but one.",
+                item=name,
+            )
 
 
 def _check_resampling_is_last(operators: Mapping[str, tuple[Operator, ...]]) -> None:
     for step in [*operators][:-1]:
         if any(isinstance(operator, Resampler) for operator in operators[step]):
-            raise InvalidParameterError(
-                "operators", step, "the last step if it resamples: it acts on the final columns"
+            raise SpaceError(
+                f"The step {step!r} resamples the rows and must be the last one, because resampling acts on the final "
+                "columns. Move it to the end of operators.",
+                item=step,
             )
 
 
@@ -392,7 +402,11 @@ def _prefixed(subspace: Subspace, prefix: str) -> Subspace:
             parts |= {id(hp): hp for hp in sides}
     for hp in parts.values():
         if hp.name == ENCODING or ":" in hp.name:
-            raise InvalidParameterError("hyper-parameter", f"{prefix}:{hp.name}", f"not called {ENCODING!r}, no ':'")
+            raise SpaceError(
+                f"The hyper-parameter {hp.name!r} of {prefix!r} must have another name: {ENCODING!r} and names with "
+                "':' are reserved.",
+                item=hp,
+            )
         hp.name = f"{prefix}:{hp.name}"
     return subspace
 

@@ -11,7 +11,7 @@ import numpy as np
 from ConfigSpace import Configuration
 
 from cashmere.contests import Candidate, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Suggestion, Trial
@@ -123,7 +123,9 @@ class Contest:
             if getattr(self, name) < least:
                 raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
         if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
-            raise InvalidParameterError("budget", self.budget, "a number of trials, or None for that of the study")
+            raise InvalidParameterError(
+                "budget", self.budget, "a number of trials, or None for the budget of the study"
+            )
         self._make_inner(self.space)
 
     @functools.cached_property
@@ -143,7 +145,7 @@ class Contest:
 
         Raises
         ------
-        InvalidParameterError
+        MissingParameterError
             If neither the contest nor the history knows the budget that the highest values are to divide.
         """
         current = self.ledger(history).open
@@ -195,8 +197,11 @@ class Contest:
     def _budget(self, history: History) -> WorkBudget | None:
         budget = history.budget if self.budget is None else WorkBudget(trials=int(self.budget))
         if budget is None and self.elimination == "highest":
-            expected = 'a number of trials, as the study was not planned for any: for example "contest:budget=250"'
-            raise InvalidParameterError("budget", None, expected)
+            raise MissingParameterError(
+                "budget",
+                "A contest by the highest value divides its budget among the rounds, but neither the strategy nor the "
+                'study has one. Set the number of trials, for example "contest:budget=250".',
+            )
         return budget
 
     def _derive(self, candidates: tuple[Candidate, ...], budget: WorkBudget | None, failure_floor: float) -> Ledger:

@@ -65,7 +65,7 @@ class DivBO(BayesianOptimisation):
         super().__post_init__()
         check_surrogate(self.surrogate, self.ensemble_size)
         if self.draws is not None and self.draws < 1:
-            raise InvalidParameterError("draws", self.draws, "at least 1, or None")
+            raise InvalidParameterError("draws", self.draws, "None or at least 1")
         if self.beta < 0:
             raise InvalidParameterError("beta", self.beta, "at least 0")
         if self.tau <= 0:

@@ -80,15 +80,13 @@ class Latent(MetaLearned):
             if getattr(self, name) < least:
                 raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
         if not self.alpha >= 0:
-            raise InvalidParameterError("alpha", self.alpha, "zero or more")
+            raise InvalidParameterError("alpha", self.alpha, "at least 0")
         if self.embedding not in ("auto", "scratch"):
             sources = self.known_artefact.sources
             if self.embedding not in (*EMBEDDINGS, *sources):
                 near = difflib.get_close_matches(self.embedding, sources, n=3) or sources[:3]
                 named = ", ".join(map(repr, EMBEDDINGS))
-                expected = (
-                    f"{named}, or one of the artefact's {len(sources)} sources, such as {', '.join(map(repr, near))}"
-                )
+                expected = f"{named} or a source of the artefact, such as {', '.join(map(repr, near))}"
                 raise InvalidParameterError("embedding", self.embedding, expected)
 
     @functools.cached_property

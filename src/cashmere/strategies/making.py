@@ -50,15 +50,21 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
         try:
             return factory(space, **options)
         except TypeError as error:
-            expected = f"a name with options of the right type ({error})"
-            raise InvalidParameterError("strategy", strategy, expected) from error
+            raise InvalidParameterError(
+                "strategy", strategy, "a name with options of the right types", f"Its factory says: {error}."
+            ) from error
     if isinstance(strategy, Strategy) and not inspect.isclass(strategy):
         if options:
-            raise TypeError(f"{strategy!r} is finished and takes no options; got {', '.join(sorted(options))}")
+            raise TypeError(
+                f"Options go with the name of a strategy or its class, but {strategy!r} is made already. Set "
+                f"{', '.join(sorted(options))} where it is made."
+            )
         return strategy
     made = strategy(space, **_read_strategies(strategy, options)) if callable(strategy) else None
     if not isinstance(made, Strategy):
-        expected = f"one of {', '.join(map(repr, strategy_names()))}, a strategy, or what makes one from a space"
+        expected = (
+            f"one of {', '.join(map(repr, strategy_names()))}, a strategy, or a function that makes one from a space"
+        )
         raise InvalidParameterError("strategy", strategy, expected)
     return made
 
@@ -76,10 +82,12 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     for part in filter(None, rest.split(",")):
         option, equals, value = part.partition("=")
         if not equals:
-            raise InvalidParameterError("strategy", text, "of the form name:option=value,option=value")
+            raise InvalidParameterError("strategy", text, "a name or of the form name:option=value,option=value")
         option, value = option.strip(), value.strip()
         if option in options:
-            raise InvalidParameterError("strategy", text, f"a name with every option once ({option} is there twice)")
+            raise InvalidParameterError(
+                "strategy", text, "a name with every option at most once", f"{option} is there twice."
+            )
         try:
             options[option] = ast.literal_eval(_SPELLINGS.get(value.lower(), value))
         except (ValueError, SyntaxError):

@@ -67,7 +67,9 @@ class RisingBandit(PerAlgorithm):
     def __post_init__(self) -> None:
         _ = self.rules  # refuses impossible ones now and not at the first suggestion
         if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
-            raise InvalidParameterError("budget", self.budget, "a number of trials, or None for that of the study")
+            raise InvalidParameterError(
+                "budget", self.budget, "a number of trials, or None for the budget of the study"
+            )
         super().__post_init__()
 
     @property

@@ -98,7 +98,7 @@ class TPE:
         for name in ("n_initial", "n_candidates", "linear_forgetting"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
-                raise InvalidParameterError(name, value, "a whole number, at least 1")
+                raise InvalidParameterError(name, value, "a whole number of at least 1")
         if self.gamma is not None and not 0 < self.gamma <= 1:
             raise InvalidParameterError("gamma", self.gamma, "in (0, 1]")
         if not self.prior_weight > 0:

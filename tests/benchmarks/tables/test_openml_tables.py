@@ -136,7 +136,7 @@ def test_table_that_fails_does_not_keep_others_back(api, monkeypatch, tmp_path, 
     with pytest.raises(SystemExit, match="2 of 3 tables are missing"):
         fetch(monkeypatch, "--out", tmp_path, "gone=404", "aimless=9", "classes=8")
     said = capsys.readouterr().out
-    assert "no such usable table" in said and "no single default target" in said
+    assert "no usable table of that number" in said and "no single default target" in said
     assert [table.name for table in find_tables(tmp_path, ["classes"])] == ["classes"]
     assert sorted(path.name for path in tmp_path.glob("*.parquet")) == ["classes.parquet"]
 

@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import TaskProfile, TaskType
-from cashmere.exceptions import DataError, InvalidParameterError
+from cashmere.exceptions import DataError, SpaceError
 from cashmere.model.fold_model import rows_for_learner
 from cashmere.space import CLASSIFICATION, BuildContext, Operator, Space, make_space
 from cashmere.space.component import Resampler
@@ -174,7 +174,7 @@ def test_every_judge_of_hardness_works(judge):
 
 def test_resamplers_act_right_before_the_learner():
     operator = Operator(name="any", build=lambda values, context: "passthrough")
-    with pytest.raises(InvalidParameterError, match="last step"):
+    with pytest.raises(SpaceError, match="must be the last one"):
         Space(
             name="wrong",
             algorithms=IMBALANCE_CLASSIFIERS,

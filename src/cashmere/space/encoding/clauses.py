@@ -19,7 +19,7 @@ from ConfigSpace.forbidden import ForbiddenLike
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import BoolArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import SpaceError
 from cashmere.space.encoding.columns import Column
 
 _OPERATORS = {
@@ -136,7 +136,11 @@ def compile_condition(condition: ConditionLike, columns: Sequence[Column], row_o
     for kind, symbol in symbols.items():
         if isinstance(condition, kind):
             return Compares(row, symbol, to_raw(condition.value))
-    raise InvalidParameterError("space", condition, "conditioned by Equals, NotEquals, In, LessThan or GreaterThan")
+    raise SpaceError(
+        f"Conditions of the kind {type(condition).__name__} cannot be encoded ({condition}). Use EqualsCondition, "
+        "NotEqualsCondition, InCondition, LessThanCondition or GreaterThanCondition.",
+        item=condition,
+    )
 
 
 def compile_forbidden(clause: ForbiddenLike, columns: Sequence[Column], row_of: dict[str, int]) -> Clause:
@@ -160,6 +164,8 @@ def compile_forbidden(clause: ForbiddenLike, columns: Sequence[Column], row_of: 
         return IsIn(row, tuple(map(columns[row].to_raw, clause.values)))
     if isinstance(clause, given_forbidden.ForbiddenEqualsClause):
         return IsIn(row, (columns[row].to_raw(clause.value),))
-    raise InvalidParameterError(
-        "space", clause, "restricted by ForbiddenEquals, ForbiddenIn, a relation, an And or an Or"
+    raise SpaceError(
+        f"Forbidden clauses of the kind {type(clause).__name__} cannot be encoded ({clause}). Use "
+        "ForbiddenEqualsClause, ForbiddenInClause, a relation, or their conjunction with And or Or.",
+        item=clause,
     )

@@ -25,7 +25,7 @@ from ConfigSpace.hyperparameters import (
 )
 from numpy.typing import NDArray
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import SpaceError
 
 _DECIMALS = 13
 """ConfigSpace rounds every float value to this many decimals."""
@@ -185,4 +185,8 @@ def make_column(hyperparameter: Hyperparameter[Any, Any]) -> Column:
             is_uniform=isinstance(hp, UniformIntegerHyperparameter),
             default=float(hp.default_value),
         )
-    raise InvalidParameterError("space", type(hp).__name__, "made of float, integer, categorical, ordinal or constant")
+    raise SpaceError(
+        f"The hyper-parameter {name!r} of type {type(hp).__name__} cannot be encoded. Use a float, integer, "
+        "categorical, ordinal or constant hyper-parameter.",
+        item=hp,
+    )

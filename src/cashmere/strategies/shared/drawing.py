@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import IntArray
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import SpaceError
 from cashmere.records.trial import Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
@@ -40,7 +40,10 @@ def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np
     # Every algorithm looks exhausted (or there is none): look at the space as a whole, at last one by one.
     rows = encoder.sample(_N_DRAWS if len(codes) == 0 else 1000, rng)
     if len(rows) == 0:
-        raise InvalidParameterError("space", encoder.space.name, "a space with some allowed configuration")
+        raise SpaceError(
+            f"No allowed configuration of the space {encoder.space.name!r} was found. Check its forbidden clauses.",
+            item=encoder.space,
+        )
     suggestion = first_unseen(encoder, rows, seen, origin="random")
     if suggestion is None:
         everything = encoder.enumerate(_ENUMERATION_LIMIT)

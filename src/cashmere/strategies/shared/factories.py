@@ -100,8 +100,10 @@ def make_inner(factory: StrategyFactory, space: SearchSpace, **options: Any) -> 
     given = {name: value for name, value in options.items() if name in open_options(factory)}
     made = factory(space, **given) if callable(factory) else None
     if not isinstance(made, Strategy):
-        expected = (
-            'a strategy class or what makes a strategy from a space; a name is read by make_strategy("...:inner=")'
+        raise InvalidParameterError(
+            "inner",
+            factory,
+            "a strategy class or a function that makes a strategy from a space",
+            'To use a name, write make_strategy("...:inner=NAME", space).',
         )
-        raise InvalidParameterError("inner", factory, expected)
     return made

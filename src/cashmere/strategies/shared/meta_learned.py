@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import MissingParameterError
 from cashmere.metalearning.artefact import Artefact, find_artefact
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
@@ -68,15 +68,15 @@ class MetaLearned:
 
         Raises
         ------
-        InvalidParameterError
+        MissingParameterError
             If there is none for the space.
         """
         if self.found_artefact is None:
-            expected = (
-                "a folder made by `cashmere pretrain` for this space; none comes with the package (for 'sklearn12' one "
-                "does)"
+            raise MissingParameterError(
+                "artefact",
+                "The package comes with no artefact for this space, only with one for the space 'sklearn12'. Pass "
+                "artefact=FOLDER with a folder made by `cashmere pretrain` for this space, or search 'sklearn12'.",
             )
-            raise InvalidParameterError("artefact", str(self.artefact), expected)
         return self.found_artefact
 
     @property
@@ -85,13 +85,14 @@ class MetaLearned:
 
         Raises
         ------
-        InvalidParameterError
+        MissingParameterError
             If they are not known.
         """
         if self.meta_features is None:
-            expected = (
-                "known: call for_table(cashmere.metalearning.meta_features.describe_frame(X, y)) on the strategy; "
-                "AutoClassifier and `cashmere fit` do it by themselves"
+            raise MissingParameterError(
+                "meta_features",
+                "The strategy does not know the meta_features of the table. Call for_table(describe_frame(X, y)) on "
+                "it, with describe_frame from cashmere.metalearning.meta_features; AutoClassifier and `cashmere fit` "
+                "do so.",
             )
-            raise InvalidParameterError("meta_features", None, expected)
         return self.meta_features
