@@ -159,10 +159,10 @@ def run(table: BenchmarkTable, key: RunKey, out: Path) -> dict[str, Any]:
 def make_keys(arguments: argparse.Namespace, table: BenchmarkTable) -> list[RunKey]:
     """Return what is to be run; a setting or strategy that cannot be used ends the program before the first run."""
     if arguments.trials < 1:
-        raise SystemExit(f"--trials {arguments.trials}: at least 1")
+        raise SystemExit(f"--trials must be at least 1; got {arguments.trials}.")
     lookahead = max(8, 2 * arguments.workers) if arguments.lookahead is None else arguments.lookahead
     if not 1 <= arguments.workers <= lookahead:
-        raise SystemExit(f"--workers {arguments.workers}: from 1 to the lookahead, which is {lookahead}")
+        raise SystemExit(f"--workers must be from 1 to the lookahead, {lookahead}; got {arguments.workers}.")
     try:
         metric = get_metric(arguments.metric or default_metric(table.task_type).name, table.task_type)
         limit = parse_seconds(arguments.limit, "--limit")

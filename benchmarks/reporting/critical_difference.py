@@ -17,7 +17,7 @@ import numpy as np
 
 from cashmere.base.text import clean_text
 from cashmere.charts.svg import drawing, svg_text
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 
 WIDTH = 960
 """Of the drawing."""
@@ -85,13 +85,15 @@ def critical_difference_diagram(
 
     Raises
     ------
-    InvalidParameterError
+    ArrayError
         If there are fewer than two methods, or a number is missing.
     """
     names = sorted(ranks.keys(), key=lambda name: ranks[name])
     values = [float(ranks[name]) for name in names]
     if len(names) < 2 or not np.isfinite([*values, critical_difference]).all():
-        raise InvalidParameterError("ranks", dict(ranks), "at least two finite numbers")
+        raise ArrayError(
+            "ranks", f"ranks and critical_difference must be finite, for two or more methods; got {ranks}."
+        )
     labels = [clean_text(name, _LONGEST_NAME) for name in names]
     n_left = (len(names) + 1) // 2
     # A name and a rank beside it on either side of the axis.

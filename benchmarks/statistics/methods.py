@@ -33,7 +33,7 @@ from scipy.special import ndtr, ndtri
 
 from cashmere.base.arrays import FloatArray
 from cashmere.contests import significance
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError, UnknownNameError
 
 DIGITS = 12
 """Losses that agree to so many decimals are ties: the same ensemble, summed in another order."""
@@ -57,7 +57,7 @@ def rank_methods(losses: ArrayLike) -> NDArray[np.float64]:
     """
     losses = np.asarray(losses, dtype=np.float64)
     if losses.ndim != 2 or 0 in losses.shape:
-        raise InvalidParameterError("losses", losses.shape, "of shape (tables, methods), none of them 0")
+        raise ShapeError("losses", losses.shape, "(n_tables, n_methods), both at least 1")
     return significance.rank_rows(np.where(np.isnan(losses), np.inf, losses.round(DIGITS)))
 
 
@@ -79,12 +79,12 @@ def friedman_test(losses: ArrayLike) -> significance.FriedmanTest:
 
     Raises
     ------
-    InvalidParameterError
+    ArrayError
         If there is nothing to compare.
     """
     ranks = rank_methods(losses)
     if ranks.shape[1] < 2:
-        raise InvalidParameterError("losses", ranks.shape, "of at least two methods (columns)")
+        raise ArrayError("losses", f"losses must have a column for each of at least two methods; got {ranks.shape[1]}.")
     return significance.friedman_test(ranks)
 
 

@@ -67,7 +67,7 @@ def find_tables(folder: Path | None, names: list[str]) -> list[BenchmarkTable]:
     entries = read_manifest(folder)
     for name in names:
         if name not in entries:
-            raise SystemExit(f"no table {name!r} in {folder}; there are {', '.join(sorted(entries))}")
+            raise SystemExit(f"{folder} holds no table {name!r}. It holds {', '.join(sorted(entries))}.")
     return [entries[name] for name in names]
 
 

@@ -56,7 +56,7 @@ def main(arguments: argparse.Namespace) -> None:
             n_failed += 1
             console.print(f"{name}: {error}", markup=False, highlight=False)
     if n_failed:
-        raise SystemExit(f"{n_failed} of {len(wanted)} tables are missing; the same command tries them again.")
+        raise SystemExit(f"{n_failed} of {len(wanted)} tables are missing. Repeat the command to try them again.")
 
 
 def resolve_tables(words: Iterable[str]) -> dict[str, int]:

@@ -21,7 +21,7 @@ from benchmarks.recordings.replay_runs import Failure, Run, RunKey, deciding_cod
 from cashmere.base.seeds import seed_of
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, ObservationsError, UnknownNameError
 from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import SHIPPED, Artefact
 from cashmere.metalearning.observations import SourceObservations, SourceTable
@@ -126,8 +126,10 @@ def load_targets(path: Path) -> list[Target]:
     try:
         configurations = [Configuration(space, dict(values)) for values in observations.configurations]
     except (ValueError, KeyError, TypeError) as error:
-        expected = f"observations of configurations of this version's space {observations.space!r} ({error})"
-        raise InvalidParameterError("observations", str(path), expected) from error
+        raise ObservationsError(
+            f"{path}: some configurations do not fit the space {observations.space!r} of this version ({error}). "
+            "Collect the observations again."
+        ) from error
     return [
         Target(table, space, tuple(configurations[i] for i in table.configurations.tolist()))
         for table in observations.tables
@@ -142,16 +144,20 @@ def choose_targets(targets: Sequence[Target], names: Sequence[str], n_trials: in
             raise UnknownNameError("table", name, by_name)
     chosen = [by_name[name] for name in dict.fromkeys(names)] if names else list(targets)
     if not chosen:
-        raise InvalidParameterError("tables", "none", "a file of observations with at least one table")
+        raise ObservationsError("The file of observations holds no table. Name another file.")
     for target in chosen:
         recorded = {name: len(positions) for name, positions in target.positions_by_algorithm().items()}
         n_initial = N_INITIAL * len(recorded)
         if min(recorded.values()) < N_INITIAL or not n_initial < n_trials <= len(target.catalogue):
-            expected = f"at most the {len(target.catalogue)} configurations recorded of table {target.name!r}, and more"
-            expected += f" than {N_INITIAL} of each of its {len(recorded)} algorithms"
+            expected = (
+                f"more than {n_initial}, {N_INITIAL} for each of {len(recorded)} algorithms, and at most the "
+                f"{len(target.catalogue)} configurations recorded of table {target.name!r}"
+            )
             raise InvalidParameterError("trials", n_trials, expected)
     if len({tuple(target.positions_by_algorithm()) for target in chosen}) > 1:
-        raise InvalidParameterError("tables", "with different algorithms", "tables on which the same were recorded")
+        raise ObservationsError(
+            "The tables were recorded with different algorithms. Choose tables with the same ones by --tables."
+        )
     return chosen
 
 
@@ -221,13 +227,16 @@ def check_fair(targets: Iterable[Target], artefact: Artefact) -> None:
 
     Raises
     ------
-    InvalidParameterError
+    ObservationsError
         Naming them.
     """
     targets = list(targets)
     if undescribed := [target.name for target in targets if not target.table.meta_features]:
-        expected = "known of all tables for strategies that compare them; `cashmere pretrain --collect-only` finds them"
-        raise InvalidParameterError("meta_features", f"none of {', '.join(undescribed)}", expected)
+        raise ObservationsError(
+            f"There are no meta-features of {', '.join(undescribed)}, but the strategies compare tables by them. "
+            "Collect the observations again with `cashmere pretrain --collect-only`.",
+            table=undescribed[0],
+        )
     sources = list(zip(artefact.sources, artefact.origins, strict=True))
     shared = [
         f"{target.name} shares raw data with {source}"
@@ -236,8 +245,10 @@ def check_fair(targets: Iterable[Target], artefact: Artefact) -> None:
         if origin == target.table.origin or source == target.name
     ]
     if shared:
-        expected = "of other origins than the sources of the artefact (leave them out with --tables)"
-        raise InvalidParameterError("tables", "; ".join(shared), expected)
+        raise ObservationsError(
+            f"Tables must not share raw data with those the artefact was made from, but {'; '.join(shared)}. Leave "
+            "them out with --tables."
+        )
 
 
 def search(target: Target, text: str, seed: int, *, n_trials: int, artefact: Path | None) -> tuple[list[int], float]:

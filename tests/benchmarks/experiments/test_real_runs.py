@@ -125,8 +125,8 @@ def test_row_of_other_columns_is_not_mixed_with_ours(data, tmp_path):
         (["--metric", "rmse"], "does not fit"),
         (["--space", "vulcano"], "'volcano'"),
         (["--limit", "soon"], "--limit"),
-        (["--trials", "0"], "--trials 0: at least 1"),
-        (["--workers", "2", "--lookahead", "1"], "--workers 2: from 1 to the lookahead"),
+        (["--trials", "0"], "--trials must be at least 1; got 0."),
+        (["--workers", "2", "--lookahead", "1"], "--workers must be from 1 to the lookahead, 1; got 2."),
     ],
 )
 def test_mistakes_are_told_before_the_first_run(data, tmp_path, options, message):

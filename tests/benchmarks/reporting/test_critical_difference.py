@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.reporting import critical_difference
 from benchmarks.reporting.critical_difference import WIDTH, critical_difference_diagram, indistinct_groups
 from benchmarks.reporting.ranks import rank_diagram
-from cashmere.exceptions import InvalidParameterError
+from cashmere.exceptions import ArrayError
 
 ROOT = Path(__file__).parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -132,5 +132,5 @@ def test_it_is_light_or_dark_on_its_own_and_like_its_page_otherwise():
 
 @pytest.mark.parametrize("ranks", [{"a": 1.0}, {}, {"a": 1.0, "b": float("nan")}])
 def test_what_has_no_ranks_is_refused(ranks):
-    with pytest.raises(InvalidParameterError, match="at least two finite numbers"):
+    with pytest.raises(ArrayError, match="finite, for two or more methods"):
         critical_difference_diagram(ranks, 1.0)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from benchmarks.statistics import methods as statistics
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError, UnknownNameError
 
 PUBLISHED = json.loads((Path(__file__).parents[2] / "vectors" / "published_ranks.json").read_text())
 
@@ -240,9 +240,9 @@ def test_intervals_at_the_edges():
 
 
 def test_errors_name_what_is_wrong():
-    with pytest.raises(InvalidParameterError, match=r"losses must be of shape .* got \(3,\)"):
+    with pytest.raises(ShapeError, match=r"The shape of losses must be .* got \(3,\)"):
         statistics.rank_methods([1.0, 2.0, 3.0])
-    with pytest.raises(InvalidParameterError, match="at least two methods"):
+    with pytest.raises(ArrayError, match="at least two methods"):
         statistics.friedman_test([[1.0], [2.0]])
     for arguments, name in (((1, 9), "n_methods"), ((3, 0), "n_tables"), ((3, 9, 1.0), "level")):
         with pytest.raises(InvalidParameterError, match=name):

@@ -24,7 +24,7 @@ from benchmarks.experiments.latent.runs import (
 )
 from benchmarks.recordings.replay_runs import Run, RunFiles
 from benchmarks.recordings.replay_study import Contestant
-from cashmere.exceptions import ArtefactError, InvalidParameterError, UnknownNameError
+from cashmere.exceptions import ArtefactError, InvalidParameterError, ObservationsError, UnknownNameError
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection import draw_configurations
@@ -162,15 +162,15 @@ def test_an_artefact_that_is_missing_is_told_at_once(targets, tmp_path):
 def test_targets_and_sources_share_no_raw_data(targets):
     made = toy_artefact(targets[0].space)
     check_fair(targets, made)
-    with pytest.raises(InvalidParameterError, match="beta shares raw data with source 1"):
+    with pytest.raises(ObservationsError, match="beta shares raw data with source 1"):
         check_fair(targets, replace(made, origins=("a", "origin of beta", "c", "d")))
-    with pytest.raises(InvalidParameterError, match="gamma shares raw data with gamma"):
+    with pytest.raises(ObservationsError, match="gamma shares raw data with gamma"):
         check_fair(targets, replace(made, sources=("a", "b", "c", "gamma")))
 
 
 def test_tables_without_meta_features_are_named(targets):
     bare = replace(targets[0], table=replace(targets[0].table, meta_features={}))
-    with pytest.raises(InvalidParameterError, match="none of alpha"):
+    with pytest.raises(ObservationsError, match="no meta-features of alpha"):
         check_fair([bare, *targets[1:]], toy_artefact(targets[0].space))
 
 
