@@ -45,16 +45,18 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def texts(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the first line and the text of what people read: a page; comments and docstrings of a module.
+@cache
+def texts(path: Path) -> tuple[tuple[int, str], ...]:
+    """Return the first line and the text of what people read: a page; comments and docstrings of a module.
 
     Of the package and the benchmarks also other strings, since messages cite pages as well; those of tests may name
     files that the test writes.
     """
     content = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        yield 1, content
-        return
+    return tuple(texts_of_module(path, content)) if path.suffix == ".py" else ((1, content),)
+
+
+def texts_of_module(path: Path, content: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(content).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -68,6 +70,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@cache
 def mentions(path: Path) -> list[Mention]:
     return [
         Mention(line + text.count("\n", 0, match.start()), match["path"], match["anchor"] or match["section"])
