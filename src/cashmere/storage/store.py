@@ -18,8 +18,9 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from cashmere.base.files import write_atomically
-from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
 from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
+from cashmere.storage.facts import FACT_NAMES, RunFacts
 
 STORE_VERSION = 1
 
@@ -140,6 +141,11 @@ class RunStore:
     def predictions_path(self, number: int) -> Path:
         """Return where the predictions of a trial are."""
         return self.folder / "predictions" / f"{number:06d}.npy"
+
+    @property
+    def baseline_path(self) -> Path:
+        """Where the constant predictor is."""
+        return self.folder / "members" / "baseline.skops"
 
     def member_path(self, number: int) -> Path:
         """Return where the fitted models of a trial are."""
@@ -289,11 +295,20 @@ class RunStore:
     # ------------------------------------------------------------ facts
 
     def set_fact(self, name: str, value: object) -> None:
-        """Remember a small JSON value under a name."""
+        """Remember a small JSON value under one of the names that `RunFacts` has."""
+        if name not in FACT_NAMES:
+            raise UnknownNameError("fact", name, FACT_NAMES)
         self._database.execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, json.dumps(value)))
 
+    def facts(self) -> RunFacts:
+        """Return all that is remembered."""
+        rows: list[tuple[str, str]] = []
+        with contextlib.suppress(sqlite3.OperationalError):  # an empty file, opened for reading
+            rows = self._database.execute("SELECT name, value FROM facts").fetchall()
+        return RunFacts.from_stored({name: json.loads(value) for name, value in rows})
+
     def fact(self, name: str, default: Any = None) -> Any:
-        """Return a remembered value."""
+        """Return one remembered value."""
         with contextlib.suppress(sqlite3.OperationalError):
             row = self._database.execute("SELECT value FROM facts WHERE name=?", (name,)).fetchone()
             if row is not None:

@@ -237,15 +237,15 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
     metric = stored_metric(settings, (schema.get("target") or {}).get("task_type"))
     with RunStore(folder, read_only=True) as store:
         rows = store.rows()
-        ensemble, loss, baseline = (store.fact(name) for name in ("ensemble", "ensemble_loss", "baseline_loss"))
-    table = leaderboard(rows, metric=metric, weights=ensemble_weights(ensemble))
+        facts = store.facts()
+    table = leaderboard(rows, metric=metric, weights=ensemble_weights(facts.ensemble))
     if metric is None:
         direction = "loss of an own metric, lower is better"
     else:
         direction = f"{metric.name}, {'higher' if metric.greater_is_better else 'lower'} is better"
     parts = [f"{len(rows)} trials, {len(rows) - len(table)} failed"]
-    for name, value in (("ensemble", loss), (BASELINE_NAME, baseline)):
-        if _is_finite(value):
+    for name, value in (("ensemble", facts.ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
+        if value is not None and _is_finite(value):
             parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
     target = redact(clean_text(settings.get("target_name") or "target", _NAME_LIMIT))
     return table, LeaderboardFacts(title=f"{target}: {direction}", caption="; ".join(parts))

@@ -1,0 +1,86 @@
+"""What a run knows beside its trials: every fact by name, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """The facts of a run as its store keeps them; None for what is not known yet.
+
+    The values are JSON as it was written. Whoever shows a run that others may have damaged checks them first.
+
+    Attributes
+    ----------
+    goal : dict
+        What all calls together may spend, see `cashmere.run.goal.Goal`. Known from the start.
+    plan : str
+        What strategies may count on, see `cashmere.records.work_budget.WorkBudget`.
+    meta_features : dict
+        What describes the table, if the strategy asks for it; see `cashmere.metalearning.meta_features`.
+    baseline_loss : float
+        Loss of the constant predictor.
+    curve : list of dict
+        The ensemble as it grew: ``trials``, ``seconds``, ``ensemble_loss``.
+    contest : dict
+        Who has met whom, if the strategy is a contest; see `cashmere.analysis.contest`.
+    latent_map : dict
+        Where the surrogate puts the trials, if it works on a latent space; see `cashmere.analysis.latent_map`.
+    stop_reason : str
+        Why the search ended, see `cashmere.run.finished.StopReason`. Like all that follows known at the end of a call.
+    ensemble : dict
+        Members and how they are combined, see `cashmere.ensembles.ensemble_from_json`.
+    ensemble_loss : float
+        Loss of the ensemble on the rows that chose it.
+    honest_loss : float
+        Loss on rows that did not choose it; None if there was no time, or too few rows to estimate it.
+    decision : dict
+        How classes are decided, and what thresholds gain.
+    latency : dict
+        ``single_row_ms`` and ``batch_rows_per_second``.
+    digest : str
+        Fingerprint of trials, losses and weights.
+    elapsed_seconds : float
+        Wall-clock time of the searches.
+    busy_seconds : float
+        Sum of the durations of trials.
+    utilisation : float
+        Share of the workers' time that trials took.
+    suggest_seconds, ensemble_seconds : float
+        Time of deciding trials, and of choosing ensembles.
+    model_bytes : int
+        Size of the model folder.
+    """
+
+    goal: dict[str, Any] | None = None
+    plan: str | None = None
+    meta_features: dict[str, Any] | None = None
+    baseline_loss: float | None = None
+    curve: list[dict[str, float]] | None = None
+    contest: dict[str, Any] | None = None
+    latent_map: dict[str, Any] | None = None
+    stop_reason: str | None = None
+    ensemble: dict[str, Any] | None = None
+    ensemble_loss: float | None = None
+    honest_loss: float | None = None
+    decision: dict[str, Any] | None = None
+    latency: dict[str, float] | None = None
+    digest: str | None = None
+    elapsed_seconds: float | None = None
+    busy_seconds: float | None = None
+    utilisation: float | None = None
+    suggest_seconds: float | None = None
+    ensemble_seconds: float | None = None
+    model_bytes: int | None = None
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> RunFacts:
+        """Return the facts among stored values; names of other versions are passed over."""
+        return cls(**{name: value for name, value in stored.items() if name in FACT_NAMES})
+
+
+FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
+"""What `RunStore.set_fact` accepts."""

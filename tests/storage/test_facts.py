@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from cashmere.exceptions import UnknownNameError
+from cashmere.storage.facts import FACT_NAMES, RunFacts
+from cashmere.storage.store import RunStore
+
+
+def test_facts_come_back_as_they_were_set(tmp_path):
+    with RunStore(tmp_path) as store:
+        assert store.facts() == RunFacts()
+        store.set_fact("goal", {"trials": 3, "seconds": None})
+        store.set_fact("baseline_loss", 0.1 + 0.2)
+        store.set_fact("honest_loss", 0.5)
+        store.set_fact("honest_loss", None)  # a later call may not know what an earlier one knew
+    with RunStore(tmp_path, read_only=True) as store:
+        assert store.facts() == RunFacts(goal={"trials": 3, "seconds": None}, baseline_loss=0.1 + 0.2)
+
+
+def test_fact_that_no_reader_knows_is_refused(tmp_path):
+    with RunStore(tmp_path) as store, pytest.raises(UnknownNameError, match="honest_loss"):
+        store.set_fact("honest_los", 0.5)
+
+
+def test_facts_of_other_versions_are_passed_over(tmp_path):
+    RunStore(tmp_path).close()
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("INSERT INTO facts VALUES ('no_longer_known', '1')")
+    database.close()
+    with RunStore(tmp_path, read_only=True) as store:
+        assert "no_longer_known" not in FACT_NAMES
+        assert store.facts() == RunFacts()
