@@ -243,11 +243,11 @@ def test_directory_in_use_is_refused(run, table):
 
 def test_budgets_of_resumes_add_up(table, tmp_path):
     from cashmere.records.budget import Budget
-    from cashmere.run.session import Run
+    from cashmere.run import RunDirectory
 
     folder = tmp_path / "run"
     cashmere("fit", table, "--target", "target", "--budget", "2trials", "--resampling", "holdout", "--out", folder)
-    with Run.open(folder) as opened:
+    with RunDirectory.open(folder) as opened:
         assert opened.extend(None) is None
         assert opened.extend(Budget(trials=5)) == Budget(trials=7)
         assert opened.extend(Budget(trials=1)) == Budget(trials=3)  # this call only

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from cashmere.metalearning.observations import SourceObservations
-    from cashmere.records.budget import Budget, Deadline
+    from cashmere.run import FinishedRun
     from cashmere.run.progress import Progress
-    from cashmere.run.session import Run
 
 app = typer.Typer(
     name="cashmere",
@@ -106,28 +105,24 @@ def fit(
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table
         from cashmere.exceptions import DataError, UnknownNameError
-        from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
-        from cashmere.run.session import Run
-        from cashmere.run.settings import RunSettings
+        from cashmere.run import RunSettings, fit_run
 
-        limit = Budget.parse(budget)
-        deadline = _deadline(limit)
-        settings = RunSettings(
+        settings = RunSettings.from_options(
+            target=target,
             task=task.value,
             metric=metric,
-            budget=str(limit),
+            budget=budget,
             strategy=strategy,
             space=space,
             resampling=resampling,
             ensemble=ensemble,
             decision_threshold=_number_or_name(decision_threshold),
             fold_racing=fold_racing,
-            n_workers=workers,
+            workers=workers,
             lookahead=lookahead,
             seed=seed,
-            memory_mib=None if memory is None else parse_memory_mib(memory, "--memory"),
-            trial_seconds=None if trial_timeout is None else parse_seconds(trial_timeout, "--trial-timeout"),
-            target_name=target,
+            memory=memory,
+            trial_timeout=trial_timeout,
         )
         frame = read_table(table)
         if target not in frame.columns:
@@ -135,8 +130,10 @@ def fit(
         y = frame.pop(target)
         if frame.shape[1] == 0:
             raise DataError(f"{table} has no column beside the target {target!r}; expected at least one feature.")
-        with Run.create(out, to_frame(frame), y, settings) as run:
-            _work(run, limit, deadline, quiet=quiet)
+        finished = fit_run(
+            out, to_frame(frame), y, settings, already_spent=_seconds_since_start(), progress=_progress(quiet)
+        )
+        _tell(finished, quiet=quiet)
 
 
 @app.command()
@@ -151,17 +148,15 @@ def resume(
     """Continue an interrupted run, or give a finished one more budget."""
     with _typed_errors():
         from cashmere.records.budget import Budget
-        from cashmere.run.session import Run
+        from cashmere.run import StopReason, continue_run
 
-        with Run.open(folder) as run:
-            limit = run.extend(None if budget is None else Budget.parse(budget))
-            if limit is None:
-                _say(quiet, "The budget is spent; give more with --budget. Model and report are made again.")
-                limit = Budget(trials=max(1, run.n_stored))
-            before = run.n_stored
-            _work(run, limit, _deadline(limit), quiet=quiet)
-            if limit.seconds is not None and run.n_stored == before:
-                _say(quiet, "No further trial finished in this time; give it more.")
+        more = None if budget is None else Budget.parse(budget)
+        finished = continue_run(folder, more, already_spent=_seconds_since_start(), progress=_progress(quiet))
+        _tell(finished, quiet=quiet)
+        if finished.n_new == 0 and finished.stop_reason is StopReason.TRIALS:
+            _say(quiet, "The budget was spent; give more with --budget. Model and report were made again.")
+        elif finished.n_new == 0:
+            _say(quiet, "No further trial finished in this time; give it more.")
 
 
 @app.command()
@@ -447,19 +442,16 @@ def demo(
         from cashmere.data.demo import DEMO_TARGET, demo_table
         from cashmere.data.frames import to_frame
         from cashmere.model.predictor import Predictor
-        from cashmere.records.budget import Budget
-        from cashmere.run.session import Run
-        from cashmere.run.settings import RunSettings
+        from cashmere.run import RunSettings, fit_run
 
-        limit = Budget.parse(budget)
-        deadline = _deadline(limit)
+        settings = RunSettings.from_options(budget=budget, workers=workers, target=DEMO_TARGET)
         frame = demo_table()
         train, test = train_test_split(frame, test_size=0.25, random_state=0, stratify=frame[DEMO_TARGET])
-        settings = RunSettings(budget=str(limit), n_workers=workers, target_name=DEMO_TARGET)
         print(f"credit-g: {len(train)} rows to learn from, {len(test)} to judge by, {frame.shape[1] - 1} columns")
         X = to_frame(train.drop(columns=DEMO_TARGET))
-        with Run.create(out, X, train[DEMO_TARGET], settings) as run:
-            _work(run, limit, deadline, quiet=False)
+        y, progress = train[DEMO_TARGET], _progress(quiet=False)
+        finished = fit_run(out, X, y, settings, already_spent=_seconds_since_start(), progress=progress)
+        _tell(finished, quiet=False)
         model = Predictor.load(out)
         truth, features = test[DEMO_TARGET].to_numpy(), test.drop(columns=DEMO_TARGET)
         from sklearn.metrics import roc_auc_score
@@ -473,39 +465,29 @@ def demo(
 # ---------------------------------------------------------------- the shared part of fit, resume and demo
 
 
-def _work(run: Run, budget: Budget, deadline: Deadline, *, quiet: bool) -> None:
-    from cashmere.report import write_report
-
-    progress = _progress(quiet)
-    try:
-        run.search(budget, deadline, progress=progress)
-        run.finish(deadline, progress=progress)
-    finally:
-        progress.close()
-        path = write_report(run.folder)
+def _tell(finished: FinishedRun, *, quiet: bool) -> None:
+    folder = finished.folder
     if not quiet:
-        print(run.summary())
-        print(f"Model: {run.folder / 'model'}   Report: {path}")
-    if run.interrupted:
-        print(f"Interrupted; the model is usable. Continue with: cashmere resume {run.folder}", file=sys.stderr)
+        print(finished.summary())
+        print(f"Model: {folder / 'model'}   Report: {folder / 'report.html'}")
+    if finished.interrupted:
+        print(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED)
 
 
-def _progress(quiet: bool) -> Progress:
+def _progress(quiet: bool) -> Callable[[], Progress]:
     from cashmere.run.progress import Bar, PlainLines, Silence
 
     if quiet:
-        return Silence()
-    return Bar() if sys.stdout.isatty() else PlainLines()
+        return Silence
+    return Bar if sys.stdout.isatty() else PlainLines
 
 
-def _deadline(budget: Budget) -> Deadline:
-    """Start the clock, counting the time since the process began."""
+def _seconds_since_start() -> float:
+    """Return the age of this process: its start counts, too, as time of the budget."""
     import psutil
 
-    from cashmere.records.budget import Deadline
-
-    return Deadline(budget.seconds, already_spent=max(0.0, time.time() - psutil.Process().create_time()))
+    return max(0.0, time.time() - psutil.Process().create_time())
 
 
 def _number_or_name(text: str) -> str | float:

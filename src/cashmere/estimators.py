@@ -17,10 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cashmere.base.arrays import AnyArray
 from cashmere.data.frames import feature_names, to_frame
-from cashmere.records.budget import Budget, Deadline, parse_memory_mib, parse_seconds
-from cashmere.run.progress import PlainLines, Progress, Silence
-from cashmere.run.session import Run
-from cashmere.run.settings import RunSettings
+from cashmere.records.budget import Deadline
+from cashmere.run import FinishedRun, RunSettings, fit_run
+from cashmere.run.progress import PlainLines, Silence
 from cashmere.storage.trial_tables import failures_table, leaderboard
 
 
@@ -94,91 +93,64 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         NoSuccessfulTrialError
             If trials were run and every one failed.
         """
-        budget = Budget.parse(self.budget)
-        deadline = Deadline(budget.seconds)
+        clock = Deadline(None)
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass the column to be predicted."
             )
+        settings = RunSettings.from_parameters(
+            self.get_params(deep=False),
+            task=self._task,
+            target_name=str(getattr(y, "name", None) or "target"),
+        )
         names = feature_names(X)
         frame = to_frame(X)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
-        settings = self._settings(budget, y)
-        progress: Progress = PlainLines() if self.verbose else Silence()
         try:
-            if self.resume and (folder / "run.json").exists():
-                run = Run.open(folder, **{name: getattr(settings, name) for name in settings.own_objects})
-                run.set_goal(budget.trials, None if budget.seconds is None else run.spent_seconds + budget.seconds)
-            else:
-                run = Run.create(folder, frame, y, settings, weight=sample_weight, named=names is not None)
-            with run:
-                if self.resume:
-                    run.check_same(frame, y, settings, weight=sample_weight)
-                run.search(budget, deadline, progress=progress)
-                self._predictor = run.finish(deadline, progress=progress)
-                self._keep(run, names, frame.shape[1])
-            if self.run_directory is not None:
-                from cashmere.report import write_report
-
-                write_report(folder)
+            finished = fit_run(
+                folder,
+                frame,
+                y,
+                settings,
+                weight=sample_weight,
+                named=names is not None,
+                resume=self.resume,
+                report=self.run_directory is not None,
+                already_spent=clock.elapsed,
+                progress=PlainLines if self.verbose else Silence,
+            )
         finally:
-            progress.close()
             if self.run_directory is None:
                 shutil.rmtree(folder, ignore_errors=True)
-        if run.study.history.incumbent is None:
+        self._keep(finished, names, frame.shape[1])
+        if finished.study.history.incumbent is None:
             warnings.warn(
-                f"The budget ({budget}) ended before any trial did: the model predicts a constant. Give it more time.",
+                f"The budget ({settings.budget}) ended before any trial did: the model predicts a constant. "
+                "Give it more time.",
                 UserWarning,
                 stacklevel=2,
             )
         return self
 
-    def _settings(self, budget: Budget, y: Any) -> RunSettings:
-        seed = self.random_state
-        if seed is None:
-            seed = int(np.random.SeedSequence().generate_state(1)[0])
-        elif isinstance(seed, np.random.RandomState | np.random.Generator):
-            draw = seed.randint if isinstance(seed, np.random.RandomState) else seed.integers
-            seed = int(draw(2**31 - 1))
-        return RunSettings(
-            task=self._task,
-            metric=self.metric,
-            budget=str(budget),
-            strategy=self.strategy,
-            space=self.space,
-            resampling=self.resampling,
-            n_workers=self.n_workers,
-            lookahead=self.lookahead,
-            seed=seed,
-            memory_mib=None if self.memory is None else parse_memory_mib(self.memory),
-            trial_seconds=None if self.trial_timeout is None else parse_seconds(self.trial_timeout, "trial_timeout"),
-            isolation=self.isolation,
-            ensemble=self.ensemble,
-            ensemble_size=self.ensemble_size,
-            decision_threshold=self.decision_threshold,
-            fold_racing=self.fold_racing,
-            target_name=str(getattr(y, "name", None) or "target"),
-        )
-
-    def _keep(self, run: Run, names: NDArray[np.object_] | None, n_columns: int) -> None:
+    def _keep(self, finished: FinishedRun, names: NDArray[np.object_] | None, n_columns: int) -> None:
         self.n_features_in_ = n_columns
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        self.study_ = run.study
+        self._predictor = finished.predictor
+        self.study_ = finished.study
+        weights = finished.weights
         self.ensemble_ = pd.DataFrame(
             [
-                {"trial": number, "algorithm": algorithm, "weight": weight}
-                for number, weight in sorted(run.ensemble_weights.items(), key=lambda item: -item[1])
-                for algorithm in [run.algorithm_name(number)]
+                {"trial": number, "algorithm": finished.algorithm_name(number), "weight": weight}
+                for number, weight in sorted(weights.items(), key=lambda item: -item[1])
             ]
         )
-        rows, weights = run.rows(), run.ensemble_weights
-        self.leaderboard_ = leaderboard(rows, metric=run.metric, weights=weights)
-        self.failures_ = failures_table(rows)
-        self.run_directory_ = None if self.run_directory is None else str(run.folder)
+        self.leaderboard_ = leaderboard(finished.rows, metric=finished.metric, weights=weights)
+        self.failures_ = failures_table(finished.rows)
+        self.run_directory_ = None if self.run_directory is None else str(finished.folder)
 
     def predict(self, X: Any) -> AnyArray:
         """Predict a label or a value for every row, shape ``(n_rows,)``.

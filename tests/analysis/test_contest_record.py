@@ -26,9 +26,8 @@ from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.work_budget import WorkBudget
 from cashmere.report import render_report, summarise_run, write_report
+from cashmere.run import RunDirectory, RunSettings, Session
 from cashmere.run.progress import Silence
-from cashmere.run.session import Run
-from cashmere.run.settings import RunSettings
 from cashmere.storage.store import RunStore
 from cashmere.strategies import make_strategy
 
@@ -323,24 +322,24 @@ STRATEGY = "contest:inner=random,max_subspaces=3,n_initial=2,tie=cut"
 TRIALS = Budget(trials=14)
 
 
-def start(folder) -> Run:
+def start(folder) -> RunDirectory:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 3))
     y = np.where(X[:, 0] + 0.5 * rng.normal(size=90) > 0.8, "rare", "usual")
     options = RunSettings(
-        metric="g_mean", strategy=STRATEGY, space="imbalance", budget=str(TRIALS), isolation="none",
+        metric="g_mean", strategy=STRATEGY, space="imbalance", budget=TRIALS, isolation="none",
         resampling="holdout", target_name="kind",
     )  # fmt: skip
-    return Run.create(folder, to_frame(pd.DataFrame(X, columns=list("abc"))), y, options)
+    return RunDirectory.create(folder, to_frame(pd.DataFrame(X, columns=list("abc"))), y, options)
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contest") / "run"
     with start(folder) as run:
-        run.search(TRIALS, Deadline(None))
-        run.finish(Deadline(None))
-        ledger, members = run.strategy.ledger(run.study.history), run.strategy.memberships(run.study.history)
+        session = Session.begin(run, TRIALS, Deadline(None))
+        history = session.finish(session.search()).study.history
+        ledger, members = run.strategy.ledger(history), run.strategy.memberships(history)
     return folder, ledger, members
 
 
@@ -361,14 +360,14 @@ def test_run_keeps_its_contest(finished):
 def test_killed_run_keeps_what_it_knew_and_a_resume_the_whole_contest(finished, tmp_path):
     folder = tmp_path / "run"
     with pytest.raises(RuntimeError, match="killed"), start(folder) as run:
-        run.search(TRIALS, Deadline(None), progress=Killer(9))
+        Session.begin(run, TRIALS, Deadline(None), progress=Killer(9)).search()
     _, ledger, members = finished
     before = read_contest(folder)
     assert before.memberships == members[: len(before.memberships)]
     check_inert(write_report(folder).read_text("utf-8"))
     moved = shutil.move(folder, tmp_path / "moved")
-    with Run.open(moved) as run:
-        run.search(TRIALS, Deadline(None))
-        run.finish(Deadline(None))
+    with RunDirectory.open(moved) as run:
+        session = Session.begin(run, TRIALS, Deadline(None))
+        session.finish(session.search())
     after = read_contest(moved)
     assert (after.ledger, after.memberships) == (ledger, members)

@@ -19,8 +19,8 @@ from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.model.archives import load
 from cashmere.model.moved_types import MOVED_MODULES, MOVED_TYPES, present_module
 from cashmere.model.trusted import TRUSTED_TYPES
-from cashmere.records.budget import Budget, Deadline
-from cashmere.run.session import Run
+from cashmere.records.budget import Budget
+from cashmere.run import continue_run
 
 EARLIER = Path(__file__).parent / "earlier"
 
@@ -52,9 +52,7 @@ def test_earlier_models_predict_what_they_predicted(unpacked, name, expected):
 
 
 def test_an_earlier_run_is_resumed(unpacked):
-    with Run.open(unpacked("run")) as run:
-        history = run.search(Budget(trials=3), Deadline(None))
-        run.finish(Deadline(None))
+    history = continue_run(unpacked("run"), Budget(trials=1)).study.history
     assert [o.trial.number for o in history] == [0, 1, 2]
     assert len(history.successes) == 3
 

@@ -12,7 +12,7 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 
 from cashmere.ensembles.weights import WeightedEnsemble
 from cashmere.records.trial import Outcome, Trial, TrialStatus
-from cashmere.run.settings import RunSettings
+from cashmere.run import RunSettings
 from cashmere.storage.store import RunStore
 
 ALGORITHMS = ("lightgbm", "random_forest", "logistic_regression", "mlp")
@@ -125,7 +125,7 @@ def make_run(
     np.savez(folder / "table.npz", values=np.zeros((len(y), 1)), y=y)
     target = {"task_type": task, "classes": list(classes), "dtype": "object"}
     write(folder / "schema.json", {"columns": {"named": True, "columns": columns}, "target": target})
-    asked = {**RunSettings(metric="roc_auc", budget="5m", target_name="credit_risk").to_json(), **(settings or {})}
+    asked = {**RunSettings(metric="roc_auc", target_name="credit_risk").to_json(), "budget": "5m", **(settings or {})}
     write(
         folder / "run.json",
         {

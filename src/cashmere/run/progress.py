@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TextIO
+
+from cashmere.records.budget import Budget, Deadline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,48 @@ class Status:
             f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {_number(self.best_score)}, "
             f"ensemble {_number(self.ensemble_score)} ({self.metric}), {_clock(self.seconds_left)} left"
         )
+
+    def finishing(self) -> Status:
+        """Return the same state once the search has ended."""
+        return replace(self, phase="finishing", fraction=1.0, seconds_left=None)
+
+
+def searching(
+    budget: Budget,
+    deadline: Deadline,
+    *,
+    trials: int,
+    failures: int,
+    best_score: float | None,
+    ensemble_score: float | None,
+    metric: str,
+) -> Status:
+    """Return the state of a search: how much of the budget is spent follows from the clock and the trials so far.
+
+    Parameters
+    ----------
+    budget : Budget
+        Of the call.
+    deadline : Deadline
+        Its clock.
+    trials, failures, best_score, ensemble_score, metric
+        See `Status`.
+    """
+    done, left = 0.0, None
+    if deadline.seconds is not None:
+        done, left = deadline.elapsed / deadline.seconds, deadline.remaining
+    if budget.trials is not None:
+        pace = deadline.elapsed / max(1, trials) * (budget.trials - trials)
+        done, left = max(done, trials / budget.trials), pace if left is None else min(left, pace)
+    return Status(
+        trials=trials,
+        failures=failures,
+        best_score=best_score,
+        ensemble_score=ensemble_score,
+        metric=metric,
+        fraction=min(1.0, done),
+        seconds_left=left,
+    )
 
 
 class Progress(Protocol):

@@ -1,9 +1,11 @@
-"""What a run is asked to do."""
+"""What a run is asked to do: the one list of settings, which command line, estimators and resumes follow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,15 +13,83 @@ from cashmere.base.cores import available_cores
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
-from cashmere.records.budget import Budget
+from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
 from cashmere.records.trial import FOLD_RACING
 
 _DECISIONS = ("auto", "tune", "none")
+
+_BUDGET = Budget(seconds=600.0)
+"""Of the call, by default: ten minutes."""
+
+_MOST_WORKERS = 4
+"""Workers by default, however many cores there are: with a lookahead of 8 the run is then the same on every machine."""
+
+_LOOKAHEAD = 8
+"""By default, and at least `_LOOKAHEAD_PER_WORKER` times the workers: each can take a trial while others still work."""
+
+_LOOKAHEAD_PER_WORKER = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """How a setting is given from outside, by estimators and command line.
+
+    Attributes
+    ----------
+    parameter : str or None
+        Its name among the parameters of `AutoClassifier`; None if it has none.
+    option : str or None
+        Its name among the options of ``cashmere fit``, with underscores; None if it has none.
+    read : callable
+        (what was given, name to show) -> value of the setting.
+    fixed : bool
+        Whether a run that is resumed must be given the same value.
+    """
+
+    parameter: str | None
+    option: str | None
+    read: Callable[[Any, str], Any]
+    fixed: bool
+
+
+_SAME_NAME = "same name"
+
+
+def _given(
+    *,
+    parameter: str | None = _SAME_NAME,
+    option: str | None = _SAME_NAME,
+    read: Callable[[Any, str], Any] = lambda given, name: given,
+    fixed: bool = False,
+) -> dict[str, Input]:
+    return {"input": Input(parameter=parameter, option=option, read=read, fixed=fixed)}
+
+
+def _seconds(given: Any, name: str) -> float | None:
+    return None if given is None else parse_seconds(given, name)
+
+
+def _memory(given: Any, name: str) -> float | None:
+    return None if given is None else parse_memory_mib(given, name)
+
+
+def _seed(given: Any, name: str) -> Any:
+    """Draw a seed where a generator is given, or nothing."""
+    if given is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(given, np.random.RandomState):
+        return int(given.randint(2**31 - 1))
+    if isinstance(given, np.random.Generator):
+        return int(given.integers(2**31 - 1))
+    return given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
     """What a run is asked to do; kept in ``run.json``.
+
+    This is the only list of settings: `from_parameters` and `from_options` read those of the estimators and of the
+    command line, and `changed_in` tells what a resume may not change.
 
     Attributes
     ----------
@@ -28,8 +98,8 @@ class RunSettings:
     metric, strategy, space, resampling : str or object
         Names, or the user's own objects (a callable metric, a `Strategy`, a function from `TaskProfile` to `Space`,
         a scikit-learn splitter). Own objects are needed again to resume.
-    budget : str
-        See `Budget`.
+    budget : Budget
+        Of the first call.
     n_workers : int or None
         Trials at a time, at most the lookahead; by default the cores this process may use, but at most 4. Results do
         not depend on it up to half the lookahead.
@@ -57,23 +127,25 @@ class RunSettings:
         Name of the target column, for reports.
     """
 
-    task: str = "auto"
-    metric: Any = None
-    budget: str = "10m"
-    strategy: Any = "bo"
-    space: Any = "default"
-    resampling: Any = "auto"
-    n_workers: int | None = None
-    lookahead: int | None = None
-    seed: int = 0
-    memory_mib: float | None = None
-    trial_seconds: float | None = None
-    isolation: str = "process"
-    ensemble: str = "selection"
-    ensemble_size: int = 25
-    decision_threshold: str | float = "auto"
-    fold_racing: str = "none"
-    target_name: str = "target"
+    task: str = field(default="auto", metadata=_given(parameter=None))
+    metric: Any = field(default=None, metadata=_given(fixed=True))
+    budget: Budget = field(default=_BUDGET, metadata=_given(read=lambda given, name: Budget.parse(given)))
+    strategy: Any = field(default="bo", metadata=_given(fixed=True))
+    space: Any = field(default="default", metadata=_given(fixed=True))
+    resampling: Any = field(default="auto", metadata=_given(fixed=True))
+    n_workers: int | None = field(default=None, metadata=_given(option="workers"))
+    lookahead: int | None = field(default=None, metadata=_given(fixed=True))
+    seed: int = field(default=0, metadata=_given(parameter="random_state", read=_seed, fixed=True))
+    memory_mib: float | None = field(default=None, metadata=_given(parameter="memory", option="memory", read=_memory))
+    trial_seconds: float | None = field(
+        default=None, metadata=_given(parameter="trial_timeout", option="trial_timeout", read=_seconds)
+    )
+    isolation: str = field(default="process", metadata=_given(option=None))
+    ensemble: str = field(default="selection", metadata=_given(fixed=True))
+    ensemble_size: int = field(default=25, metadata=_given(option=None, fixed=True))
+    decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
+    fold_racing: str = field(default="none", metadata=_given(fixed=True))
+    target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
 
     def __post_init__(self) -> None:
         for name in ("n_workers", "ensemble_size", "lookahead"):
@@ -96,7 +168,67 @@ class RunSettings:
             raise InvalidParameterError("decision_threshold", threshold, expected)
         if self.fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'incumbent'")
-        Budget.parse(self.budget)
+        if not isinstance(self.budget, Budget):
+            raise InvalidParameterError("budget", self.budget, "a Budget; Budget.parse reads texts and seconds")
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
+        """Read the settings among the parameters of an estimator.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Value by name; what is no setting is passed over.
+        **others
+            Settings that are no parameters.
+
+        Raises
+        ------
+        InvalidParameterError, UnknownNameError, IncompatibleParametersError
+            If a value cannot be used.
+        """
+        given = {name: d.read(parameters[d.parameter], d.parameter) for name, d in inputs().items() if d.parameter}
+        return cls(**given, **others)
+
+    @classmethod
+    def from_options(cls, **options: Any) -> Self:
+        """Read the settings from options of the command line, which have underscores here.
+
+        Raises
+        ------
+        InvalidParameterError, UnknownNameError, IncompatibleParametersError
+            If a value cannot be used; texts that cannot be read are named by their option.
+        """
+        named = {d.option: name for name, d in inputs().items() if d.option}
+        if unknown := options.keys() - named.keys():
+            raise UnknownNameError("option", min(unknown), named)
+        shown = {option: f"--{option.replace('_', '-')}" for option in options}
+        return cls(**{named[o]: inputs()[named[o]].read(value, shown[o]) for o, value in options.items()})
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> Self:
+        """Read what `to_json` returned; settings of other versions are passed over.
+
+        Parameters
+        ----------
+        stored : mapping
+            Plain data.
+        own_objects : mapping
+            The objects that are listed there by description only.
+        """
+        known = {name: value for name, value in stored.items() if name in inputs()}
+        if "budget" in known:
+            known["budget"] = Budget.parse(known["budget"])
+        return cls(**{**known, **own_objects})
+
+    def changed_in(self, other: RunSettings) -> tuple[str, Any, Any] | None:
+        """Return the first setting that a resume may not change and `other` does: its name, and both values."""
+        for name, given in inputs().items():
+            before, now = getattr(self, name), getattr(other, name)
+            is_resolved = name == "resampling" and now == "auto"  # what it means was decided when the run was created
+            if given.fixed and before != now and not is_resolved:
+                return name, before, now
+        return None
 
     def check_task(self, task_type: TaskType) -> None:
         """Refuse a decision threshold that does not fit the task.
@@ -118,7 +250,14 @@ class RunSettings:
         """Trials at a time: what was asked for, or the default."""
         if self.n_workers is not None:
             return self.n_workers
-        return 1 if self.isolation == "none" else min(4, available_cores(), self.lookahead or 4)
+        if self.isolation == "none":
+            return 1
+        return min(_MOST_WORKERS, available_cores(), self.lookahead or _MOST_WORKERS)
+
+    @property
+    def lookahead_of_study(self) -> int:
+        """Lookahead: what was asked for, or the default."""
+        return self.lookahead or max(_LOOKAHEAD, _LOOKAHEAD_PER_WORKER * self.workers)
 
     @property
     def own_objects(self) -> dict[str, str]:
@@ -130,6 +269,19 @@ class RunSettings:
         """Return plain data; own objects become their description and are listed under ``own_objects``."""
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
+            "budget": str(self.budget),
             **self.own_objects,
             "own_objects": sorted(self.own_objects),
         }
+
+
+@functools.cache
+def inputs() -> Mapping[str, Input]:
+    """Return how each setting is given from outside, by its name."""
+    return {f.name: _named(f.metadata["input"], f.name) for f in fields(RunSettings)}
+
+
+def _named(given: Input, name: str) -> Input:
+    """Return the input with the setting's own name in place of `_SAME_NAME`."""
+    parameter, option = (name if each == _SAME_NAME else each for each in (given.parameter, given.option))
+    return replace(given, parameter=parameter, option=option)

@@ -1,0 +1,108 @@
+"""What a call leaves behind: the model, the study, and the facts of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from cashmere.evaluation.metrics import Metric
+from cashmere.model.predictor import Predictor
+from cashmere.run.ensemble_builder import BASELINE
+from cashmere.run.members import algorithm_of
+from cashmere.storage.facts import RunFacts
+from cashmere.study import Study
+
+_NAMED = 6
+"""Members, and thresholds, that the summary names; more would hide the rest of it."""
+
+
+class StopReason(StrEnum):
+    """Why a search ended."""
+
+    TRIALS = "trial budget spent"
+    TIME = "time budget spent"
+    INTERRUPT = "interrupted by the user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FinishedRun:
+    """A run at the end of a call.
+
+    Attributes
+    ----------
+    folder : Path
+        The run directory; the directory is no longer locked, and may be deleted.
+    metric : Metric
+        What the search minimised.
+    labels : tuple
+        Classes in the order of their codes; empty for regression.
+    study : Study
+        The search.
+    predictor : Predictor
+        The ensemble, loaded.
+    weights : dict
+        Weight of each member by trial number.
+    rows : list of dict
+        The committed trials, see `RunStore.rows`.
+    facts : RunFacts
+        What the store keeps beside them.
+    stop_reason : StopReason
+        Why the search of this call ended.
+    n_new : int
+        Trials that this call has added.
+    """
+
+    folder: Path
+    metric: Metric
+    labels: tuple[Any, ...]
+    study: Study
+    predictor: Predictor
+    weights: Mapping[int, float]
+    rows: list[dict[str, Any]]
+    facts: RunFacts
+    stop_reason: StopReason
+    n_new: int
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user stopped the search."""
+        return self.stop_reason is StopReason.INTERRUPT
+
+    def algorithm_name(self, number: int) -> str:
+        """Return the algorithm of a member; the constant predictor is called ``baseline``."""
+        return "baseline" if number == BASELINE else algorithm_of(self.study.history[number])
+
+    def summary(self) -> str:
+        """Return the result in a few lines of text."""
+        history, facts = self.study.history, self.facts
+        best = history.incumbent
+        honest = "" if facts.honest_loss is None else f" (cross-checked {self._score(facts.honest_loss)})"
+        members = sorted(self.weights.items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:_NAMED])
+        more = f", and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+        return (
+            f"{len(history)} trials, {len(history.failures)} failed, {facts.elapsed_seconds or 0:.1f} s; "
+            f"{self.stop_reason}\n"
+            f"{self.metric.name}: ensemble {self._score(facts.ensemble_loss)}{honest}, "
+            f"best single {self._score(None if best is None else best.loss)}, "
+            f"constant {self._score(history.baseline_loss)}\n"
+            f"Members: {listed}{more}\n"
+            f"{self._decision_line()}"
+            f"Digest: {facts.digest}"
+        )
+
+    def _score(self, loss: float | None) -> str:
+        return "-" if loss is None else f"{self.metric.score(loss):.5g}"
+
+    def _decision_line(self) -> str:
+        decision = self.facts.decision
+        if decision is None or decision["thresholds"] is None:
+            return ""
+        pairs = list(zip(self.labels, decision["thresholds"], strict=True))
+        shown = [f"{label} {t:.3g}" for label, t in (pairs[1:] if len(pairs) == 2 else pairs)]
+        more = ", ..." if len(shown) > _NAMED else ""
+        gained = "" if decision["gain"] is None else f" ({decision['metric']} better by {decision['gain']:.4f})"
+        return f"Decision threshold: {', '.join(shown[:_NAMED])}{more}{gained}\n"

@@ -1,0 +1,123 @@
+"""The front door: command line and estimators start and continue runs here, and every call ends the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cashmere.records.budget import Budget, Deadline
+from cashmere.run.finished import FinishedRun
+from cashmere.run.progress import Progress, Silence
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.session import Session
+from cashmere.run.settings import RunSettings
+
+
+def fit_run(
+    folder: str | Path,
+    frame: pd.DataFrame,
+    y: Any,
+    settings: RunSettings,
+    *,
+    weight: Any = None,
+    named: bool = True,
+    resume: bool = False,
+    report: bool = True,
+    already_spent: float = 0.0,
+    progress: Callable[[], Progress] = Silence,
+) -> FinishedRun:
+    """Search for the set of models that predicts a table best, and keep everything in a run directory.
+
+    Parameters
+    ----------
+    folder : path
+        New or empty, or with `resume` that of the run.
+    frame : DataFrame
+        Features, from `cashmere.data.frames.to_frame`.
+    y : (n_rows,) array-like
+        Target.
+    settings : RunSettings
+        What to do. The trials of the budget count those of earlier calls, its seconds are those of this call.
+    weight : (n_rows,) array-like, optional
+        Row weights; whole numbers are repetitions.
+    named : bool
+        Whether the columns have names of their own.
+    resume : bool
+        Continue the run in the folder if there is one; table and settings must be those it was started with.
+    report : bool
+        Write the report, also after an error.
+    already_spent : float
+        Seconds of the budget that have gone before this call.
+    progress : callable
+        Makes the display, once there is something to show.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder holds something else, or a run of another table or with other settings.
+    DataError, MetricError, UnknownNameError, InvalidParameterError, IncompatibleParametersError
+        If table, target or settings cannot be used.
+    NoSuccessfulTrialError
+        If trials were run and every one failed.
+    """
+    deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
+    if resume and (Path(folder) / "run.json").exists():
+        run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
+        with run:
+            run.check_same(frame, y, settings, weight=weight)
+            run.set_goal(settings.budget)
+            return _work(run, settings.budget, deadline, progress, report=report)
+    with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named) as run:
+        return _work(run, settings.budget, deadline, progress, report=report)
+
+
+def continue_run(
+    folder: str | Path,
+    more: Budget | None = None,
+    *,
+    already_spent: float = 0.0,
+    progress: Callable[[], Progress] = Silence,
+) -> FinishedRun:
+    """Continue an interrupted run, or give a finished one more budget; its table comes from the directory.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory.
+    more : Budget, optional
+        On top of what is spent; by default the rest of the earlier budget. If nothing is left of it, no trial is run:
+        model and report are made again.
+    already_spent, progress
+        See `fit_run`.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run, or the run was started with the user's own objects.
+    CorruptStoreError
+        If a file is damaged.
+    NoSuccessfulTrialError
+        If trials were run and every one failed.
+    """
+    with RunDirectory.open(folder) as run:
+        budget = run.extend(more) or Budget(trials=max(1, run.spent.trials))
+        deadline = Deadline(budget.seconds, already_spent=already_spent)
+        return _work(run, budget, deadline, progress, report=True)
+
+
+def _work(
+    run: RunDirectory, budget: Budget, deadline: Deadline, make_progress: Callable[[], Progress], *, report: bool
+) -> FinishedRun:
+    from cashmere.report import write_report  # templates are loaded when all else is done
+
+    progress = make_progress()
+    try:
+        session = Session.begin(run, budget, deadline, progress=progress)
+        return session.finish(session.search())
+    finally:
+        progress.close()
+        if report:
+            write_report(run.folder)

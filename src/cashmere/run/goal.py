@@ -1,0 +1,76 @@
+"""What all calls of a run together may spend, and how much of it is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cashmere.records.budget import Budget
+
+_WORTH_STARTING_SECONDS = 1.0
+"""With less time left no trial would finish: the budget counts as spent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a run has taken up to now, in all calls.
+
+    Attributes
+    ----------
+    trials : int
+        Committed trials.
+    seconds : float
+        Wall-clock time of the searches.
+    """
+
+    trials: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What all calls of a run together may spend; None where there is no limit.
+
+    Attributes
+    ----------
+    trials : int or None
+        Number of trials.
+    seconds : float or None
+        Wall-clock time of the searches.
+    """
+
+    trials: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of_call(cls, budget: Budget, spent: Spent) -> Goal:
+        """Return the goal of a call whose budget counts all trials of the run, and the seconds from now."""
+        return cls(trials=budget.trials, seconds=None if budget.seconds is None else spent.seconds + budget.seconds)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any] | None) -> Goal:
+        """Read what `to_json` returns; without it there is no limit."""
+        return cls() if content is None else cls(trials=content["trials"], seconds=content["seconds"])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"trials": self.trials, "seconds": self.seconds}
+
+    def including(self, other: Goal) -> Goal:
+        """Return the other goal, raised to this one where both have a limit of the same kind."""
+        trials, seconds = other.trials, other.seconds
+        if trials is not None and self.trials is not None:
+            trials = max(trials, self.trials)
+        if seconds is not None and self.seconds is not None:
+            seconds = max(seconds, self.seconds)
+        return Goal(trials=trials, seconds=seconds)
+
+    def rest(self, spent: Spent) -> Budget | None:
+        """Return the budget of a call that takes what is left: trials in all, seconds from now; None for nothing."""
+        seconds = None if self.seconds is None else self.seconds - spent.seconds
+        if self.trials is not None and spent.trials >= self.trials:
+            return None
+        if seconds is not None and seconds < _WORTH_STARTING_SECONDS:
+            return None
+        return Budget(trials=self.trials, seconds=seconds)

@@ -1,0 +1,86 @@
+"""The fitted models of a run's trials, on disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from cashmere.base.files import write_atomically
+from cashmere.exceptions import CashmereError
+from cashmere.model.archives import dump_fold_models, load_fold_models
+from cashmere.model.fold_model import FoldModel
+from cashmere.records.trial import History, Observation
+from cashmere.run.ensemble_builder import BASELINE
+from cashmere.storage.store import RunStore
+
+_LIMIT_MIB = 4096.0
+"""Disk the models of trials may take; beyond it those with the worst losses go."""
+
+
+class Members:
+    """What an ensemble of the run can be made of: a file of fold models per trial, and the constant predictor.
+
+    Parameters
+    ----------
+    store : RunStore
+        Knows where the files are.
+    baseline : sequence of FoldModel
+        The constant predictor; written at once.
+    trusted : collection of str
+        Types that model files may hold beside those of the package, see `Algorithm.trusted_types`.
+    """
+
+    def __init__(self, store: RunStore, baseline: Sequence[FoldModel], *, trusted: Collection[str] = ()) -> None:
+        self._store = store
+        self._trusted = list(trusted)
+        self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
+        self._seconds_per_byte: dict[str, float] = {}
+        write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
+
+    def path(self, number: int) -> Path:
+        """Return where the models of a trial, or those of the constant predictor, are."""
+        return self._store.baseline_path if number == BASELINE else self._store.member_path(number)
+
+    def exists(self, number: int) -> bool:
+        """Whether the models of a trial are still there."""
+        return self.path(number).exists()
+
+    def load(self, number: int) -> list[FoldModel]:
+        """Return the models of a trial, read at most once."""
+        if number not in self._loaded:
+            self._loaded[number] = load_fold_models(self.path(number), trusted=self._trusted)
+        return self._loaded[number]
+
+    def loading_seconds(self, algorithms: Mapping[int, str]) -> float:
+        """Estimate the time of loading models, from one measured file of each algorithm.
+
+        Parameters
+        ----------
+        algorithms : dict
+            The algorithm of every trial whose models are to be loaded; those already in memory cost nothing.
+        """
+        total = 0.0
+        for number, algorithm in algorithms.items():
+            if number in self._loaded:
+                continue
+            try:
+                size = self.path(number).stat().st_size
+                if algorithm not in self._seconds_per_byte:
+                    clock = time.perf_counter()
+                    self.load(number)
+                    self._seconds_per_byte[algorithm] = (time.perf_counter() - clock) / max(1, size)
+            except (OSError, CashmereError):  # the final loading will say so
+                continue
+            total += self._seconds_per_byte[algorithm] * size
+        return total
+
+    def prune(self, keep: Collection[int], history: History) -> None:
+        """Delete the worst models if all together take too much disk; those of the trials in `keep` stay."""
+        losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
+        self._store.prune_members(keep, limit_mib=_LIMIT_MIB, losses=losses)
+
+
+def algorithm_of(observation: Observation) -> str:
+    """Return the name of the algorithm of a trial."""
+    return str(observation.trial.configuration.get("algorithm", "?"))

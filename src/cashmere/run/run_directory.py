@@ -1,0 +1,349 @@
+"""The directory of a run, opened for work: its table, its settings, and what they mean for this table."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.versions import versions
+from cashmere.data.resampling import choose_resampling, make_folds
+from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import CodedTable, TableSchema, infer_schema
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import TaskProfile, TaskType
+from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
+from cashmere.exceptions import RunDirectoryError
+from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
+from cashmere.protocols import MetricCheck, Strategy, TableAware
+from cashmere.records.budget import Budget
+from cashmere.run.goal import Goal, Spent
+from cashmere.run.settings import RunSettings
+from cashmere.space.named.registry import make_space
+from cashmere.space.space import Space
+from cashmere.storage.directory import RUN_VERSION, TrainingRows, check_new, read_json, read_run_json, write_json
+from cashmere.storage.store import RunStore
+from cashmere.strategies import make_strategy
+
+_SAMPLE_ROWS = 1000
+"""Rows kept as they came: the largest batch whose latency is measured."""
+
+
+class RunDirectory:
+    """A run directory, opened by one process: made by `create` from a table, or by `open` from what is on disk.
+
+    Names in the settings become objects here, for the table at hand. Use it as a context manager: the directory is
+    locked meanwhile.
+
+    Parameters
+    ----------
+    folder : Path
+        Where it is.
+    settings : RunSettings
+        What the run is asked to do.
+    schema : TableSchema
+        The columns.
+    target : TargetCoding
+        The column to predict.
+    rows : TrainingRows
+        The coded table, in canonical order.
+    store : RunStore
+        Trials and facts.
+
+    Attributes
+    ----------
+    folder, settings, schema, target, rows, store
+        As given.
+    metric : Metric
+        What is minimised (its loss) and shown (its score).
+    profile : TaskProfile
+        What a space needs to know.
+    space : Space
+        What is searched.
+    strategy : Strategy
+        Decides; see `strategy_for_table`.
+    splits : list of Fold
+        Row numbers of training and validation parts.
+
+    Raises
+    ------
+    MetricError, UnknownNameError, InvalidParameterError, IncompatibleParametersError
+        If a setting does not fit the table or another setting.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: RunSettings,
+        *,
+        schema: TableSchema,
+        target: TargetCoding,
+        rows: TrainingRows,
+        store: RunStore,
+    ) -> None:
+        settings.check_task(target.task_type)
+        self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
+        self.rows, self.store = rows, store
+        self.metric: Metric = _metric(settings.metric, target)
+        self.profile = TaskProfile(
+            task_type=target.task_type,
+            n_rows=len(rows.y),
+            n_columns=len(schema.used),
+            n_classes=target.n_classes,
+            has_categories=schema.has_categories,
+            needs_probabilities=self.metric.needs == "probabilities",
+            fractional_weights=rows.weight is not None,
+        )
+        self.space: Space = make_space(settings.space, self.profile)
+        self.strategy: Strategy = make_strategy(settings.strategy, self.space.configuration_space)
+        if isinstance(self.strategy, MetricCheck):
+            self.strategy.check_metric(self.metric)
+        self.splits = make_folds(
+            rows.y, target.task_type, settings.resampling, seed=settings.seed, n_columns=rows.values.shape[1]
+        )
+
+    # ------------------------------------------------------------ create and open
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        frame: pd.DataFrame,
+        y: Any,
+        settings: RunSettings,
+        *,
+        weight: Any = None,
+        named: bool = True,
+    ) -> RunDirectory:
+        """Start a run: learn the schema, put the rows in canonical order, write what a resume needs.
+
+        Parameters
+        ----------
+        folder : path
+            New or empty.
+        frame : DataFrame
+            Features, from `cashmere.data.frames.to_frame`.
+        y : (n_rows,) array-like
+            Target.
+        settings : RunSettings
+            What to do.
+        weight : (n_rows,) array-like, optional
+            Row weights; whole numbers are repetitions.
+        named : bool
+            Whether the columns have names of their own.
+
+        Raises
+        ------
+        RunDirectoryError
+            If the folder holds something else or another run.
+        DataError, MetricError, UnknownNameError, InvalidParameterError
+            If table, target or settings cannot be used.
+        """
+        folder = Path(folder)
+        check_new(folder)
+        is_new = not folder.exists()
+        store = RunStore(folder)
+        try:
+            task: Any = None if settings.task == "auto" else settings.task
+            target = TargetCoding.from_target(y, task if task in (None, "classification") else TaskType(task))
+            own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
+            codes = target.encode(y, n_rows=len(frame))
+            canonical = canonical_rows(frame, codes, weight, keep_order=own_splitter)
+            schema = infer_schema(canonical.frame, named=named)
+            coded = schema.code(canonical.frame)
+            rows = TrainingRows(values=coded.values, texts=coded.texts, y=canonical.y, weight=canonical.weight)
+            if settings.resampling == "auto":
+                n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
+                resampling = choose_resampling(len(rows.y), n_cells, seconds=settings.budget.seconds)
+                settings = replace(settings, resampling=resampling)
+            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            run.set_goal(settings.budget)
+            rows.save(folder / "table.npz")
+            _save_sample(folder / "sample.parquet", canonical.frame)
+            write_json(folder / "schema.json", {"columns": schema.to_json(), "target": target.to_json()})
+            write_json(
+                folder / "run.json",
+                {
+                    "format": "cashmere run",
+                    "version": RUN_VERSION,
+                    "id": uuid.uuid4().hex[:12],
+                    "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                    "settings": settings.to_json(),
+                    "table": {"rows": len(frame), "columns": frame.shape[1], "training_rows": len(rows.y)},
+                    "versions": versions(),
+                },
+            )
+        except BaseException:
+            store.close()
+            if is_new:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return run
+
+    @classmethod
+    def open(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None) -> RunDirectory:
+        """Take up a run that was interrupted, or has ended and gets more budget.
+
+        Parameters
+        ----------
+        folder : path
+            The run directory; it may have been moved.
+        own_objects : dict, optional
+            The user's own metric, strategy, space or resampling, where the run was started with one.
+
+        Raises
+        ------
+        RunDirectoryError
+            If it is not the directory of a run, or an own object is missing.
+        CorruptStoreError
+            If a file is damaged.
+        """
+        folder, own_objects = Path(folder), own_objects or {}
+        stored = read_run_json(folder)["settings"]
+        missing = set(stored.get("own_objects", ())) - own_objects.keys()
+        if missing:
+            raise RunDirectoryError(
+                folder,
+                f"was started with an own {' and '.join(sorted(missing))}; resume it from Python with the same object: "
+                "AutoClassifier(..., run_directory=..., resume=True).fit(X, y).",
+            )
+        settings = RunSettings.from_json(stored, own_objects)
+        described = read_json(folder / "schema.json")
+        store = RunStore(folder)
+        try:
+            return cls(
+                folder,
+                settings,
+                schema=TableSchema.from_json(described["columns"]),
+                target=TargetCoding.from_json(described["target"]),
+                rows=TrainingRows.read(folder / "table.npz"),
+                store=store,
+            )
+        except BaseException:
+            store.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.store.close()
+
+    # ------------------------------------------------------------ what it holds
+
+    @property
+    def coded_table(self) -> CodedTable:
+        """The training rows, with their schema."""
+        return CodedTable(values=self.rows.values, texts=self.rows.texts, schema=self.schema)
+
+    def read_sample(self) -> pd.DataFrame | None:
+        """Return some training rows as they came; None if they could not be kept."""
+        try:
+            return pd.read_parquet(self.folder / "sample.parquet")
+        except (OSError, ValueError):
+            return None
+
+    def strategy_for_table(self) -> Strategy:
+        """Return the strategy, told about the table if it wants to know."""
+        if isinstance(self.strategy, TableAware):
+            return self.strategy.for_table(self._meta_features())
+        return self.strategy
+
+    def _meta_features(self) -> dict[str, float]:
+        """Describe the table by numbers, once in the life of the run."""
+        stored = self.store.facts().meta_features
+        if stored is None:
+            features = meta_features(
+                self.rows.values,
+                self.rows.y,
+                categorical=self.coded_table.categorical,
+                task_type=self.target.task_type,
+            )
+            stored = features_to_json(features)
+            self.store.set_fact("meta_features", stored)
+        return features_from_json(stored)
+
+    def check_same(self, frame: pd.DataFrame, y: Any, settings: RunSettings, *, weight: Any = None) -> None:
+        """Refuse to continue this run with other data or other settings than it was started with.
+
+        Raises
+        ------
+        RunDirectoryError
+            Naming what differs.
+        """
+        codes = self.target.encode(y, n_rows=len(frame))
+        rows = canonical_rows(frame, codes, weight, keep_order=not isinstance(settings.resampling, str))
+        same = len(rows.y) == len(self.rows.y) and np.array_equal(rows.y, self.rows.y)
+        if not same or not np.array_equal(self.schema.code(rows.frame).values, self.rows.values, equal_nan=True):
+            raise RunDirectoryError(
+                self.folder,
+                "was started with other rows than X and y hold. Use resume=False and another run_directory.",
+            )
+        changed = self.settings.changed_in(settings)
+        if changed is not None:
+            name, before, now = changed
+            text = f"was started with {name}={before!r}, and is now asked to go on with {now!r}. Give the same one."
+            raise RunDirectoryError(self.folder, text)
+
+    # ------------------------------------------------------------ what it may spend
+
+    @property
+    def spent(self) -> Spent:
+        """What the run has taken up to now, summed over resumes."""
+        rows = self.store.rows()
+        stored = float(self.store.facts().elapsed_seconds or 0.0)
+        return Spent(trials=len(rows), seconds=max([stored, *(float(row["finished_at"]) for row in rows)]))
+
+    def set_goal(self, budget: Budget) -> None:
+        """Remember a budget, for a resume that names none: trials in all, and seconds from now."""
+        self._keep_goal(Goal.of_call(budget, self.spent))
+
+    def extend(self, budget: Budget | None) -> Budget | None:
+        """Return the budget of a further call.
+
+        Parameters
+        ----------
+        budget : Budget or None
+            On top of what is spent; None asks for the rest of the earlier budget.
+
+        Returns
+        -------
+        Budget or None
+            For a `Session`: the total number of trials, and the seconds from now. None if nothing is left.
+        """
+        spent, goal = self.spent, Goal.from_json(self.store.facts().goal)
+        if budget is None:
+            return goal.rest(spent)
+        trials = None if budget.trials is None else spent.trials + budget.trials
+        budget = Budget(trials=trials, seconds=budget.seconds)
+        self._keep_goal(goal.including(Goal.of_call(budget, spent)))
+        return budget
+
+    def _keep_goal(self, goal: Goal) -> None:
+        self.store.set_fact("goal", goal.to_json())
+
+
+def _metric(metric: Any, target: TargetCoding) -> Metric:
+    """Return the metric for a name or the user's own object; a function sees labels or values."""
+    metric = metric or default_metric(target.task_type).name
+    if callable(metric) and not isinstance(metric, Metric):
+        if target.task_type.is_classification:
+            metric = metric_from_callable(metric, labels=target.labels())
+        else:
+            metric = metric_from_callable(metric, needs="values")
+    return get_metric(metric, target.task_type)
+
+
+def _save_sample(path: Path, frame: pd.DataFrame) -> None:
+    """Keep some rows, to measure latency on; a table parquet cannot hold is not worth an error."""
+    sample = frame.iloc[:_SAMPLE_ROWS]
+    with contextlib.suppress(Exception):
+        sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(path)

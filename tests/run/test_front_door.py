@@ -1,0 +1,84 @@
+"""Command line and estimators go through one door: they refuse, continue and end alike."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
+
+from cashmere import AutoClassifier
+from cashmere.cli import app
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.exceptions import NoSuccessfulTrialError
+from cashmere.records.budget import Budget
+from cashmere.run import RunSettings, StopReason, continue_run, fit_run
+from cashmere.run.progress import Silence
+from cashmere.storage.store import RunStore
+
+HOPELESS = {"budget": "1trials", "resampling": "holdout", "trial_timeout": "0.01s"}
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "credit.csv"
+    demo_table().sample(120, random_state=1).to_csv(path, index=False)
+    return path
+
+
+def by_estimator(folder, table, *, resume=False):
+    frame = demo_table().sample(120, random_state=1)
+    model = AutoClassifier(run_directory=folder, resume=resume, n_workers=1, **HOPELESS)
+    with pytest.raises(NoSuccessfulTrialError) as caught:
+        model.fit(frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET])
+    return str(caught.value)
+
+
+def by_command(folder, table, *, resume=False):
+    options = [text for name, value in HOPELESS.items() for text in (f"--{name.replace('_', '-')}", value)]
+    start = ["fit", str(table), "--target", DEMO_TARGET, "--out", str(folder), "--workers", "1", *options]
+    result = CliRunner().invoke(app, ["resume", str(folder)] if resume else start)
+    assert result.exit_code == 2, (result.output, result.exception)
+    return result.output.partition("NoSuccessfulTrialError: ")[2].strip()
+
+
+@pytest.mark.parametrize("door", [by_estimator, by_command])
+def test_run_whose_trials_all_fail_leaves_a_report_and_ends_the_same_way_again(door, table, tmp_path):
+    folder = tmp_path / "run"
+    message = door(folder, table)
+    assert "None of 1 trials succeeded" in message and "--trial-timeout" in message
+    page = (folder / "report.html").read_text()
+    assert "over the time limit" in page
+    with RunStore(folder, read_only=True) as store:
+        assert store.facts().stop_reason == StopReason.TRIALS
+    (folder / "report.html").unlink()
+    assert door(folder, table, resume=True) == message
+    assert (folder / "report.html").exists()
+
+
+def test_display_is_made_once_the_run_exists_and_closed_after_an_error(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    events = []
+
+    class Display(Silence):
+        def __init__(self):
+            events.append("made")
+
+        def update(self, status):
+            if status.phase == "searching":
+                raise RuntimeError("killed")
+
+        def close(self):
+            events.append("closed")
+
+    settings = RunSettings(budget=Budget(trials=2), resampling="holdout", isolation="none")
+    with pytest.raises(RuntimeError, match="killed"):
+        fit_run(tmp_path / "run", X, y, settings, progress=Display)
+    assert events == ["made", "closed"]
+    assert (tmp_path / "run" / "report.html").exists()
+    finished = continue_run(tmp_path / "run")
+    assert (len(finished.study.history), finished.stop_reason) == (2, StopReason.TRIALS)
+    assert finished.facts.digest in finished.summary()
+    again = continue_run(tmp_path / "run")
+    assert (again.n_new, again.facts.digest) == (0, finished.facts.digest)
+    more = continue_run(tmp_path / "run", Budget(trials=1))
+    assert (more.n_new, len(more.rows)) == (1, 3)

@@ -1,0 +1,98 @@
+"""`RunSettings` is the only list of settings: command line and estimators offer it with the same defaults."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+import typer
+
+from cashmere import AutoClassifier, AutoRegressor
+from cashmere.cli import app
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.records.budget import Budget
+from cashmere.run import RunSettings
+from cashmere.run.settings import inputs
+
+DEFAULTS = {f.name: f.default for f in fields(RunSettings)}
+
+NO_SETTINGS_OF_ESTIMATORS = {"run_directory", "resume", "verbose"}
+NO_SETTINGS_OF_FIT = {"table", "out", "quiet"}
+
+
+@pytest.mark.parametrize("estimator", [AutoClassifier, AutoRegressor])
+def test_estimators_offer_the_settings_with_their_defaults(estimator):
+    offered = {name: p.default for name, p in inspect.signature(estimator).parameters.items()}
+    named = {each.parameter: name for name, each in inputs().items() if each.parameter is not None}
+    assert offered.keys() == named.keys() | NO_SETTINGS_OF_ESTIMATORS
+    for parameter, name in named.items():
+        assert inputs()[name].read(offered[parameter], parameter) == DEFAULTS[name], parameter
+
+
+def test_command_line_offers_the_settings_with_their_defaults():
+    offered = {p.name: p for p in typer.main.get_command(app).commands["fit"].params}
+    named = {each.option: name for name, each in inputs().items() if each.option is not None}
+    assert offered.keys() == named.keys() | NO_SETTINGS_OF_FIT
+    for option, name in named.items():
+        assert f"--{option.replace('_', '-')}" in offered[option].opts
+        if not offered[option].required:
+            assert inputs()[name].read(offered[option].default, option) == DEFAULTS[name], option
+
+
+def test_parameters_and_options_are_read_alike():
+    parameters = AutoClassifier(budget="5m,9trials", memory="1GiB", trial_timeout="1m", random_state=3).get_params()
+    settings = RunSettings.from_parameters(parameters, task="binary", target_name="kind")
+    options = {"budget": "5m,9trials", "memory": "1GiB", "trial_timeout": "1m", "seed": 3, "target": "kind"}
+    assert settings == RunSettings.from_options(task="binary", **options)
+    assert settings.budget == Budget(seconds=300.0, trials=9)
+    assert (settings.memory_mib, settings.trial_seconds) == (1024.0, 60.0)
+
+
+def test_texts_that_cannot_be_read_are_named_as_they_were_given():
+    with pytest.raises(InvalidParameterError, match=r"^--trial-timeout must be"):
+        RunSettings.from_options(trial_timeout="never")
+    with pytest.raises(InvalidParameterError, match=r"^trial_timeout must be"):
+        RunSettings.from_parameters(AutoClassifier(trial_timeout="never").get_params())
+    with pytest.raises(UnknownNameError, match="worker"):
+        RunSettings.from_options(worker=2)
+
+
+def test_generators_and_none_draw_a_seed():
+    def seed(random_state):
+        return RunSettings.from_parameters(AutoClassifier(random_state=random_state).get_params()).seed
+
+    assert seed(np.random.RandomState(1)) == seed(np.random.RandomState(1)) != seed(np.random.RandomState(2))
+    assert seed(np.random.default_rng(1)) == seed(np.random.default_rng(1))
+    assert seed(None) != seed(None)
+
+
+def test_stored_settings_are_read_back_with_the_users_objects():
+    metric = np.mean
+    settings = RunSettings(metric=metric, budget=Budget(trials=4), n_workers=2)
+    stored = settings.to_json()
+    assert (stored["budget"], stored["own_objects"]) == ("4trials", ["metric"])
+    assert RunSettings.from_json({**stored, "of_another_version": 1}, {"metric": metric}) == settings
+
+
+@pytest.mark.parametrize("name", sorted(DEFAULTS))
+def test_resume_may_change_what_does_not_decide(name):
+    other = {
+        "budget": Budget(trials=1), "n_workers": 3, "lookahead": 64, "seed": 7, "memory_mib": 100.0,
+        "trial_seconds": 5.0, "isolation": "none", "ensemble": "best", "ensemble_size": 3,
+        "decision_threshold": "none", "fold_racing": "incumbent", "resampling": "holdout",
+    }.get(name, "another")  # fmt: skip
+    settings = RunSettings()
+    changed = settings.changed_in(replace(settings, **{name: other}))
+    free = {"task", "budget", "n_workers", "memory_mib", "trial_seconds", "isolation", "target_name"}
+    assert changed == (None if name in free else (name, DEFAULTS[name], other))
+
+
+def test_automatic_resampling_may_be_asked_for_again():
+    assert RunSettings(resampling="5fold").changed_in(RunSettings(resampling="auto")) is None
+
+
+def test_budget_that_nobody_read_is_refused():
+    with pytest.raises(InvalidParameterError, match=r"Budget\.parse"):
+        RunSettings(budget="5m")
