@@ -116,13 +116,13 @@ class Study:
         self._trials: list[Trial] = []
         self._committed: list[Observation] = []
         self._arrived: dict[int, Observation] = {} if store is None else store.load(space)
-        self._elapsed_before = float(store.fact("elapsed_seconds", 0.0)) if store is not None else 0.0
+        self._elapsed_before = 0.0 if store is None else store.facts().elapsed_seconds or 0.0
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
         self._clock = Deadline(None)
         self._plan: WorkBudget | None = None
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
-        if plan is not None or (store is not None and store.fact("plan") is not None):
+        if plan is not None or (store is not None and store.facts().plan is not None):
             self._set_plan(plan)
         self._replay()
 
@@ -152,7 +152,7 @@ class Study:
 
     def _set_plan(self, plan: WorkBudget | None) -> None:
         """Keep the plan, unless the store knows an earlier one."""
-        text = (self._store.fact("plan") if self._store is not None else None) or str(plan)
+        text = (self._store.facts().plan if self._store is not None else None) or str(plan)
         self._plan = WorkBudget.from_text(text)  # of the text, which is what a resumed study will read
         if self._store is not None:
             self._store.set_fact("plan", text)

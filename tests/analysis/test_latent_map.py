@@ -15,7 +15,7 @@ from report_page import check_inert, complaints
 from toy_artefact import toy_artefact
 
 from cashmere import AutoClassifier
-from cashmere.analysis import LATENT_MAP_FACT, latent_map_fact, summarise_latent_map
+from cashmere.analysis import latent_map_fact, summarise_latent_map
 from cashmere.analysis.latent_map import plane
 from cashmere.evaluation.metrics import METRICS
 from cashmere.report import render_report, summarise_run, write_report
@@ -139,7 +139,7 @@ def made_up_fact(n=30, source="iris", names=("knn", "svc", "mlp")) -> dict:
 
 
 def page_of(folder, fact, **options):
-    return check_inert(write_report(make_run(folder, facts={LATENT_MAP_FACT: fact}, **options)).read_text("utf-8"))
+    return check_inert(write_report(make_run(folder, facts={"latent_map": fact}, **options)).read_text("utf-8"))
 
 
 def test_summary_tells_scores_in_the_order_of_trials():
@@ -222,7 +222,7 @@ def test_run_keeps_its_map(tmp_path):
         strategy=strategy, space=few_algorithms, budget="12trials", run_directory=tmp_path / "run", **options
     ).fit(X, y)
     with RunStore(tmp_path / "run", read_only=True) as store:
-        fact, rows = store.fact(LATENT_MAP_FACT), store.rows()
+        fact, rows = store.facts().latent_map, store.rows()
     assert fact["trials"] == [row["number"] for row in rows if row["status"] == "success"]
     assert fact["losses"] == [row["loss"] for row in rows if row["status"] == "success"]
     assert sorted(fact["algorithms"]) == ["decision_tree", "gaussian_nb", "knn", "qda"]
@@ -232,7 +232,7 @@ def test_run_keeps_its_map(tmp_path):
 
 @pytest.mark.browser
 def test_browser_shows_the_map_without_complaint(tmp_path, browser):
-    path = write_report(make_run(tmp_path / "run", facts={LATENT_MAP_FACT: made_up_fact(200)}))
+    path = write_report(make_run(tmp_path / "run", facts={"latent_map": made_up_fact(200)}))
     dom, console = browser(path, "--dump-dom")
     assert complaints(console) == []
     section = dom.partition('id="latent-map"')[2].partition("</section>")[0]

@@ -1,10 +1,10 @@
 """What a search did: diversity of suggestions and members, updates of the pool, rank correlations, contest, map."""
 
-from cashmere.analysis.contest import CONTEST_FACT, RecordedContest, contest_fact, read_contest, recorded_contest
+from cashmere.analysis.contest import RecordedContest, contest_fact, read_contest, recorded_contest
 from cashmere.analysis.contest_summary import summarise_contest
 from cashmere.analysis.correlation import CandidatePairSurrogate, SurrogateTau, kendall_tau, surrogate_tau
 from cashmere.analysis.diversity import diversities, mean_over_pairs, pairwise_disagreement, pairwise_diversity
-from cashmere.analysis.latent_map import LATENT_MAP_FACT, latent_map_fact, summarise_latent_map
+from cashmere.analysis.latent_map import latent_map_fact, summarise_latent_map
 from cashmere.analysis.recorded import RecordedPredictions, read_predictions
 from cashmere.analysis.trajectory import (
     PoolTrajectory,
@@ -16,8 +16,6 @@ from cashmere.analysis.trajectory import (
 )
 
 __all__ = [
-    "CONTEST_FACT",
-    "LATENT_MAP_FACT",
     "CandidatePairSurrogate",
     "PoolTrajectory",
     "PoolUpdates",

@@ -21,9 +21,6 @@ from cashmere.storage.trial_tables import read_description, stored_metric
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTEST_FACT = "contest"
-"""Name under which the store keeps it."""
-
 CONTEST_COLUMNS = (
     *("round", "subspace", "trials", "trials_in_all", "score", "loss"),
     *("test", "statistic", "p_value", "adjusted_p", "dropped", "reason"),
@@ -201,7 +198,7 @@ def read_contest(folder: str | Path) -> RecordedContest:
     run, schema = read_description(folder)
     settings = run.get("settings") or {}
     with RunStore(folder, read_only=True) as store:
-        fact, rows = store.fact(CONTEST_FACT), store.rows()
+        fact, rows = store.facts().contest, store.rows()
     if fact is None:
         strategy = str(settings.get("strategy"))[:80]
         text = f"holds no contest: its strategy is {strategy!r}. Start a run with one that is, for example dac_hb."

@@ -17,9 +17,6 @@ from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.surrogates.latent import LatentSurrogate
 from cashmere.surrogates.latent_space import PretrainedEmbedding
 
-LATENT_MAP_FACT = "latent_map"
-"""Name under which the store keeps it."""
-
 _NAME_LIMIT = 80
 _LARGEST = 1e6
 """Coordinates beyond are no embeddings."""

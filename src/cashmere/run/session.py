@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cashmere.analysis import CONTEST_FACT, LATENT_MAP_FACT, contest_fact, latent_map_fact
+from cashmere.analysis import contest_fact, latent_map_fact
 from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.data.prepared import prepare_folds
 from cashmere.ensembles.pool import ValidationPool
@@ -293,13 +293,13 @@ class Session:
         for name, value in facts.items():
             self.run.store.set_fact(name, value)
         self._keep_contest(history)
-        self.run.store.set_fact(LATENT_MAP_FACT, latent_map_fact(self.study.strategy, history))
+        self.run.store.set_fact("latent_map", latent_map_fact(self.study.strategy, history))
 
     def _keep_contest(self, history: History) -> None:
         """Store who has met whom up to now, if the strategy is a contest."""
         fact = contest_fact(self.study.strategy, history)
         if fact is not None:
-            self.run.store.set_fact(CONTEST_FACT, fact)
+            self.run.store.set_fact("contest", fact)
 
 
 def _plan(run: RunDirectory, budget: Budget) -> WorkBudget:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cashmere.analysis.contest import CONTEST_FACT, recorded_contest
+from cashmere.analysis.contest import recorded_contest
 from cashmere.analysis.contest_summary import summarise_contest
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.values import dictionary
+from cashmere.storage.facts import RunFacts
 
 
-def contest_section(
-    facts: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], metric: Metric | None
-) -> dict[str, Any] | None:
+def contest_section(facts: RunFacts, rows: Sequence[Mapping[str, Any]], metric: Metric | None) -> dict[str, Any] | None:
     """Return what `summarise_contest` finds; None where there was no contest, or none that can be read."""
-    fact = dictionary(facts[CONTEST_FACT])
+    fact = dictionary(facts.contest)
     if not fact:
         return None
     try:

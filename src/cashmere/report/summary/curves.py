@@ -7,11 +7,10 @@ from typing import Any
 
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.values import finite_number, one_line, score_of, succeeded
+from cashmere.storage.facts import RunFacts
 
 
-def curves_section(
-    rows: Sequence[Mapping[str, Any]], facts: Mapping[str, Any], metric: Metric | None
-) -> dict[str, Any]:
+def curves_section(rows: Sequence[Mapping[str, Any]], facts: RunFacts, metric: Metric | None) -> dict[str, Any]:
     """Return the score of every trial, the best so far and that of the ensemble, in the order of trials."""
     trials, best = [], None
     for row in rows:
@@ -36,13 +35,13 @@ def curves_section(
         for p in ensemble_curve(facts)
         if (finite_number(p.get("trials")) or 0) >= 1
     ]
-    final = score_of(metric, facts["ensemble_loss"])
+    final = score_of(metric, facts.ensemble_loss)
     if final is not None and trials:
         ensemble.append({"trial": trials[-1]["trial"], "seconds": trials[-1]["seconds"], "score": final})
-    return {"trials": trials, "ensemble": ensemble, "baseline_score": score_of(metric, facts["baseline_loss"])}
+    return {"trials": trials, "ensemble": ensemble, "baseline_score": score_of(metric, facts.baseline_loss)}
 
 
-def ensemble_curve(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+def ensemble_curve(facts: RunFacts) -> list[dict[str, Any]]:
     """Return the recorded points of the ensemble while it grew, those that can be read."""
-    points = facts["curve"] if isinstance(facts["curve"], list) else []
+    points = facts.curve if isinstance(facts.curve, list) else []
     return [p for p in points if isinstance(p, dict) and finite_number(p.get("ensemble_loss")) is not None]

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from cashmere.report.summary.values import dictionary, finite_number, one_line, shown_name
+from cashmere.storage.facts import RunFacts
 
 
-def decision_section(facts: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any] | None:
+def decision_section(facts: RunFacts, target: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return by which thresholds classes are decided; None where none were asked for."""
-    decision = dictionary(facts["decision"])
+    decision = dictionary(facts.decision)
     if not decision:
         return None
     classes = list(target.get("classes") or [])

@@ -8,11 +8,12 @@ from typing import Any
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.curves import ensemble_curve
 from cashmere.report.summary.values import failed, finite_number, one_line, score_of
+from cashmere.storage.facts import RunFacts
 
 
 def headline_section(
     rows: Sequence[Mapping[str, Any]],
-    facts: Mapping[str, Any],
+    facts: RunFacts,
     board: Sequence[Mapping[str, Any]],
     metric: Metric | None,
 ) -> dict[str, Any]:
@@ -20,16 +21,16 @@ def headline_section(
     best = board[0] if board else None
     seconds = [row["finished_at"] for row in rows]
     curve = ensemble_curve(facts)
-    ensemble_loss = finite_number(facts["ensemble_loss"])
+    ensemble_loss = finite_number(facts.ensemble_loss)
     if ensemble_loss is None and curve:
         ensemble_loss = curve[-1]["ensemble_loss"]
     return {
         "ensemble_loss": ensemble_loss,
         "ensemble_score": score_of(metric, ensemble_loss),
-        "honest_loss": finite_number(facts["honest_loss"]),
-        "honest_score": score_of(metric, facts["honest_loss"]),
-        "baseline_loss": finite_number(facts["baseline_loss"]),
-        "baseline_score": score_of(metric, facts["baseline_loss"]),
+        "honest_loss": finite_number(facts.honest_loss),
+        "honest_score": score_of(metric, facts.honest_loss),
+        "baseline_loss": finite_number(facts.baseline_loss),
+        "baseline_score": score_of(metric, facts.baseline_loss),
         "best_loss": best and best["loss"],
         "best_score": best and best["score"],
         "best_trial": best and best["trial"],
@@ -37,7 +38,7 @@ def headline_section(
         "trials": len(rows),
         "failures": sum(failed(row) for row in rows),
         "stopped": sum(row["status"] == "stopped" for row in rows),
-        "seconds": max([*seconds, finite_number(facts["elapsed_seconds"]) or 0.0]),
-        "stop_reason": one_line(facts["stop_reason"], None),
-        "finished": facts["stop_reason"] is not None,
+        "seconds": max([*seconds, finite_number(facts.elapsed_seconds) or 0.0]),
+        "stop_reason": one_line(facts.stop_reason, None),
+        "finished": facts.stop_reason is not None,
     }

@@ -8,18 +8,19 @@ from typing import Any
 from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.values import dictionary, finite_number, one_line, score_of
+from cashmere.storage.facts import RunFacts
 from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name
 
 
 def ensemble_section(
-    rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: Mapping[str, Any], metric: Metric | None
+    rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: RunFacts, metric: Metric | None
 ) -> dict[str, Any]:
     """Return the members by weight, the largest first."""
     by_number = {row["number"]: row for row in rows}
     members = []
     for number, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
         row = by_number.get(number)
-        baseline = facts["baseline_loss"] if number < 0 else None
+        baseline = facts.baseline_loss if number < 0 else None
         members.append(
             {
                 "trial": number,
@@ -33,7 +34,7 @@ def ensemble_section(
                 "configuration": {} if row is None else configuration_summary(row["configuration"]),
             }
         )
-    return {"kind": one_line(dictionary(facts["ensemble"]).get("kind"), None), "members": members}
+    return {"kind": one_line(dictionary(facts.ensemble).get("kind"), None), "members": members}
 
 
 def configuration_summary(configuration: Mapping[str, Any]) -> dict[str, str]:

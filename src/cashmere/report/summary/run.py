@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cashmere.analysis.contest import CONTEST_FACT
-from cashmere.analysis.latent_map import LATENT_MAP_FACT
 from cashmere.base.text import clean_text
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.algorithms import algorithms_section
@@ -30,15 +28,6 @@ from cashmere.report.summary.values import NAME_LIMIT, dictionary, finite_number
 from cashmere.report.summary.warnings import warnings_of
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import ensemble_weights, leaderboard_rows, read_description, stored_metric
-
-_FACTS = (
-    *("baseline_loss", "ensemble", "ensemble_loss", "honest_loss", "curve", "stop_reason", "elapsed_seconds", "digest"),
-    "goal",
-    *("decision", "latency", "busy_seconds", "utilisation", "suggest_seconds", "ensemble_seconds", "model_bytes"),
-    CONTEST_FACT,
-    LATENT_MAP_FACT,
-)
-"""Facts of the store that a summary reads."""
 
 
 def summarise_run(folder: str | Path) -> dict[str, Any]:
@@ -60,11 +49,11 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
     run, schema = read_description(folder)
     with RunStore(folder, read_only=True) as store:
         rows = store.rows()
-        facts = {name: store.fact(name) for name in _FACTS}
+        facts = store.facts()
     settings = dictionary(run.get("settings"))
     target = dictionary(schema.get("target"))
     metric = stored_metric(settings, target.get("task_type"))
-    weights = ensemble_weights(dictionary(facts["ensemble"]))
+    weights = ensemble_weights(dictionary(facts.ensemble))
     board = leaderboard_rows(rows, metric=metric, weights=weights)
     summary = {
         "run": clean_text(folder.absolute().name, NAME_LIMIT),
@@ -89,7 +78,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "budget": budget_text(settings, facts),
         "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
         "seed": finite_number(settings.get("seed")),
-        "digest": one_line(facts["digest"], None),
+        "digest": one_line(facts.digest, None),
         "resources": resources_section(rows, facts),
     }
     summary["warnings"] = warnings_of(summary)
