@@ -6,12 +6,12 @@ leaves is a file, see `benchmarks/peers/runners/exchange.py`. It is judged here,
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
@@ -23,11 +23,12 @@ import pandas as pd
 from benchmarks.peers.environments import Peer
 from benchmarks.peers.supervised import run_supervised
 from benchmarks.runs.circumstances import describe_machine
-from benchmarks.runs.suite_runs import FinishedRun, SuiteKey
+from benchmarks.runs.finished_runs import Failure
+from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.suite_runs import SuiteKey
 from benchmarks.tables.manifest import BenchmarkTable
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
-from cashmere.execution.pools import worker_pool
 
 MEASURES = {"log_loss": 1, "error": 1, "roc_auc": -1, "rmse": 1, "r2": -1}
 """What is computed from predictions; 1: smaller is better, -1: larger."""
@@ -69,11 +70,13 @@ class PeerProtocol:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PeerRun(FinishedRun):
+class PeerRun:
     """A finished run of a peer, whether it went well or not.
 
     Attributes
     ----------
+    key : SuiteKey
+        Which run it is.
     failure : str or None
         Why there is nothing to judge.
     measures : dict of str to float
@@ -88,6 +91,7 @@ class PeerRun(FinishedRun):
         Digest of the runner.
     """
 
+    key: SuiteKey
     failure: str | None
     seconds: float
     code: str
@@ -241,18 +245,20 @@ def judge(y: np.ndarray, predictions: pd.DataFrame, task_type: TaskType) -> dict
 
 
 def run_missing(
-    missing: Sequence[tuple[Peer, BenchmarkTable, PeerProtocol, int]],
+    missing: Sequence[tuple[Peer, BenchmarkTable, PeerProtocol, SuiteKey]],
     *,
     n_workers: int,
-    report: Callable[[PeerRun], None],
+    report: Callable[[PeerRun | Failure[SuiteKey]], None],
 ) -> None:
-    """Make runs; every result is reported in this process as soon as it is there."""
-    with (
-        tempfile.TemporaryDirectory(prefix="cashmere-peers-", ignore_cleanup_errors=True) as scratch,
-        worker_pool(n_workers) as executor,  # killed workers leave their files to this process
-    ):
-        for task in as_completed([executor.submit(run_peer, *each, Path(scratch)) for each in missing]):
-            report(task.result())
+    """Make runs, see `benchmarks.runs.parallel.make_runs`."""
+    # Killed workers leave their files to this process.
+    with tempfile.TemporaryDirectory(prefix="cashmere-peers-", ignore_cleanup_errors=True) as scratch:
+        make_run = functools.partial(_run, scratch=Path(scratch))
+        make_runs(missing, make_run, n_workers=n_workers, report=report)
+
+
+def _run(peer: Peer, table: BenchmarkTable, protocol: PeerProtocol, key: SuiteKey, *, scratch: Path) -> PeerRun:
+    return run_peer(peer, table, protocol, key.seed, scratch)
 
 
 def _threads(n: int) -> dict[str, str]:

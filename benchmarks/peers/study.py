@@ -21,8 +21,9 @@ from rich.console import Console
 from benchmarks.peers.environments import OURS, Peer, find_peers, install, peer_names
 from benchmarks.peers.report import print_report, to_frame, write_report
 from benchmarks.peers.runs import PeerProtocol, PeerRun, run_missing
+from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.suite_runs import SuiteFile
+from benchmarks.runs.suite_runs import SuiteKey
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.base.cores import available_cores
 from cashmere.records.budget import parse_seconds
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="folder of the environments")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv and summary.md")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -58,10 +60,11 @@ def main(arguments: argparse.Namespace) -> None:
         find_tables(arguments.data, arguments.tables),
         PeerProtocol(seconds=parse_seconds(arguments.budget, "--budget"), threads=arguments.threads),
         range(arguments.repeats),
-        file=SuiteFile(arguments.work / "peers.jsonl", PeerRun),
+        file=FinishedRuns(arguments.work / "peers.jsonl", PeerRun, SuiteKey),
         n_workers=arguments.workers,
         console=console,
         out=arguments.out,
+        fresh=arguments.fresh,
     )
 
 
@@ -71,10 +74,11 @@ def compare(
     protocol: PeerProtocol,
     seeds: Sequence[int],
     *,
-    file: SuiteFile[PeerRun],
+    file: FinishedRuns[SuiteKey, PeerRun],
     n_workers: int,
     console: Console,
     out: Path | None,
+    fresh: bool = False,
 ) -> None:
     """Make the runs that are missing, and show all.
 
@@ -83,7 +87,7 @@ def compare(
     peers, tables, protocol, seeds
         Every peer runs on every table with every seed. All peers of a seed and table come one after the other, so that
         what is there at any time can be compared.
-    file : SuiteFile
+    file : FinishedRuns
         Finished runs.
     n_workers : int
         Runs at a time; 0 makes none.
@@ -91,17 +95,31 @@ def compare(
         For progress and the report.
     out : Path or None
         Folder to write the report to.
+    fresh : bool
+        Whether to forget earlier runs of what is asked for.
     """
     wanted = {
-        protocol.key(table.name, peer.name, seed): (peer, table, protocol, seed)
+        protocol.key(table.name, peer.name, seed): (peer, table, protocol)
         for seed in seeds
         for table in tables
         for peer in peers
     }
+    if fresh:
+        console.print(f"{file.forget(wanted)} runs forgotten")
     missing = {key: each for key, each in wanted.items() if not ((run := file.find(key)) and run.is_final)}
     console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
 
-    def report(run: PeerRun) -> None:
+    failures = 0
+
+    def report(run: PeerRun | Failure[SuiteKey]) -> None:
+        nonlocal failures
+        key = run.key
+        if isinstance(run, Failure):
+            failures += 1
+            console.print(
+                f"{run.key.table}, {run.key.strategy}, seed {run.key.seed} failed:\n{run.error}", markup=False
+            )
+            return
         file.add(run)
         text = run.failure or ", ".join(f"{name} {value:.4f}" for name, value in run.measures.items())
         key = run.key
@@ -111,7 +129,7 @@ def compare(
 
     if missing and n_workers:
         with until_interrupted(console):
-            run_missing(list(missing.values()), n_workers=n_workers, report=report)
+            run_missing([(*each, key) for key, each in missing.items()], n_workers=n_workers, report=report)
     found = [run for key in wanted if (run := file.find(key)) is not None]
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {file.path}.")
@@ -124,3 +142,5 @@ def compare(
     print_report(console, frame)
     if out is not None:
         console.print(f"Tables: {write_report(out, frame)}")
+    if failures:
+        raise SystemExit(f"{failures} runs failed; their errors are above.")

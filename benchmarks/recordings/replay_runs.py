@@ -10,24 +10,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
-import traceback
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from benchmarks.recordings.recorded_history import load_recorded
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
-from cashmere.base.files import write_atomically
+from benchmarks.runs.finished_runs import Failure, FinishedRuns
+from benchmarks.runs.parallel import make_runs
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
-from cashmere.execution.pools import worker_pool
 from cashmere.strategies import STRATEGIES, parse_strategy
 from cashmere.strategies.shared.factories import options_of
 
@@ -121,17 +116,16 @@ class RunFiles:
     """The runs of a folder, in one file of JSON lines per recording and metric."""
 
     folder: Path
-    _known: dict[RunKey, dict[int, Run]] = field(default_factory=dict)
+    _files: dict[tuple[str, str], FinishedRuns[RunKey, Run]] = field(default_factory=dict)
 
     def load(self, recordings: Iterable[tuple[str, str]]) -> None:
-        """Read the runs of pairs of recording and metric; lines that a crash cut short are passed over."""
+        """Read the runs of pairs of recording and metric."""
         for recording, metric in recordings:
-            for run in self._read(self._path(recording, metric)):
-                self._known.setdefault(run.key, {})[run.trials] = run
+            self._file(recording, metric)
 
     def find(self, key: RunKey, n_trials: int) -> Run | None:
         """Return the run if it is long enough."""
-        known = self._known.get(key, {})
+        known = {run.trials: run for run in self._file(key.recording, key.metric).find_all(key)}
         if n_trials in known or plans_by_budget(key.strategy):
             return known.get(n_trials)
         longest = max(known, default=0)
@@ -139,63 +133,25 @@ class RunFiles:
 
     def add(self, run: Run) -> None:
         """Append a run to its file."""
-        path = self._path(run.key.recording, run.key.metric)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        values = asdict(run)
-        line = json.dumps(values.pop("key") | values) + "\n"
-        with self._lock(), path.open("a+b") as file:
-            if file.tell() and not _ends_line(path):
-                file.write(b"\n")
-            file.write(line.encode())
-        self._known.setdefault(run.key, {})[run.trials] = run
+        self._file(run.key.recording, run.key.metric).add(run)
 
     def forget(self, keys: Iterable[RunKey]) -> int:
         """Remove runs from their files; return how many there were."""
-        gone = set(keys)
-        count = 0
-        for recording, metric in {(key.recording, key.metric) for key in gone}:
-            path = self._path(recording, metric)
-            if not path.exists():
-                continue
-            with self._lock():
-                lines = path.read_bytes().splitlines(keepends=True)
-                kept = [line for line in lines if (run := _parse(line)) is None or run.key not in gone]
-                count += len(lines) - len(kept)
-                write_atomically(path, b"".join(kept))
-        for key in gone:
-            self._known.pop(key, None)
-        return count
+        by_file: dict[tuple[str, str], list[RunKey]] = {}
+        for key in keys:
+            by_file.setdefault((key.recording, key.metric), []).append(key)
+        return sum(self._file(*name).forget(found) for name, found in by_file.items())
 
-    def _path(self, recording: str, metric: str) -> Path:
-        return self.folder / f"{recording}-{metric}.jsonl"
-
-    def _lock(self) -> FileLock:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / ".lock")
-
-    def _read(self, path: Path) -> Iterator[Run]:
-        if path.exists():
-            yield from filter(None, map(_parse, path.read_bytes().splitlines()))
+    def _file(self, recording: str, metric: str) -> FinishedRuns[RunKey, Run]:
+        if (recording, metric) not in self._files:
+            path = self.folder / f"{recording}-{metric}.jsonl"
+            self._files[recording, metric] = FinishedRuns(path, Run, RunKey)
+        return self._files[recording, metric]
 
 
 def plans_by_budget(strategy: str) -> bool:
     """Whether a strategy, by name with its options, decides by the number of trials that is planned."""
     return "budget" in (options_of(STRATEGIES.get(parse_strategy(strategy)[0])) or {})
-
-
-def _ends_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
-
-
-def _parse(line: bytes) -> Run | None:
-    try:
-        values = json.loads(line)
-        key = RunKey(**{name: values.pop(name) for name in RunKey.__dataclass_fields__})
-        return Run(key=key, **values)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
 
 
 def deciding_code() -> dict[str, Path]:
@@ -225,28 +181,12 @@ def load_objective(path: Path, digest: str, metric: str) -> ReplayObjective:
     return ReplayObjective.of(history, get_metric(metric, history.task_type))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """A replay that raised an error.
-
-    Attributes
-    ----------
-    key : RunKey
-        What was replayed.
-    error : str
-        The traceback.
-    """
-
-    key: RunKey
-    error: str
-
-
 def run_missing(
     missing: Sequence[tuple[Recording, RunKey]],
     *,
     n_trials: int,
     n_workers: int,
-    report: Callable[[Run | Failure], None],
+    report: Callable[[Run | Failure[RunKey]], None],
 ) -> None:
     """Replay in worker processes of one thread each; every result is reported as soon as it is there.
 
@@ -259,19 +199,14 @@ def run_missing(
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
-    code = code_digest()
-    with worker_pool(n_workers) as executor:
-        tasks = [executor.submit(_run, recording.path.absolute(), key, n_trials, code) for recording, key in missing]
-        for task in as_completed(tasks):
-            report(task.result())
+    make_run = functools.partial(_replay, n_trials=n_trials, code=code_digest())
+    tasks = [(recording.path.absolute(), key) for recording, key in missing]
+    make_runs(tasks, make_run, n_workers=n_workers, report=report)
 
 
-def _run(path: Path, key: RunKey, n_trials: int, code: str) -> Run | Failure:
-    try:
-        objective = load_objective(path, key.digest, key.metric)
-        metric = get_metric(key.metric, objective.history.task_type)
-        chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
-        curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
-        return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)
-    except Exception:
-        return Failure(key=key, error=traceback.format_exc())
+def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:
+    objective = load_objective(path, key.digest, key.metric)
+    metric = get_metric(key.metric, objective.history.task_type)
+    chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
+    curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
+    return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)

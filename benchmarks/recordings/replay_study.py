@@ -26,8 +26,9 @@ from rich.console import Console
 
 from benchmarks.recordings.recorded_history import RECORDED, load_recorded
 from benchmarks.recordings.replay import EVERY
-from benchmarks.recordings.replay_runs import Failure, Recording, Run, RunFiles, RunKey, code_digest, run_missing
+from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
 from benchmarks.reporting.comparison import print_report, write_report
+from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.statistics.comparison import paired
 from cashmere.evaluation.metrics import get_metric
@@ -134,7 +135,7 @@ class Progress:
         """Results that were errors."""
         return sum(self._failed.values())
 
-    def __call__(self, result: Run | Failure) -> None:
+    def __call__(self, result: Run | Failure[RunKey]) -> None:
         """Count a result."""
         self._done += 1
         if isinstance(result, Failure):
@@ -160,7 +161,11 @@ class Progress:
 
 
 def add_missing(
-    files: RunFiles, n_missing: int, *, make: Callable[[Callable[[Run | Failure], None]], None], console: Console
+    files: RunFiles,
+    n_missing: int,
+    *,
+    make: Callable[[Callable[[Run | Failure[RunKey]], None]], None],
+    console: Console,
 ) -> int:
     """Make runs and keep them as they arrive, also before Ctrl+C; return how many failed.
 
@@ -177,7 +182,7 @@ def add_missing(
     """
     progress = Progress(console, n_missing)
 
-    def keep(result: Run | Failure) -> None:
+    def keep(result: Run | Failure[RunKey]) -> None:
         if isinstance(result, Run):
             files.add(result)
         progress(result)

@@ -11,16 +11,12 @@ import json
 import os
 import tempfile
 import time
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, TypeVarTuple
+from typing import Any
 
 import numpy as np
 import psutil
-from filelock import FileLock
 
 from benchmarks.runs.circumstances import describe_circumstances
 from benchmarks.tables.manifest import BenchmarkTable
@@ -30,7 +26,6 @@ from cashmere.data.resampling import Fold, make_folds
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.execution.limits import MIB, Limits
-from cashmere.execution.pools import worker_pool
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Observation, Trial
@@ -80,22 +75,13 @@ class SuiteKey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRun:
-    """What all kinds of finished runs have: the `key` says which one it is. Everything else is plain data."""
-
-    key: SuiteKey
-
-
-R = TypeVar("R", bound=FinishedRun)
-Work = TypeVarTuple("Work")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteRun(FinishedRun):
+class SuiteRun:
     """A finished run that reports its best configuration.
 
     Attributes
     ----------
+    key : SuiteKey
+        Which run it is.
     curve : list of float or None
         Lowest loss after every trial; None before the first success.
     failed : int
@@ -117,6 +103,7 @@ class SuiteRun(FinishedRun):
         Where, when and with what it was made, see `benchmarks.runs.circumstances`.
     """
 
+    key: SuiteKey
     curve: list[float | None]
     failed: int
     test: float | None
@@ -130,82 +117,10 @@ class SuiteRun(FinishedRun):
     circumstances: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteFailure:
-    """A run that raised an error, and its traceback."""
-
-    key: SuiteKey
-    error: str
-
-
 def make_key(protocol: Protocol, table: str, strategy: str, seed: int, budget: Budget) -> SuiteKey:
     """Return the key of a run."""
     digest = hashlib.sha256(json.dumps(asdict(protocol), sort_keys=True).encode()).hexdigest()[:8]
     return SuiteKey(suite=protocol.name, protocol=digest, table=table, strategy=strategy, seed=seed, budget=str(budget))
-
-
-class SuiteFile(Generic[R]):
-    """The finished runs of a suite: a file of JSON lines, one per run, all of one kind."""
-
-    def __init__(self, path: Path, kind: type[R]) -> None:
-        self.path = path
-        self._runs = {run.key: run for run in _read(path, kind)}
-
-    def find(self, key: SuiteKey) -> R | None:
-        """Return the run, if it is there."""
-        return self._runs.get(key)
-
-    def add(self, run: R) -> None:
-        """Append a run."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = json.dumps(asdict(run))
-        with FileLock(f"{self.path}.lock"), self.path.open("a+b") as file:
-            if file.tell() and not self.path.read_bytes().endswith(b"\n"):  # a crash cut the last line short
-                file.write(b"\n")
-            file.write(line.encode() + b"\n")
-        self._runs[run.key] = run
-
-
-def _read(path: Path, kind: type[R]) -> Iterator[R]:
-    for line in path.read_bytes().splitlines() if path.exists() else []:
-        try:
-            values = json.loads(line)
-            yield kind(**values | {"key": SuiteKey(**values["key"])})
-        except (ValueError, KeyError, TypeError):  # cut short, or of an older version
-            continue
-
-
-def run_suite(
-    missing: Sequence[tuple[*Work, SuiteKey]],
-    make_run: Callable[[*Work, SuiteKey], R],
-    *,
-    n_workers: int,
-    report: Callable[[R | SuiteFailure], None],
-) -> None:
-    """Make runs in processes of one thread each; every result is reported as soon as it is there.
-
-    Parameters
-    ----------
-    missing : sequence of tuple
-        What to do, in this order: the arguments of `make_run`, the key of the run last.
-    make_run : callable
-        Makes a run in a worker, such as `search`. What it raises is reported as a `SuiteFailure`.
-    n_workers : int
-        Runs at a time.
-    report : callable
-        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
-    """
-    with worker_pool(n_workers) as executor:
-        tasks = [executor.submit(_run, make_run, *each) for each in missing]
-        for task in as_completed(tasks):
-            report(task.result())
-
-
-def _run(make_run: Callable[[*Work, SuiteKey], R], *each: *tuple[*Work, SuiteKey]) -> R | SuiteFailure:
-    try:
-        return make_run(*each)
-    except Exception:
-        return SuiteFailure(key=each[-1], error=traceback.format_exc())
 
 
 def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun:

@@ -23,15 +23,14 @@ from rich.console import Console
 
 from benchmarks.experiments.dacopt.report import print_report, write_report
 from benchmarks.experiments.dacopt.results import PAPER_NAMES, Results, published_means, published_tables, reported_loss
+from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.parallel import make_runs
 from benchmarks.runs.suite_runs import (
     Protocol,
-    SuiteFailure,
-    SuiteFile,
     SuiteKey,
     SuiteRun,
     make_key,
-    run_suite,
     search,
 )
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables, read_manifest
@@ -64,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, tables: Sequence[str], bud
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show what is there")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for CSV files, summary.md and index.html")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
 
 
 def add_arguments_1(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +92,7 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
         _check_strategies(protocol, tables[0], strategies)
     except CashmereError as error:
         raise SystemExit(str(error)) from error
-    file = SuiteFile(arguments.work / f"{protocol.name}.jsonl", SuiteRun)
+    file = FinishedRuns(arguments.work / f"{protocol.name}.jsonl", SuiteRun, SuiteKey)
     protocols = {table.name: limit_rows(protocol, table, arguments.rows) for table in tables}
     wanted = [
         (protocols[table.name], table, make_key(protocols[table.name], table.name, strategy, seed, budget))
@@ -100,6 +100,8 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
         for table in tables
         for strategy in strategies
     ]
+    if arguments.fresh:
+        console.print(f"{file.forget(key for *_, key in wanted)} runs forgotten")
     failures = _run_missing(wanted, file, arguments.workers, console)
     runs = [run for *_, key in wanted if (run := file.find(key)) is not None]
     if not runs:
@@ -171,7 +173,7 @@ def _check_strategies(protocol: Protocol, table: BenchmarkTable, strategies: Seq
 
 def _run_missing(
     wanted: Sequence[tuple[Protocol, BenchmarkTable, SuiteKey]],
-    file: SuiteFile[SuiteRun],
+    file: FinishedRuns[SuiteKey, SuiteRun],
     n_workers: int,
     console: Console,
 ) -> int:
@@ -181,10 +183,10 @@ def _run_missing(
     console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
     failures = 0
 
-    def report(result: SuiteRun | SuiteFailure) -> None:
+    def report(result: SuiteRun | Failure[SuiteKey]) -> None:
         nonlocal failures
         name = f"{result.key.table}, {result.key.strategy}, seed {result.key.seed}"
-        if isinstance(result, SuiteFailure):
+        if isinstance(result, Failure):
             failures += 1
             console.print(f"{name} failed:\n{result.error}", markup=False)
             return
@@ -195,5 +197,5 @@ def _run_missing(
 
     if missing and n_workers:
         with until_interrupted(console):
-            run_suite(missing, search, n_workers=n_workers, report=report)
+            make_runs(missing, search, n_workers=n_workers, report=report)
     return failures

@@ -22,7 +22,7 @@ from benchmarks.recordings.record import RecordingObjective, split_rows, trial_l
 from benchmarks.recordings.replay_runs import code_digest
 from benchmarks.runs import suite_runs
 from benchmarks.runs.circumstances import describe_circumstances
-from benchmarks.runs.suite_runs import FinishedRun, SuiteKey
+from benchmarks.runs.suite_runs import SuiteKey
 from benchmarks.tables.manifest import BenchmarkTable
 from benchmarks.tables.search_table import SearchTable
 from cashmere.data.resampling import Fold
@@ -50,11 +50,13 @@ class KeepsEnsemble(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EnsembleRun(FinishedRun):
+class EnsembleRun:
     """A finished run.
 
     Attributes
     ----------
+    key : SuiteKey
+        Which run it is.
     metric : str
         Name of what is minimised.
     unit : float
@@ -79,6 +81,7 @@ class EnsembleRun(FinishedRun):
         Where and when it was made (of a replay: judged), see `benchmarks.runs.circumstances`.
     """
 
+    key: SuiteKey
     metric: str
     unit: float
     losses: list[float | None]

@@ -29,8 +29,10 @@ from benchmarks.experiments.divbo.results import by_metric
 from benchmarks.experiments.divbo.runs import EnsembleRun, protocol_of
 from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
 from benchmarks.recordings.replay_study import RECORDED, Contestant, add_missing, check_contestants
+from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.suite_runs import Protocol, SuiteFailure, SuiteFile, SuiteKey, make_key, run_suite
+from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.suite_runs import Protocol, SuiteKey, make_key
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables, read_manifest
 from benchmarks.tables.search_table import SearchTable
 from cashmere.evaluation.metrics import get_metric
@@ -45,18 +47,18 @@ Runs = dict[Method, list[EnsembleRun]]
 class Reporter:
     """Keeps results as they arrive, and says what is done and what is left."""
 
-    def __init__(self, console: Console, file: SuiteFile[EnsembleRun], n_runs: int) -> None:
+    def __init__(self, console: Console, file: FinishedRuns[SuiteKey, EnsembleRun], n_runs: int) -> None:
         self._console, self._file, self._n_runs = console, file, n_runs
         self._start, self._done, self.n_failed = time.monotonic(), 0, 0
 
-    def __call__(self, result: EnsembleRun | SuiteFailure) -> None:
+    def __call__(self, result: EnsembleRun | Failure[SuiteKey]) -> None:
         """Keep a run, or tell why it failed."""
         self._done += 1
         key = result.key
         left = (time.monotonic() - self._start) / self._done * (self._n_runs - self._done)
         text = f"{self._done} of {self._n_runs}, about {left / 60:.0f} min left: {key.table}, {key.strategy}, "
         text += f"seed {key.seed}"
-        if isinstance(result, SuiteFailure):
+        if isinstance(result, Failure):
             self.n_failed += 1
             text += f" failed\n{result.error}"
         else:
@@ -79,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--replays", type=Path, default=Path(".replay"), help="finished replays")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md and index.html")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
 
 
 def main_divbo(arguments: argparse.Namespace) -> None:
@@ -131,14 +134,16 @@ def _from_tables(
         if _fits(suite, method, protocol.metric)
     ]
     _check_strategies({(table.task_type, key.strategy): (p, table, key) for _, p, table, key in wanted}.values())
-    file = SuiteFile(arguments.work / "ensembles.jsonl", EnsembleRun)
+    file = FinishedRuns(arguments.work / "ensembles.jsonl", EnsembleRun, SuiteKey)
+    if arguments.fresh:
+        console.print(f"{file.forget(key for *_, key in wanted)} runs forgotten")
     missing = {key: (protocol, table, key) for _, protocol, table, key in wanted if file.find(key) is None}
     n_keys = len({key for *_, key in wanted})
     console.print(f"{n_keys - len(missing)} of {n_keys} runs are there")
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
         with until_interrupted(console):
-            run_suite(list(missing.values()), ensemble_runs.search, n_workers=arguments.workers, report=reporter)
+            make_runs(list(missing.values()), ensemble_runs.search, n_workers=arguments.workers, report=reporter)
     return _by_method((method, file.find(key)) for method, _, _, key in wanted), reporter.n_failed
 
 
@@ -165,9 +170,11 @@ def _from_recordings(
         check_contestants(list(contestants.values()), [(mine[0][0], metric)])
     replays = RunFiles(arguments.replays)
     replays.load((key.recording, key.metric) for *_, key in wanted)
+    if arguments.fresh:
+        console.print(f"{replays.forget(key for *_, key in wanted)} replays forgotten")
     n_failed = _replay_missing(wanted, replays, arguments, console)
 
-    file = SuiteFile(arguments.work / "replays.jsonl", EnsembleRun)
+    file = FinishedRuns(arguments.work / "replays.jsonl", EnsembleRun, SuiteKey)
     reports: list[tuple[Method, SuiteKey]] = []
     missing: dict[SuiteKey, tuple[Path, Run, SuiteKey]] = {}
     for method, recording, run_key in wanted:
@@ -180,7 +187,7 @@ def _from_recordings(
     if missing and arguments.workers:
         console.print(f"{len(missing)} replays are to be judged")
         with until_interrupted(console):
-            run_suite(list(missing.values()), report_replay, n_workers=arguments.workers, report=reporter)
+            make_runs(list(missing.values()), report_replay, n_workers=arguments.workers, report=reporter)
     return _by_method((method, file.find(key)) for method, key in reports), n_failed + reporter.n_failed
 
 

@@ -24,9 +24,7 @@ import math
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import as_completed
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -38,7 +36,9 @@ from rich.console import Console
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.reporting.table import Table, print_tables
+from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.parallel import make_runs
 from benchmarks.statistics.methods import signed_rank_test
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
@@ -47,7 +47,6 @@ from cashmere.data.task import TaskType
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError
-from cashmere.execution.pools import worker_pool
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, make_diversity_surrogate
 
@@ -207,9 +206,14 @@ def judge_missing(
     missing: Sequence[tuple[Path, Key]], n_workers: int, report: Callable[[Key, Row | str], None]
 ) -> None:
     """Judge in worker processes of one thread each; report every row, or the traceback, as soon as it is there."""
-    with worker_pool(n_workers) as executor:
-        for task in as_completed([executor.submit(_judge, path, key) for path, key in missing]):
-            report(*task.result())
+
+    def tell(result: tuple[Key, Row] | Failure[Key]) -> None:
+        if isinstance(result, Failure):
+            report(result.key, result.error)
+        else:
+            report(*result)
+
+    make_runs(missing, _judge, n_workers=n_workers, report=tell)
 
 
 def time_missing(missing: Sequence[tuple[Path, Sequence[Key]]], report: Callable[[Key, Row], None]) -> None:
@@ -225,12 +229,9 @@ def time_missing(missing: Sequence[tuple[Path, Sequence[Key]]], report: Callable
             report(key, time_once(data, candidates, key.surrogate, measure, seed))
 
 
-def _judge(path: Path, key: Key) -> tuple[Key, Row | str]:
-    try:
-        data = _split(path, key.digest, key.seed, key.observations)
-        return key, judge(data, key.surrogate, cast("Measure", key.measure), key.seed)
-    except Exception:
-        return key, traceback.format_exc()
+def _judge(path: Path, key: Key) -> tuple[Key, Row]:
+    data = _split(path, key.digest, key.seed, key.observations)
+    return key, judge(data, key.surrogate, cast("Measure", key.measure), key.seed)
 
 
 @functools.lru_cache(maxsize=4)

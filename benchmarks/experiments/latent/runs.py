@@ -8,21 +8,20 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
-from benchmarks.recordings.replay_runs import Failure, Run, RunKey, deciding_code
+from benchmarks.recordings.replay_runs import Run, RunKey, deciding_code
+from benchmarks.runs.finished_runs import Failure
+from benchmarks.runs.parallel import make_runs
 from cashmere.base.seeds import seed_of
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, ObservationsError, UnknownNameError
-from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import SHIPPED, Artefact
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection.configurations import REFERENCE
@@ -286,7 +285,7 @@ def search_missing(
     n_trials: int,
     artefact: Path | None,
     n_workers: int,
-    report: Callable[[Run | Failure], None],
+    report: Callable[[Run | Failure[RunKey]], None],
 ) -> None:
     """Make runs in worker processes of one thread each; every result is reported as soon as it is there.
 
@@ -305,20 +304,20 @@ def search_missing(
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
-    code = code_digest()
-    path, stamp = path.absolute(), path.stat().st_mtime_ns
-    folder = None if artefact is None else artefact.absolute()
-    with worker_pool(n_workers) as executor:
-        for task in as_completed([executor.submit(_run, path, stamp, key, n_trials, folder, code) for key in missing]):
-            report(task.result())
+    make_run = functools.partial(
+        _search,
+        path.absolute(),
+        path.stat().st_mtime_ns,
+        n_trials=n_trials,
+        artefact=None if artefact is None else artefact.absolute(),
+        code=code_digest(),
+    )
+    make_runs([(key,) for key in missing], make_run, n_workers=n_workers, report=report)
 
 
-def _run(path: Path, stamp: int, key: RunKey, n_trials: int, artefact: Path | None, code: str) -> Run | Failure:
-    try:
-        target = _load(path, stamp)[key.recording]
-        chosen, seconds = search(target, key.strategy, key.seed, n_trials=n_trials, artefact=artefact)
-    except Exception:
-        return Failure(key=key, error=traceback.format_exc())
+def _search(path: Path, stamp: int, key: RunKey, *, n_trials: int, artefact: Path | None, code: str) -> Run:
+    target = _load(path, stamp)[key.recording]
+    chosen, seconds = search(target, key.strategy, key.seed, n_trials=n_trials, artefact=artefact)
     # Losses follow from what was chosen: there is no need of a curve.
     return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=[], code=code)
 

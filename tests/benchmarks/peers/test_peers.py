@@ -25,7 +25,8 @@ from benchmarks.peers.environments import RUNNERS, Peer, find_peers, peer_names
 from benchmarks.peers.report import make_tables, to_frame
 from benchmarks.peers.runs import PeerProtocol, PeerRun, give, judge, read_predictions, run_peer, split
 from benchmarks.peers.supervised import run_supervised
-from benchmarks.runs.suite_runs import SuiteFile
+from benchmarks.runs.finished_runs import FinishedRuns
+from benchmarks.runs.suite_runs import SuiteKey
 from benchmarks.tables.manifest import BenchmarkTable
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, UnknownNameError
@@ -248,7 +249,7 @@ def test_run_is_killed_at_twice_the_budget_and_counts_as_a_failure(data, tmp_pat
 def compare(data, work, peers, *, n_workers=1, seeds=range(2), out=None) -> str:
     console = Console(file=io.StringIO(), width=160, record=True)
     tables = [make_table(data, "regression")]
-    file = SuiteFile(work / "peers.jsonl", PeerRun)
+    file = FinishedRuns(work / "peers.jsonl", PeerRun, SuiteKey)
     peer_study.compare(peers, tables, PROTOCOL, seeds, file=file, n_workers=n_workers, console=console, out=out)
     return console.export_text()
 
@@ -276,7 +277,9 @@ def test_comparison_goes_on_where_it_was_stopped(data, tmp_path):
 
 def test_runs_by_another_runner_are_reported(data, tmp_path):
     peer = stand_in(tmp_path, MEAN)
-    SuiteFile(tmp_path / "peers.jsonl", PeerRun).add(run_peer(peer, make_table(data, "regression"), PROTOCOL, 0))
+    FinishedRuns(tmp_path / "peers.jsonl", PeerRun, SuiteKey).add(
+        run_peer(peer, make_table(data, "regression"), PROTOCOL, 0)
+    )
     peer.script.write_text(peer.script.read_text() + "\n# changed")
     assert "1 of 1 runs were made by another runner" in compare(data, tmp_path, [peer], n_workers=0, seeds=[0])
 
@@ -375,7 +378,9 @@ def test_cashmere_runs_as_a_peer(data, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(peer_runs, "PATIENCE", 20)  # the machine may be busy
     (peer,) = find_peers(["cashmere"], tmp_path)
     protocol = PeerProtocol(seconds=4, threads=1)
-    SuiteFile(tmp_path / "peers.jsonl", PeerRun).add(run_peer(peer, make_table(data, "binary"), protocol, 0))
+    FinishedRuns(tmp_path / "peers.jsonl", PeerRun, SuiteKey).add(
+        run_peer(peer, make_table(data, "binary"), protocol, 0)
+    )
     words = ["--data", str(data), "--tables", "binary", "--budget", "4s", "--repeats", "1", "--threads", "1"]
     words += ["--workers", "0", "--work", str(tmp_path), "--out", str(tmp_path)]
     parser = argparse.ArgumentParser()

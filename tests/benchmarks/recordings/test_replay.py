@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import json
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from benchmarks.recordings import replay_runs, replay_study
 from benchmarks.recordings.recorded_history import load_recorded, save_recorded
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
 from benchmarks.recordings.replay_runs import Run, RunFiles, RunKey
+from benchmarks.runs import parallel
 from cashmere.data.task import TaskType
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import get_metric
@@ -168,8 +170,9 @@ def here(monkeypatch):
     """Replay in this process, which starts sooner than a worker."""
 
     def run_here(missing, *, n_trials, n_workers, report):
+        make_run = functools.partial(replay_runs._replay, n_trials=n_trials, code="code")
         for recording, key in missing:
-            report(replay_runs._run(recording.path, key, n_trials, "code"))
+            report(parallel._run(make_run, recording.path, key))
 
     monkeypatch.setattr(replay_study, "run_missing", run_here)
 
@@ -183,7 +186,12 @@ def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
     assert "1 recordings, 2 seeds" in output
     runs = [json.loads(line) for line in (tmp_path / "work" / "made-small-log_loss.jsonl").read_text().splitlines()]
     # Seed by seed, so that a stop leaves pairs.
-    assert [(run["seed"], run["strategy"]) for run in runs] == [(0, BO), (0, "random"), (1, BO), (1, "random")]
+    assert [(run["key"]["seed"], run["key"]["strategy"]) for run in runs] == [
+        (0, BO),
+        (0, "random"),
+        (1, BO),
+        (1, "random"),
+    ]
     history = load_recorded(path)
     metric = get_metric("log_loss", TaskType.BINARY)
     chosen, _ = replay(ReplayObjective.of(history, metric), metric, BO, seed=1, n_trials=10)

@@ -13,7 +13,9 @@ from benchmarks.experiments.dacopt import study as dacopt
 from benchmarks.experiments.dacopt import tables as dacopt_tables
 from benchmarks.experiments.dacopt.report import write_report
 from benchmarks.experiments.dacopt.results import Results, published_means, published_tables
-from benchmarks.runs.suite_runs import Protocol, SuiteFailure, SuiteFile, SuiteRun, make_key, run_suite, search
+from benchmarks.runs.finished_runs import Failure, FinishedRuns
+from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.suite_runs import Protocol, SuiteKey, SuiteRun, make_key, search
 from benchmarks.tables.manifest import BenchmarkTable, read_manifest
 from cashmere.data.task import TaskType
 from cashmere.records.budget import Budget
@@ -74,7 +76,7 @@ def test_runs_of_before_costs_were_kept_are_still_read(tmp_path):
         del values[name]
     path = tmp_path / "dacopt1.jsonl"
     path.write_text(json.dumps(values) + "\n")
-    assert SuiteFile(path, SuiteRun).find(run.key) == run
+    assert FinishedRuns(path, SuiteRun, SuiteKey).find(run.key) == run
 
 
 def test_runs_in_worker_processes_are_reported_and_a_broken_one_hurts_no_other(folder):
@@ -82,19 +84,19 @@ def test_runs_in_worker_processes_are_reported_and_a_broken_one_hurts_no_other(f
     keys = [make_key(QUICK, "made", strategy, 0, Budget(trials=2)) for strategy in ("no such thing", "random")]
     results = {}
     work = [(QUICK, table, key) for key in keys]
-    run_suite(work, search, n_workers=1, report=lambda result: results.update({result.key: result}))
-    assert isinstance(results[keys[0]], SuiteFailure) and "no such thing" in results[keys[0]].error
+    make_runs(work, search, n_workers=1, report=lambda result: results.update({result.key: result}))
+    assert isinstance(results[keys[0]], Failure) and "no such thing" in results[keys[0]].error
     assert len(results[keys[1]].curve) == 2
 
 
 def test_finished_runs_survive_a_line_cut_short(tmp_path):
-    file = SuiteFile(tmp_path / "quick.jsonl", SuiteRun)
+    file = FinishedRuns(tmp_path / "quick.jsonl", SuiteRun, SuiteKey)
     one, two = made_run(seed=0), made_run(seed=1)
     file.add(one)
     with file.path.open("a") as stream:
         stream.write('{"key": {"suite"')
     file.add(two)
-    again = SuiteFile(file.path, SuiteRun)
+    again = FinishedRuns(file.path, SuiteRun, SuiteKey)
     assert again.find(one.key) == one and again.find(two.key) == two
 
 
@@ -251,8 +253,8 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     monkeypatch.setattr(dacopt, "EXPERIMENT_1", QUICK)
     monkeypatch.setattr(dacopt_results, "PUBLISHED", folder)
     (folder / "quick.csv").write_text("table,method,mean\nmade,Hyperopt,0.9\n")
-    monkeypatch.setattr("benchmarks.runs.suite_runs._run", lambda *arguments: pytest.fail("nothing is missing"))
-    protocol_file = SuiteFile(tmp_path / "work" / "quick.jsonl", SuiteRun)
+    monkeypatch.setattr("benchmarks.runs.parallel._run", lambda *arguments: pytest.fail("nothing is missing"))
+    protocol_file = FinishedRuns(tmp_path / "work" / "quick.jsonl", SuiteRun, SuiteKey)
     key = make_key(QUICK, "made", "random", 0, Budget(trials=3))
     run = made_run()
     protocol_file.add(
@@ -273,7 +275,7 @@ def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch
         report(replace(made_run(), key=missing[0][-1]))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(dacopt, "run_suite", stopped)
+    monkeypatch.setattr(dacopt, "make_runs", stopped)
     command = ["benchmarks", "dacopt1", "--data", str(folder), "--tables", "made", "--strategies", "random"]
     command += ["--trials", "2", "--repeats", "2", "--workers", "1", "--work", str(tmp_path / "work")]
     monkeypatch.setattr("sys.argv", command)

@@ -23,8 +23,9 @@ from benchmarks.experiments.divbo.runs import EnsembleRun, common_start, protoco
 from benchmarks.experiments.divbo.tables import cost_table, pool_table, printed_table, speed_table, verdict_table
 from benchmarks.recordings import replay_runs
 from benchmarks.recordings.recorded_history import save_recorded
-from benchmarks.runs import suite_runs
-from benchmarks.runs.suite_runs import SuiteFailure, SuiteFile, make_key
+from benchmarks.runs import parallel
+from benchmarks.runs.finished_runs import Failure, FinishedRuns
+from benchmarks.runs.suite_runs import SuiteKey, make_key
 from benchmarks.tables.manifest import BenchmarkTable
 from benchmarks.tables.search_table import SearchTable
 from cashmere.data.task import TaskType
@@ -287,14 +288,14 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     def make_run_of(key, metric):
         return replace(make_run(key.strategy, key.table, key.seed, metric=metric), key=key)
 
-    monkeypatch.setattr(ensemble_suites, "run_suite", stopped)
+    monkeypatch.setattr(ensemble_suites, "make_runs", stopped)
     words = ["optdivbo", "--data", folder, "--methods", "RS", "RS-ES", "BO-ES", "--trials", 10, "--repeats", 1]
     words += ["--work", tmp_path / "work", "--out", tmp_path / "out", "--workers", 1]
     command(monkeypatch, *words)
     shown = capsys.readouterr().out
     assert "0 of 4 runs are there" in shown  # RS and RS-ES are one
     assert "left out: amazon_employee" in shown
-    assert len(SuiteFile(tmp_path / "work" / "ensembles.jsonl", EnsembleRun)._runs) == 3
+    assert len(FinishedRuns(tmp_path / "work" / "ensembles.jsonl", EnsembleRun, SuiteKey)) == 3
     asked.clear()
     command(monkeypatch, *words)
     assert "3 of 4 runs are there" in capsys.readouterr().out and len(asked) == 1
@@ -313,13 +314,13 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
 
 def test_failed_runs_are_told_and_hurt_no_other(folder, tmp_path, monkeypatch, capsys):
     def half(missing, make_run, *, n_workers, report):
-        report(SuiteFailure(key=missing[0][2], error="RuntimeError: no idea"))
+        report(Failure(key=missing[0][2], error="RuntimeError: no idea"))
         report(replace(make_run_for(missing[1][2]), key=missing[1][2]))
 
     def make_run_for(key):
         return make_run(key.strategy, key.table, key.seed)
 
-    monkeypatch.setattr(ensemble_suites, "run_suite", half)
+    monkeypatch.setattr(ensemble_suites, "make_runs", half)
     words = ["divbo", "--data", folder, "--methods", "RS", "BO", "--trials", 10, "--repeats", 1, "--workers", 1]
     with pytest.raises(SystemExit, match="1 runs failed"):
         command(monkeypatch, *words, "--work", tmp_path)
@@ -338,7 +339,7 @@ def test_failed_runs_are_told_and_hurt_no_other(folder, tmp_path, monkeypatch, c
     ],
 )
 def test_mistakes_are_told_before_anything_runs(folder, tmp_path, monkeypatch, words, message):
-    monkeypatch.setattr(ensemble_suites, "run_suite", lambda *_, **__: pytest.fail("nothing should run"))
+    monkeypatch.setattr(ensemble_suites, "make_runs", lambda *_, **__: pytest.fail("nothing should run"))
     rest = [] if "--methods" in words else ["--methods", "RS"]
     with pytest.raises(SystemExit, match=message):
         command(monkeypatch, "divbo", "--data", folder, "--work", tmp_path, *words, *rest)
@@ -353,14 +354,14 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
 
     def replay_here(missing, *, n_trials, n_workers, report):
         for recording, key in missing:
-            report(replay_runs._run(recording.path, key, n_trials, "code"))
+            report(replay_runs._replay(recording.path, key, n_trials=n_trials, code="code"))
 
     def judge_here(missing, make_run, *, n_workers, report):
         for each in missing:
-            report(suite_runs._run(make_run, *each))
+            report(parallel._run(make_run, *each))
 
     monkeypatch.setattr(ensemble_suites, "run_missing", replay_here)
-    monkeypatch.setattr(ensemble_suites, "run_suite", judge_here)
+    monkeypatch.setattr(ensemble_suites, "make_runs", judge_here)
     words = ["divbo", "--recorded", "--methods", "RS", "RS-ES", "BO", "--trials", 10, "--repeats", 2, "--workers", 1]
     words += ["--work", tmp_path / "work", "--replays", tmp_path / "replays"]
     command(monkeypatch, *words, "--repeats", 1)
@@ -376,7 +377,7 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
     replays = [json.loads(line) for line in lines]
     assert len(replays) == 4
     for run in replays:
-        mine, curve = rows.loc[run["strategy"], run["seed"]], run["curve"][-1]
+        mine, curve = rows.loc[run["key"]["strategy"], run["key"]["seed"]], run["curve"][-1]
         assert mine.loc["selection", "validation"] == pytest.approx(curve["validation"], abs=1e-8)
         assert mine.loc["selection", "test"] == pytest.approx(curve["test"], abs=1e-8)
         assert mine.loc["best", "validation"] == pytest.approx(curve["single_validation"], abs=1e-8)

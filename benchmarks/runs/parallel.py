@@ -1,0 +1,48 @@
+"""Runs in worker processes: the one loop by which all experiments make what is missing."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from concurrent.futures import as_completed
+from typing import Any, TypeVar, TypeVarTuple
+
+from benchmarks.runs.finished_runs import Failure
+from cashmere.execution.pools import worker_pool
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+Work = TypeVarTuple("Work")
+
+
+def make_runs(
+    missing: Sequence[tuple[*Work, Key]],
+    make_run: Callable[[*Work, Key], Result],
+    *,
+    n_workers: int,
+    report: Callable[[Result | Failure[Key]], None],
+) -> None:
+    """Make runs in processes of one thread each; every result is reported as soon as it is there.
+
+    Parameters
+    ----------
+    missing : sequence of tuple
+        What to do, in this order: the arguments of `make_run`, the key of the run last.
+    make_run : callable
+        Makes a run in a worker. What it raises is reported as a `Failure`.
+    n_workers : int
+        Runs at a time.
+    report : callable
+        Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
+    """
+    with worker_pool(n_workers) as executor:
+        tasks = [executor.submit(_run, make_run, *each) for each in missing]
+        for task in as_completed(tasks):
+            report(task.result())
+
+
+def _run(make_run: Callable[..., Result], *each: Any) -> Result | Failure[Any]:
+    try:
+        return make_run(*each)
+    except Exception:
+        return Failure(key=each[-1], error=traceback.format_exc())
