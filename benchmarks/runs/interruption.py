@@ -14,4 +14,4 @@ def until_interrupted(console: Console) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        console.print("\nStopped. What is finished is kept; the same command goes on.")
+        console.print("\nStopped. What is finished is kept. Run the same command to continue.")

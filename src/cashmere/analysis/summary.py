@@ -98,7 +98,7 @@ def _add_course(
     n_good: int,
 ) -> None:
     if metric is None:
-        summary["why_not"] = "The metric is an own one: how the ensemble grew cannot be drawn without it."
+        summary["why_not"] = "The metric is a custom one, and how the ensemble grew cannot be drawn without it."
         return
     if n_good < LEAST_TRIALS:
         summary["why_not"] = f"How the ensemble grew is drawn for {LEAST_TRIALS} successful trials and more."

@@ -57,7 +57,7 @@ def test_regression_with_a_loss_to_minimise(tmp_path):
 def test_own_metric_shows_losses(tmp_path):
     run = make_run(tmp_path / "run", settings={"metric": "<function cost at 0x7f00>", "own_objects": ["metric"]})
     page = check_inert(render_report(summarise_run(run)))
-    assert "own metric: losses are shown" in page.text
+    assert "a custom metric: losses are shown" in page.text
     assert "<function cost>" in page.text
 
 

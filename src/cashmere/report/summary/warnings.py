@@ -49,7 +49,7 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
             share = f"{(honest - ensemble) / gain:.0%}" if gain > 0 else "most"
             of = "its loss" if baseline is None else "its gain over the constant prediction"
             found.append(
-                f"The cross-checked score is clearly worse than the selection score: {share} of {of} is owed to "
+                f"The cross-checked score is clearly worse than the selection score: {share} of {of} comes from "
                 "choosing and judging the ensemble on the same rows. Expect the cross-checked score on new data."
             )
     return found
