@@ -180,7 +180,7 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert "'random'" in refused(*fit, "--strategy", "randm", *new)
     assert "'black_box'" in refused(*fit, "--strategy", "optdivbo:measure=mse", *new)
     assert not new[1].exists()  # else a resume would repeat the error
-    assert "at most the lookahead (1)" in refused(*fit, "--lookahead", "1", "--workers", "2", *new)
+    assert "at most the lookahead, 1; got 2" in refused(*fit, "--lookahead", "1", "--workers", "2", *new)
     assert "'volcano'" in refused(*fit, "--space", "vulcano", *new)
     assert "got '-5m'" in refused(*fit, "--budget=-5m", *new)
     assert "250trials" in refused(*fit, "--budget", "soon", *new)
@@ -301,7 +301,7 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert "Interrupted; everything is kept" in errors and "The same command goes on." in errors
+    assert "Interrupted; everything is kept" in errors and "Run the same command to continue." in errors
     assert "Traceback" not in output + errors
     output = cashmere(*arguments, "--runs", run)
     assert "price: left out" in output and "regression" in output

@@ -129,7 +129,7 @@ def fit(
             raise UnknownNameError("column", target, map(str, frame.columns))
         y = frame.pop(target)
         if frame.shape[1] == 0:
-            raise DataError(f"{table} has no column beside the target {target!r}; expected at least one feature.")
+            raise DataError(f"{table}: there is no column beside the target {target!r}. Expected at least one feature.")
         finished = fit_run(
             out, to_frame(frame), y, settings, already_spent=_seconds_since_start(), progress=_progress(quiet)
         )
@@ -172,13 +172,16 @@ def predict(
         import pandas as pd
 
         from cashmere.data.reading import read_table
-        from cashmere.exceptions import InvalidParameterError
+        from cashmere.exceptions import IncompatibleParametersError
         from cashmere.model.predictor import Predictor
 
         writer = _table_writer(output)
         predictor = Predictor.load(folder)
         if proba and not predictor.target.task_type.is_classification:
-            raise InvalidParameterError("--proba", True, "left out for a regression model, which has no probabilities")
+            raise IncompatibleParametersError(
+                "--proba cannot be used with a regression model, which predicts no probabilities. Leave it out.",
+                {"proba": proba, "task": predictor.target.task_type},
+            )
         frame = read_table(table)
         if proba:
             probabilities = predictor.predict_proba(frame)
@@ -339,13 +342,16 @@ def pretrain(
     with _typed_errors():
         from cashmere.base.cores import available_cores
         from cashmere.base.interrupts import stop_on_interrupt
-        from cashmere.exceptions import DataError, InvalidParameterError
+        from cashmere.exceptions import DataError, MissingParameterError
         from cashmere.pretraining.collection import collect, describe_tables, find_tables, read_runs
         from cashmere.pretraining.embeddings import import_torch
         from cashmere.records.budget import parse_seconds
 
         if data is None and not runs:
-            raise InvalidParameterError("--data", None, "a folder of tables, unless --runs names runs to learn from")
+            raise MissingParameterError(
+                "--data",
+                "There is nothing to learn from. Name a folder of tables by --data, or finished runs by --runs.",
+            )
         limit_seconds = parse_seconds(time_limit, "--time-limit")
         n_workers = workers or min(4, available_cores())
         # What is wrong is said before the long work.
@@ -377,12 +383,15 @@ def pretrain(
                 parts.insert(1, collected)
         observations = functools.reduce(lambda first, second: first.merged(second), filter(None, parts))
         if not observations.tables and not interrupted.is_set():
-            raise DataError(f"{data}: none of the {n_missing} tables can be used; expected classifications.")
+            raise DataError(
+                f"{data}: none of the {n_missing} tables can be used. Expected tables with classes to predict."
+            )
         observations.save(out / "observations.npz")
         _say(quiet, f"{len(observations.tables)} tables in {out / 'observations.npz'}")
         if interrupted.is_set() and n_missing:
             print(
-                f"Interrupted; everything is kept, {n_missing} tables are not complete. The same command goes on.",
+                f"Interrupted; everything is kept, and {n_missing} tables are not complete. Run the same command to "
+                "continue.",
                 file=sys.stderr,
             )
             raise typer.Exit(_INTERRUPTED)
@@ -423,7 +432,7 @@ def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed:
             report=lambda text: _say(quiet, text),
         )
     except KeyboardInterrupt:
-        print("Interrupted; everything is kept. The same command goes on.", file=sys.stderr)
+        print("Interrupted; everything is kept. Run the same command to continue.", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
     artefact.save(out)
     _say(quiet, f"Artefact of {len(artefact.sources)} tables in {out}. Use it: --strategy latent:artefact={out}")

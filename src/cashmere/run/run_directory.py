@@ -202,7 +202,7 @@ class RunDirectory:
         Raises
         ------
         RunDirectoryError
-            If it is not the directory of a run, or an own object is missing.
+            If it is not the directory of a run, or a custom object is missing.
         CorruptStoreError
             If a file is damaged.
         """
@@ -212,8 +212,8 @@ class RunDirectory:
         if missing:
             raise RunDirectoryError(
                 folder,
-                f"was started with an own {' and '.join(sorted(missing))}; resume it from Python with the same object: "
-                "AutoClassifier(..., run_directory=..., resume=True).fit(X, y).",
+                f"was started with a custom {' and '.join(sorted(missing))}. Resume it from Python with the same "
+                "object: AutoClassifier(..., run_directory=..., resume=True).fit(X, y).",
             )
         settings = RunSettings.from_json(stored, own_objects)
         described = read_json(folder / "schema.json")
@@ -290,7 +290,7 @@ class RunDirectory:
         changed = self.settings.changed_in(settings)
         if changed is not None:
             name, before, now = changed
-            text = f"was started with {name}={before!r}, and is now asked to go on with {now!r}. Give the same one."
+            text = f"was started with {name}={before!r} and cannot continue with {now!r}. Use the value from before."
             raise RunDirectoryError(self.folder, text)
 
     # ------------------------------------------------------------ what it may spend

@@ -12,7 +12,7 @@ import numpy as np
 from cashmere.base.cores import available_cores
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, LookaheadError, UnknownNameError
 from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
 from cashmere.records.trial import FOLD_RACING
 
@@ -157,8 +157,13 @@ class RunSettings:
         if self.isolation not in ("process", "none"):
             raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")
         if self.lookahead is not None and self.workers > self.lookahead and self.isolation == "process":
-            expected = f"at most the lookahead ({self.lookahead}), so that the run does not depend on it"
-            raise InvalidParameterError("n_workers", self.n_workers, expected)
+            raise LookaheadError(
+                f"n_workers must be at most the lookahead, {self.lookahead}; got {self.workers}. Use fewer workers or "
+                "a larger lookahead: the decisions of a run depend on its lookahead, but not on the number of "
+                "workers.",
+                lookahead=self.lookahead,
+                n_open=self.workers,
+            )
         if self.ensemble not in METHODS:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)
         threshold = self.decision_threshold
@@ -169,7 +174,7 @@ class RunSettings:
         if self.fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'incumbent'")
         if not isinstance(self.budget, Budget):
-            raise InvalidParameterError("budget", self.budget, "a Budget; Budget.parse reads texts and seconds")
+            raise InvalidParameterError("budget", self.budget, "a Budget", "Budget.parse reads texts and seconds.")
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
