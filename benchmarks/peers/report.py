@@ -1,15 +1,15 @@
-"""The report of a comparison with peers: console, ``results.csv`` and ``summary.md``."""
+"""The report of a comparison with peers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 
 from benchmarks.peers.runs import MEASURES, PeerRun
+from benchmarks.reporting.report import Report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import methods as statistics
 from cashmere.records.budget import parse_seconds
@@ -146,13 +146,16 @@ def print_report(console: Console, runs: pd.DataFrame) -> None:
     print_tables(console, make_tables(runs))
 
 
-def write_report(folder: Path, runs: pd.DataFrame) -> Path:
-    """Write ``results.csv`` (a row per run) and ``summary.md``; return the path of the latter."""
-    folder.mkdir(parents=True, exist_ok=True)
-    runs.to_csv(folder / "results.csv", index=False, float_format="%.9g")
-    summary = folder / "summary.md"
-    summary.write_text("\n".join([describe(runs), "", *(t.to_markdown() for t in make_tables(runs))]), encoding="utf-8")
-    return summary
+def make_report(runs: pd.DataFrame) -> Report:
+    """Return the report; ``results.csv`` has a row per run."""
+    tables = make_tables(runs)
+    return Report(
+        title="Comparison with other systems",
+        heading=describe(runs),
+        rows={"results": runs},
+        sections=tables,
+        summary=tables,
+    )
 
 
 def _compared(runs: pd.DataFrame) -> pd.DataFrame:

@@ -19,8 +19,9 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.peers.environments import OURS, Peer, find_peers, install, peer_names
-from benchmarks.peers.report import print_report, to_frame, write_report
+from benchmarks.peers.report import make_report, print_report, to_frame
 from benchmarks.peers.runs import PeerProtocol, PeerRun, run_missing
+from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.suite_runs import SuiteKey
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="folder of the environments")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
-    parser.add_argument("--out", type=Path, help="folder for results.csv and summary.md")
+    parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md and index.html")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
 
 
@@ -141,6 +142,6 @@ def compare(
     frame = to_frame(found)
     print_report(console, frame)
     if out is not None:
-        console.print(f"Tables: {write_report(out, frame)}")
+        console.print(f"Tables: {write_report(out, make_report(frame))}")
     if failures:
         raise SystemExit(f"{failures} runs failed; their errors are above.")

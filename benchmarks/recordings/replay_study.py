@@ -27,7 +27,8 @@ from rich.console import Console
 from benchmarks.recordings.recorded_history import RECORDED, load_recorded
 from benchmarks.recordings.replay import EVERY
 from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
-from benchmarks.reporting.comparison import print_report, write_report
+from benchmarks.reporting.comparison import make_report, print_report
+from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.statistics.comparison import paired
@@ -300,8 +301,8 @@ def main(arguments: argparse.Namespace) -> None:
         raise SystemExit("No recording and seed for which all strategies have a run.")
     print_report(console, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
     if arguments.out is not None:
-        path = write_report(arguments.out, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
-        console.print(f"Tables and charts: {path}")
+        report = make_report(complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
+        console.print(f"Tables and charts: {write_report(arguments.out, report)}")
     if n_failed:
         raise SystemExit(f"{n_failed} of {len(missing)} runs failed; the causes are above.")
 

@@ -1,11 +1,9 @@
-"""Tables of a comparison, for the terminal, Markdown and HTML; and the folder of results."""
+"""The report of a comparison of strategies over trials."""
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +11,7 @@ from rich.console import Console
 
 from benchmarks.reporting.charts import loss_panels, rank_panels, small_multiples
 from benchmarks.reporting.ranks import rank_diagram, rank_test_table
+from benchmarks.reporting.report import Chart, Report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import comparison
 from benchmarks.statistics import methods as statistics
@@ -205,86 +204,44 @@ def all_tables(
     return tables + [loss_table(runs, n, part) for part in PARTS for n in reversed(checkpoints)]
 
 
-def write_report(
-    folder: Path, runs: pd.DataFrame, checkpoints: Sequence[int], reference: str, *, all_pairs: bool = False
-) -> Path:
-    """Write ``results.csv``, ``summary.md``, the charts and ``index.html``; return the path of the page."""
-    folder.mkdir(parents=True, exist_ok=True)
+def make_report(runs: pd.DataFrame, checkpoints: Sequence[int], reference: str, *, all_pairs: bool = False) -> Report:
+    """Return the report: the condensed tables, the charts, then every number."""
     tables = all_tables(runs, checkpoints, reference, all_pairs=all_pairs)
-    runs[runs["trials"].isin(checkpoints)].to_csv(folder / "results.csv", index=False, float_format="%.9g")
-    (folder / "summary.md").write_text(describe(runs) + "\n\n" + "\n".join(table.to_markdown() for table in tables))
-    charts = {
-        "ranks": small_multiples(rank_panels(runs), title="Average rank over trials", n_columns=2),
-        "validation": small_multiples(loss_panels(runs, "validation"), title="Validation loss of the ensemble"),
-        "test": small_multiples(loss_panels(runs, "test"), title="Test loss of the ensemble"),
-    }
-    if can_test_ranks(runs):
-        for part in PARTS:
-            title = f"Average ranks by {part} loss after {checkpoints[-1]} trials"
-            losses = comparison.mean_losses(runs, checkpoints[-1], part)
-            charts[f"critical_difference_{part}"] = rank_diagram(losses, title=title)
-    for name, chart in charts.items():
-        (folder / f"{name}.svg").write_text(chart)
-    page = folder / "index.html"
-    page.write_text(_page(describe(runs), tables, charts))
-    return page
-
-
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<link rel="icon" href="data:,">
-<title>{title}: {heading}</title>
-<style>
-body {{ margin: 0; background: #f7f5f1; color: #23211d; font: 15px/1.5 system-ui, "Segoe UI", Roboto, "Noto Sans",
-  "Liberation Sans", "DejaVu Sans", sans-serif; }}
-main {{ max-width: 1040px; margin: 0 auto; padding: 32px 20px 64px; }}
-h1 {{ font-size: 28px; margin: 0 0 4px; letter-spacing: -.01em; }} h2 {{ font-size: 18px; margin: 0 0 6px; }}
-p {{ color: #69635a; font-size: 14px; margin: 8px 0 0; max-width: 90ch; }}
-section {{ background: #fffefb; border: 1px solid #e3ded4; border-radius: 12px; padding: 20px 24px; margin-top: 16px; }}
-.scroll {{ overflow-x: auto; }} section > svg {{ display: block; width: 100%; height: auto; }}
-table {{ border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: 5px 18px 5px 0; border-bottom: 1px solid #e3ded4; text-align: right; white-space: nowrap; }}
-th {{ font-weight: 500; color: #69635a; vertical-align: bottom; }}
-th:first-child, td:first-child {{ text-align: left; }} tr:last-child td {{ border: 0; }}
-td:first-child {{ white-space: normal; overflow-wrap: anywhere; min-width: 120px; }}
-</style></head><body><main><h1>{title}</h1><p>{heading}</p>
-{sections}
-</main></body></html>
-"""
-
-
-def _page(heading: str, tables: Sequence[Table], charts: dict[str, str]) -> str:
-    captions = {
-        "ranks": "Average rank over trials. Ranks within recording and seed, one standard error.",
-        "validation": "Mean validation loss of the ensemble over trials, one standard error.",
-        "test": "Mean test loss of the ensemble over trials, one standard error.",
-        "critical_difference_validation": "Average ranks by validation loss. Bars: not told apart by Nemenyi's test.",
-        "critical_difference_test": "Average ranks by test loss. Bars: not told apart by Nemenyi's test.",
-    }
-    drawn = [chart_section(captions[name], chart) for name, chart in charts.items()]
-    written = [table_section(table) for table in tables]
-    # The condensed tables, the charts, then every number.
-    return make_page("Strategies on recorded histories", heading, written[:3] + drawn + written[3:])
+    means = "loss of the ensemble over trials, one standard error."
+    charts = [
+        Chart(
+            file="ranks",
+            caption="Average rank over trials. Ranks within recording and seed, one standard error.",
+            svg=small_multiples(rank_panels(runs), title="Average rank over trials", n_columns=2),
+        ),
+        Chart(
+            file="validation",
+            caption=f"Mean validation {means}",
+            svg=small_multiples(loss_panels(runs, "validation"), title="Validation loss of the ensemble"),
+        ),
+        Chart(
+            file="test",
+            caption=f"Mean test {means}",
+            svg=small_multiples(loss_panels(runs, "test"), title="Test loss of the ensemble"),
+        ),
+    ]
+    for part in PARTS if can_test_ranks(runs) else ():
+        title = f"Average ranks by {part} loss after {checkpoints[-1]} trials"
+        losses = comparison.mean_losses(runs, checkpoints[-1], part)
+        caption = f"Average ranks by {part} loss. Bars: not told apart by Nemenyi's test."
+        charts.append(Chart(file=f"critical_difference_{part}", caption=caption, svg=rank_diagram(losses, title=title)))
+    return Report(
+        title="Strategies on recorded histories",
+        heading=describe(runs),
+        rows={"results": runs[runs["trials"].isin(checkpoints)]},
+        sections=[*tables[:3], *charts, *tables[3:]],
+        summary=tables,
+    )
 
 
 def can_test_ranks(runs: pd.DataFrame) -> bool:
     """Whether there are several recordings and strategies, as tests of average ranks need."""
     return runs["strategy"].nunique() > 1 and runs["recording"].nunique() > 1
-
-
-def table_section(table: Table) -> str:
-    """Return a table as a part of a page."""
-    return f'<section><div class="scroll">{table.to_html()}</div></section>'
-
-
-def chart_section(caption: str, chart: str) -> str:
-    """Return an ``<svg>`` with a caption as a part of a page."""
-    return f"<section><h2>{html.escape(caption)}</h2>{chart}</section>"
-
-
-def make_page(title: str, heading: str, sections: Sequence[str]) -> str:
-    """Return a page that needs no other file: a title, a line about what is shown, and parts of HTML."""
-    return PAGE.format(title=html.escape(title), heading=html.escape(heading), sections="\n".join(sections))
 
 
 def _rank_tests(runs: pd.DataFrame, trials: int, reference: str) -> Table:

@@ -1,8 +1,6 @@
-"""The report of an experiment of DACOpt: console, CSV files, ``summary.md`` and ``index.html``."""
+"""The report of an experiment of DACOpt."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,8 +9,8 @@ from rich.console import Console
 from benchmarks.experiments.dacopt.results import Results, checkpoints, published_mean
 from benchmarks.experiments.dacopt.tables import make_tables, ranked_losses
 from benchmarks.reporting.charts import loss_panels, small_multiples
-from benchmarks.reporting.comparison import chart_section, make_page, table_section
 from benchmarks.reporting.ranks import rank_diagram
+from benchmarks.reporting.report import Chart, Report
 from benchmarks.reporting.table import print_tables
 from benchmarks.runs.circumstances import count_circumstances
 
@@ -39,22 +37,24 @@ def print_report(console: Console, results: Results) -> None:
     print_tables(console, make_tables(results))
 
 
-def write_report(folder: Path, results: Results) -> Path:
-    """Write CSV files, ``summary.md`` and ``index.html``; return the page's path.
+def make_report(results: Results) -> Report:
+    """Return the report.
 
     ``results.csv`` has a row per run, ``published.csv`` our means beside the printed ones, and ``circumstances.csv``
     says where, when and with what the runs were made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, make in (("results", to_rows), ("published", published_rows), ("circumstances", to_circumstances)):
-        make(results).to_csv(folder / f"{name}.csv", index=False, float_format="%.9g")
     tables = make_tables(results)
-    summary = [f"# {_title(results)}", "", describe(results), "", *(table.to_markdown() for table in tables)]
-    (folder / "summary.md").write_text("\n".join(summary), encoding="utf-8")
-    page = folder / "index.html"
-    sections = [*map(table_section, tables), *_chart_sections(results)]
-    page.write_text(make_page(_title(results), describe(results), sections), encoding="utf-8")
-    return page
+    return Report(
+        title=_title(results),
+        heading=describe(results),
+        rows={
+            "results": to_rows(results),
+            "published": published_rows(results),
+            "circumstances": to_circumstances(results),
+        },
+        sections=[*tables, *_charts(results)],
+        summary=tables,
+    )
 
 
 def to_rows(results: Results) -> pd.DataFrame:
@@ -93,21 +93,21 @@ def to_circumstances(results: Results) -> pd.DataFrame:
     return count_circumstances(run.circumstances for run in results.runs)
 
 
-def _chart_sections(results: Results) -> list[str]:
-    sections = []
+def _charts(results: Results) -> list[Chart]:
+    charts = []
     losses = ranked_losses(results)
     if losses is not None:
         diagram = rank_diagram(losses, title=f"Average ranks of the {results.part} losses")
         caption = f"Average ranks of the {results.part} losses. Bars: not told apart by Nemenyi's test."
-        sections.append(chart_section(caption, diagram))
+        charts.append(Chart(caption=caption, svg=diagram))
     at = np.unique(results.frame["trials"])
     if len(at) > 1:
         drawn = at[checkpoints(len(at), N_DRAWN) - 1]
         frame = results.frame[results.frame["trials"].isin(drawn)]
         chart = small_multiples(loss_panels(frame, "validation"), title="Lowest validation loss over trials")
         caption = "Mean over repeats of the lowest validation loss so far (1 - score), one standard error."
-        sections.append(chart_section(caption, chart))
-    return sections
+        charts.append(Chart(caption=caption, svg=chart))
+    return charts
 
 
 def _title(results: Results) -> str:

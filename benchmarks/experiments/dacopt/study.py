@@ -21,8 +21,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.experiments.dacopt.report import print_report, write_report
+from benchmarks.experiments.dacopt.report import make_report, print_report
 from benchmarks.experiments.dacopt.results import PAPER_NAMES, Results, published_means, published_tables, reported_loss
+from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
@@ -115,7 +116,7 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
     )
     print_report(console, results)
     if arguments.out is not None:
-        console.print(f"Tables and charts: {write_report(arguments.out, results)}")
+        console.print(f"Tables and charts: {write_report(arguments.out, make_report(results))}")
     if failures:
         raise SystemExit(f"{failures} runs failed; their errors are above.")
 

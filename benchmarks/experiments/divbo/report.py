@@ -1,9 +1,8 @@
-"""The report of an experiment on ensembles: console, ``results.csv``, ``summary.md`` and ``index.html``."""
+"""The report of an experiment on ensembles."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,8 +21,8 @@ from benchmarks.experiments.divbo.tables import (
     verdict_table,
 )
 from benchmarks.reporting.charts import Curve, Panel, loss_panels, rank_panels, small_multiples
-from benchmarks.reporting.comparison import chart_section, make_page, table_section
 from benchmarks.reporting.ranks import rank_diagram, rank_test_table
+from benchmarks.reporting.report import Chart, Report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import comparison
 
@@ -57,30 +56,33 @@ def print_report(console: Console, results: Sequence[Results]) -> None:
     print_tables(console, [*(table for part in results for table in make_tables(part)), cost_table(results)])
 
 
-def write_report(folder: Path, results: Sequence[Results]) -> Path:
-    """Write CSV files, ``summary.md`` and ``index.html``; return the page's path.
+def make_report(results: Sequence[Results]) -> Report:
+    """Return the report.
 
     ``results.csv`` has a row per run and form, ``published.csv`` our means beside the printed ones, and
     ``circumstances.csv`` says where, when and with what the runs were made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, make in (("results", to_rows), ("published", published_rows), ("circumstances", to_circumstances)):
-        make(results).to_csv(folder / f"{name}.csv", index=False, float_format="%.9g")
-    summary, sections = [describe(results), ""], []
+    summary: list[Table | str] = []
+    sections: list[Table | Chart] = []
     for part in results:
         tables = make_tables(part)
-        summary += [f"## {METRICS[part.metric].capitalize()}", "", *(table.to_markdown() for table in tables)]
-        written = [table_section(table) for table in tables]
-        sections += [*written[:1], *_rank_sections(part), *written[1:], *_chart_sections(part)]
+        summary += [f"## {METRICS[part.metric].capitalize()}", "", *tables]
+        sections += [*tables[:1], *_rank_sections(part), *tables[1:], *_charts(part)]
     costs = cost_table(results)
-    (folder / "summary.md").write_text("\n".join([*summary, costs.to_markdown()]), encoding="utf-8")
-    page = folder / "index.html"
-    text = make_page(results[0].suite.paper, describe(results), [*sections, table_section(costs)])
-    page.write_text(text, encoding="utf-8")
-    return page
+    return Report(
+        title=results[0].suite.paper,
+        heading=describe(results),
+        rows={
+            "results": to_rows(results),
+            "published": published_rows(results),
+            "circumstances": to_circumstances(results),
+        },
+        sections=[*sections, costs],
+        summary=[*summary, costs],
+    )
 
 
-def _rank_sections(results: Results) -> list[str]:
+def _rank_sections(results: Results) -> list[Table | Chart]:
     """Return whether the ranks of the test losses differ, where there is more than one data set."""
     labels = [label for label in results.suite.ranked(results.metric) if label in results.labels]
     means = comparison.mean_losses(results.final(labels), results.n_trials, "test") if len(labels) > 1 else None
@@ -90,12 +92,12 @@ def _rank_sections(results: Results) -> list[str]:
     table = rank_test_table({"test": means}, reference, title="Do the average ranks differ?")
     diagram = rank_diagram(means, title="Average ranks of the test losses")
     return [
-        table_section(table),
-        chart_section("Average ranks of the test losses. Bars: not told apart by Nemenyi's test.", diagram),
+        table,
+        Chart(caption="Average ranks of the test losses. Bars: not told apart by Nemenyi's test.", svg=diagram),
     ]
 
 
-def _chart_sections(results: Results) -> list[str]:
+def _charts(results: Results) -> list[Chart]:
     labels = [label for label in results.suite.ranked(results.metric) if label in results.labels]
     labels += [label for label in results.labels if label == "DivBO-"]
     frame = results.frame(labels)
@@ -125,7 +127,7 @@ def _chart_sections(results: Results) -> list[str]:
             _panels(results, _disagreement), title="Disagreement in the pool over trials", order=labels
         )
         charts.append(("Mean disagreement of the pool's members; figure 6 has it pair by pair.", chart))
-    return [chart_section(caption, chart) for caption, chart in charts]
+    return [Chart(caption=caption, svg=chart) for caption, chart in charts]
 
 
 def _panels(results: Results, curve_of: Callable[[EnsembleRun], pd.Series]) -> list[Panel]:

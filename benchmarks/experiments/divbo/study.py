@@ -24,11 +24,12 @@ from rich.console import Console
 from benchmarks.experiments.divbo import runs as ensemble_runs
 from benchmarks.experiments.divbo.methods import SUITES, Method, Suite, choose_methods
 from benchmarks.experiments.divbo.replays import replay_key, report_replay
-from benchmarks.experiments.divbo.report import print_report, write_report
+from benchmarks.experiments.divbo.report import make_report, print_report
 from benchmarks.experiments.divbo.results import by_metric
 from benchmarks.experiments.divbo.runs import EnsembleRun, protocol_of
 from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
 from benchmarks.recordings.replay_study import RECORDED, Contestant, add_missing, check_contestants
+from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
@@ -108,7 +109,7 @@ def run_experiments(suite: Suite, arguments: argparse.Namespace) -> None:
     results = by_metric(suite, runs, recorded=arguments.recorded)
     print_report(console, results)
     if arguments.out is not None:
-        console.print(f"Tables and charts: {write_report(arguments.out, results)}")
+        console.print(f"Tables and charts: {write_report(arguments.out, make_report(results))}")
     if n_failed:
         raise SystemExit(f"{n_failed} runs failed; their errors are above.")
 

@@ -35,6 +35,7 @@ from rich.console import Console
 
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.replay_study import find_recordings
+from benchmarks.reporting.report import Report, write_report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
@@ -437,10 +438,9 @@ def main(arguments: argparse.Namespace) -> None:
     if not tables:
         raise SystemExit("Nothing yet that all surrogates have.")
     print_tables(console, tables)
-    text = f"{len(judged)} of {len(wanted)} fits judged, {len(timed)} of {len(repeats)} timed.\n\n"
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    (arguments.out / "summary.md").write_text(text + "\n".join(table.to_markdown() for table in tables))
-    console.print(f"{text.strip()} Tables: {arguments.out / 'summary.md'}", highlight=False)
+    text = f"{len(judged)} of {len(wanted)} fits judged, {len(timed)} of {len(repeats)} timed."
+    report = Report(title="Surrogates of diversity", heading=text, sections=tables, summary=tables)
+    console.print(f"{text} Tables: {write_report(arguments.out, report)}", highlight=False)
 
 
 def _add_missing(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,9 @@ from benchmarks.experiments.latent.runs import N_INITIAL, Target, starts_alone
 from benchmarks.published import PUBLISHED
 from benchmarks.recordings.replay_runs import Run
 from benchmarks.reporting.charts import Curve, Panel, small_multiples
-from benchmarks.reporting.comparison import can_test_ranks, chart_section, make_page, speed_table, table_section
+from benchmarks.reporting.comparison import can_test_ranks, speed_table
 from benchmarks.reporting.ranks import rank_diagram, rank_test_table
+from benchmarks.reporting.report import Chart, Report
 from benchmarks.reporting.table import Table
 from benchmarks.statistics import comparison
 from benchmarks.statistics import methods as statistics
@@ -320,13 +320,11 @@ def results(runs: pd.DataFrame) -> pd.DataFrame:
     return losses.round(6).reset_index().rename(columns={"recording": "table"})
 
 
-def write_report(folder: Path, heading: str, tables: Sequence[Table], runs: pd.DataFrame, n_initial: int) -> Path:
-    """Write ``results.csv``, ``summary.md``, the charts and ``index.html``; return the path of the page.
+def make_report(heading: str, tables: Sequence[Table], runs: pd.DataFrame, n_initial: int) -> Report:
+    """Return the report: the average ranks, the charts, then every number.
 
     Parameters
     ----------
-    folder : Path
-        Made if need be.
     heading : str
         What was compared, in one line.
     tables : sequence of Table
@@ -336,26 +334,21 @@ def write_report(folder: Path, heading: str, tables: Sequence[Table], runs: pd.D
     n_initial : int
         Evaluations before iteration 0.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    results(runs).to_csv(folder / "results.csv", index=False)
-    text = "\n".join([heading, "", *(table.to_markdown() for table in tables)])
-    (folder / "summary.md").write_text(text, encoding="utf-8")
-    charts = {"ranks": ("Average rank over evaluations", rank_chart(runs, n_initial))}
+    charts = [Chart(file="ranks", caption="Average rank over evaluations", svg=rank_chart(runs, n_initial))]
     if can_test_ranks(runs):
         last = int(runs["trials"].max())
         diagram = rank_diagram(
             comparison.mean_losses(runs, last, "validation"), title=f"Average ranks after {last} iterations"
         )
         caption = "Average ranks at the end. Bars: not told apart by Nemenyi's test."
-        charts["critical_difference"] = caption, diagram
-    for name, (_, chart) in charts.items():
-        (folder / f"{name}.svg").write_text(chart, encoding="utf-8")
-    drawn = [chart_section(*captioned) for captioned in charts.values()]
-    written = [table_section(table) for table in tables]
-    # The average ranks, the charts, then every number.
-    page = folder / "index.html"
-    page.write_text(make_page("Searches on new tables", heading, written[:2] + drawn + written[2:]), encoding="utf-8")
-    return page
+        charts.append(Chart(file="critical_difference", caption=caption, svg=diagram))
+    return Report(
+        title="Searches on new tables",
+        heading=heading,
+        rows={"results": results(runs)},
+        sections=[*tables[:2], *charts, *tables[2:]],
+        summary=tables,
+    )
 
 
 def _numbers(title: str, head: str, frame: pd.DataFrame, *, digits: int, axis: int, note: str) -> Table:

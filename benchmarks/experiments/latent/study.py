@@ -25,7 +25,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.experiments.latent.report import count_initial, make_tables, tidy, write_report
+from benchmarks.experiments.latent.report import count_initial, make_report, make_tables, tidy
 from benchmarks.experiments.latent.runs import (
     Target,
     check_fair,
@@ -38,6 +38,7 @@ from benchmarks.experiments.latent.runs import (
 )
 from benchmarks.recordings.replay_runs import Run, RunFiles
 from benchmarks.recordings.replay_study import add_missing, read_contestants
+from benchmarks.reporting.report import write_report
 from benchmarks.reporting.table import print_tables
 from benchmarks.statistics.comparison import paired
 
@@ -140,4 +141,5 @@ def _show(
     console.print(f"\n{heading}\n", highlight=False)
     print_tables(console, tables)
     if arguments.out is not None:
-        console.print(f"Page: {write_report(arguments.out, heading, tables, runs, n_initial)}", highlight=False)
+        report = make_report(heading, tables, runs, n_initial)
+        console.print(f"Page: {write_report(arguments.out, report)}", highlight=False)

@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 from benchmarks.recordings import replay_study
-from benchmarks.reporting.comparison import reference_table, write_report
+from benchmarks.reporting.comparison import make_report, reference_table
+from benchmarks.reporting.report import write_report
 from benchmarks.statistics import comparison
 from benchmarks.statistics import methods as statistics
 
@@ -203,7 +204,7 @@ def test_report_says_whether_ranks_differ(tmp_path):
     names = ("bo", "middle", "worse")
     runs = make_runs({(f"r{i}", s): {5: [*(rng.random(2) + j)]} for i in range(12) for j, s in enumerate(names)})
     runs["suggest_seconds"] = 0.1
-    write_report(tmp_path, runs, [5], "bo")
+    write_report(tmp_path, make_report(runs, [5], "bo"))
     text, page = ((tmp_path / name).read_text() for name in ("summary.md", "index.html"))
     losses = comparison.mean_losses(runs, 5, "validation")
     expected = stats.friedmanchisquare(*losses.to_numpy().T)
@@ -218,6 +219,6 @@ def test_report_says_whether_ranks_differ(tmp_path):
 def test_one_recording_has_no_ranks_to_test(tmp_path):
     runs = make_runs({("r", s): {5: [1.0, 2.0]} for s in ("bo", "a")})
     runs["suggest_seconds"] = 0.1
-    write_report(tmp_path, runs, [5], "bo")
+    write_report(tmp_path, make_report(runs, [5], "bo"))
     assert "Nemenyi" not in (tmp_path / "summary.md").read_text()
     assert not list(tmp_path.glob("critical*"))

@@ -11,8 +11,9 @@ from benchmarks.__main__ import main
 from benchmarks.experiments.dacopt import results as dacopt_results
 from benchmarks.experiments.dacopt import study as dacopt
 from benchmarks.experiments.dacopt import tables as dacopt_tables
-from benchmarks.experiments.dacopt.report import write_report
+from benchmarks.experiments.dacopt.report import make_report
 from benchmarks.experiments.dacopt.results import Results, published_means, published_tables
+from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.parallel import make_runs
 from benchmarks.runs.suite_runs import Protocol, SuiteKey, SuiteRun, make_key, search
@@ -213,7 +214,7 @@ def test_the_page_shows_tables_diagram_and_curves(tmp_path):
                  circumstances={"date": "2026-11-21", "machine": "made", "versions": "1"})
         for table in ("glass1", "pima") for name in ("dac_hb", "random") for seed in range(2)
     ]  # fmt: skip
-    page = write_report(tmp_path / "out", made_results(runs, ("dac_hb", "random"))).read_text()
+    page = write_report(tmp_path / "out", make_report(made_results(runs, ("dac_hb", "random")))).read_text()
     assert page.count("<svg xmlns") == 2 and "Nemenyi" in page and "Speed-up" in page
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "index.html", "summary.md", "results.csv", "published.csv", "circumstances.csv",
