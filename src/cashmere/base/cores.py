@@ -6,7 +6,7 @@ import os
 
 
 def threads_per_worker(n_workers: int) -> int:
-    """Return cores / workers, at least 1."""
+    """Return the cores each worker may use: cores / workers, at least 1."""
     return max(1, available_cores() // n_workers)
 
 

@@ -1,4 +1,4 @@
-"""Seeds that belong to names, so that what is random about one thing does not depend on what else there is."""
+"""Seeds derived from names, so that the randomness of one thing does not depend on any other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def seed_of(seed: int, *parts: str | int) -> int:
-    """Return a seed in [0, 2**31) that belongs to texts and numbers.
+    """Return a seed in [0, 2**31) derived from texts and numbers.
 
     Examples
     --------

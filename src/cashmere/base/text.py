@@ -1,4 +1,4 @@
-"""Names and messages from outside made fit to be shown: no control characters, bounded, without private paths."""
+"""Make names and messages from outside fit to be shown: no control characters, bounded, without private paths."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 def clean_text(text: object, limit: int = 200, *, multiline: bool = False) -> str:
     r"""Make a text from outside safe to print or to put into a page (where it must be escaped as well).
 
-    Terminal escapes, control characters, marks that change the writing direction and other invisible characters go;
-    what cannot be encoded becomes U+FFFD.
+    Removes terminal escapes, control characters, marks that change the writing direction and other invisible
+    characters; replaces what cannot be encoded by U+FFFD.
 
     Parameters
     ----------
     text : object
         Anything; `str` is applied.
     limit : int
-        Characters of the result at most. A longer text ends in ``…``; with `multiline` its middle is left out.
+        Maximum length of the result in characters. A longer text ends in ``…``; with `multiline` its middle is cut
+        out.
     multiline : bool
-        Keep line breaks and tabs; else they become spaces.
+        Keep line breaks and tabs; by default they become spaces.
 
     Examples
     --------
@@ -47,7 +48,7 @@ def clean_text(text: object, limit: int = 200, *, multiline: bool = False) -> st
     'xxxx…'
     """
     text = str(text)
-    room = 4 * limit + 1000  # what is removed makes place for what follows; beyond this a longer text is just cut
+    room = 4 * limit + 1000  # removed characters make room for later ones; a longer text is simply cut
     cut = len(text) > room
     if cut:
         text = text[: room // 2] + text[-room // 2 :] if multiline else text[:room]
@@ -74,7 +75,7 @@ def _clean_character(character: str, *, multiline: bool) -> str:
 
 
 def redact(text: str) -> str:
-    """Shorten home directories to ``~``, paths of installed packages to ``...``, and hide credentials in addresses.
+    """Shorten home directories to ``~`` and paths of installed packages to ``...``, and hide credentials in addresses.
 
     Examples
     --------
@@ -93,6 +94,6 @@ def redact(text: str) -> str:
 
 
 def _without_prefix(word: str) -> str:
-    """Replace the way to the last site-packages in a path by three dots."""
+    """Replace the path up to the last site-packages by three dots."""
     places = list(_PACKAGES.finditer(word))
     return ".../" + word[places[-1].end() :] if places else word

@@ -1,4 +1,4 @@
-"""Threads of the numerical libraries of this process."""
+"""Limit the threads of this process's numerical libraries."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Let BLAS use one thread inside a ``with`` block.
 
-    Workers have the cores, small products wait longer for threads than they compute, and sums must not depend on the
-    number of threads.
+    The cores belong to the workers, small products wait longer for threads than they compute, and sums must not
+    depend on the number of threads.
     """
     limits: AbstractContextManager[Any] = _blas().limit(limits=1)
     return limits
@@ -19,7 +19,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @functools.cache
 def _blas() -> Any:
-    """Return what limits the threads of BLAS; to find its libraries takes milliseconds."""
+    """Return the controller that limits the threads of BLAS; finding the libraries takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")

@@ -1,4 +1,4 @@
-"""Versions of Python, of this package and of the libraries it rests on."""
+"""Versions of Python, of this package and of the libraries it depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bring every accepted form of a feature table into one: a pandas DataFrame with text column names."""
+"""Convert every accepted form of a feature table to one: a pandas DataFrame with text column names."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
     Returns
     -------
     pandas.DataFrame
-        A pandas `X` itself when nothing had to be changed, never a deep copy.
+        `X` itself when it is a DataFrame that needs no change; never a deep copy.
 
     Raises
     ------
     DataError
         If `X` is not two-dimensional, is empty, is complex, holds infinities or repeats a column name, or if a
-        sparse `X` needs 2 GiB or more in dense form. Texts follow scikit-learn.
+        sparse `X` needs 2 GiB or more in dense form. Messages follow scikit-learn's.
     TypeError
         If column names mix text and other types.
 
@@ -56,7 +56,7 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
 
 
 def feature_names(X: object) -> NDArray[np.object_] | None:
-    """Return the column names of a table that has text names, else None; as scikit-learn's ``feature_names_in_``.
+    """Return the column names of a table if they are text, else None; like scikit-learn's ``feature_names_in_``.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Coded tables to the matrices learners see, fitted inside the training rows of a fold.
+"""Turn coded tables into the matrices learners see, fitted on the training rows of a fold.
 
 Categories arrive as small integers, so every encoding of a category is a row of a table: `FoldEncoder` learns one
-table per column and `transform` looks rows up. This takes microseconds for a single row and needs no code but numpy
-to read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
+table per column and `transform` looks rows up. This takes microseconds for a single row and needs only numpy to
+read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ Matrix = NDArray[np.float32]
 
 
 class FoldEncoder:
-    """Turns a coded table into a float32 matrix, from what the training rows of one fold show.
+    """Turn a coded table into a float32 matrix, as learned from the training rows of one fold.
 
-    Columns of the result: numbers (booleans and dates included), missing indicators, categories, texts. If nothing
-    else is left it is one column of zeros.
+    Columns of the result: numbers (booleans and dates included), missing indicators, categories, texts. If there is
+    none of these, the result is one column of zeros.
 
     ============ ==================================== ======================================= =====================
     encoding     numbers                              categories                              unknown level
@@ -58,7 +58,7 @@ class FoldEncoder:
     Attributes
     ----------
     categorical : (n_outputs,) array of bool
-        Which columns of the result hold codes without order for learners that split on categories; only in
+        Which columns of the result hold unordered codes, for learners that split on categories; only in
         ``ordinal``, for columns with more than two levels. Set by `fit_transform`.
 
     Notes
@@ -96,7 +96,7 @@ class FoldEncoder:
         Returns
         -------
         (n_rows, n_outputs) array of float32
-            C-contiguous. In ``target`` it differs from ``transform(coded)``: no row sees its own target.
+            C-contiguous. For ``target`` it differs from ``transform(coded)``: no row sees its own target.
         """
         is_category = self.n_levels > 0
         self._numbers: IntArray = np.flatnonzero(~is_category)
@@ -125,7 +125,7 @@ class FoldEncoder:
         return result
 
     def transform(self, coded: CodedTable) -> Matrix:
-        """Return the matrix ``(n_rows, n_outputs)`` float32 of any rows; each depends on its own content only."""
+        """Return the float32 matrix ``(n_rows, n_outputs)`` of any rows; each row depends only on its own content."""
         result = np.zeros((len(coded), max(self._n_outputs, 1)), dtype=np.float32)
         numbers = coded.values[:, self._numbers]
         missing = np.isnan(numbers)
@@ -170,7 +170,7 @@ class FoldEncoder:
         return table
 
     def _cross_fit(self, result: Matrix, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> None:
-        """Overwrite the target means of training rows by means of other rows."""
+        """Overwrite the target means of training rows with means over other rows."""
         if len(y) < 2:
             return
         targets = _targets(y, task_type)
@@ -197,7 +197,7 @@ class FoldEncoder:
             vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
-            with contextlib.suppress(ValueError):  # no words at all in these training rows
+            with contextlib.suppress(ValueError):  # these training rows hold no words
                 terms = vectorizer.fit_transform(text)
                 n = min(_TEXT_COMPONENTS, *terms.shape) if terms.shape[1] > 1 else 0
             if n:

@@ -22,7 +22,7 @@ _INDEX = "prepared.json"
 
 
 class PreparedFolds:
-    """Read access to a folder written by `prepare_folds`; small, picklable, made from the path alone.
+    """Read a folder written by `prepare_folds`; small, picklable, made from the path alone.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class PreparedFolds:
         return type(self), (self.folder,)
 
     def load(self, fold: int, encoding: Encoding) -> tuple[NDArray[np.float32], NDArray[np.float32], BoolArray]:
-        """Return training and validation matrix (memory-mapped, copy-on-write) and the mask of category columns."""
+        """Return training and validation matrices (memory-mapped, copy-on-write) and the mask of category columns."""
         stored = self._stored_as[encoding]
         # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
         parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mmap_mode="c") for part in ("train", "valid")]
@@ -90,7 +90,7 @@ class PreparedFolds:
 
     @functools.cached_property
     def validation_rows(self) -> IntArray:
-        """Numbers of the rows that validate, ascending: the order of out-of-fold predictions."""
+        """Numbers of the validation rows, ascending: the order of out-of-fold predictions."""
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
     def _read(self, name: str, *, mmap_mode: Literal["c"] | None = None) -> AnyArray:
@@ -125,12 +125,12 @@ def prepare_folds(
 ) -> tuple[PreparedFolds, list[dict[Encoding, FoldEncoder]]]:
     """Encode every fold in every form and write the matrices.
 
-    Each file is replaced whole and the index comes last, so a folder is complete or says that it is not.
+    Each file is replaced whole and the index is written last, so an incomplete folder is recognised.
 
     Parameters
     ----------
     folder : path
-        Where to write; made if missing.
+        Where to write; created if missing.
     coded : CodedTable
         All training rows.
     y : (n_rows,) array
@@ -138,13 +138,14 @@ def prepare_folds(
     folds : sequence of Fold
         From `make_folds`.
     encodings : sequence of Encoding
-        The forms wanted. Without a category of more than two levels ``target`` is ``onehot`` and shares its files.
+        The forms to write. Without a category of more than two levels ``target`` equals ``onehot`` and shares its
+        files.
     task_type : TaskType
         Kind of target.
     seed : int
-        Seed; each fold gets its own from it.
+        Each fold derives its own seed from it.
     weight : (n_rows,) array, optional
-        Row weights, kept beside the target.
+        Row weights, stored next to the target.
 
     Returns
     -------

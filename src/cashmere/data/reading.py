@@ -34,14 +34,14 @@ def read_table(source: str | Path) -> pd.DataFrame:
     ----------
     source : str or path
         A delimited text file with a header line (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``; the delimiter
-        ``, ; \t |`` and the encoding, UTF-8 or Windows-1252, are found out; ``?`` means missing), a Parquet file
-        (``.parquet``, ``.pq``), an ARFF file (``.arff``), text files also with ``.gz``; or ``openml:ID``.
+        ``, ; \t |`` and the encoding, UTF-8 or Windows-1252, are detected; ``?`` means missing), a Parquet file
+        (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or ``openml:ID``.
 
     Returns
     -------
     pandas.DataFrame
-        At least one row and one column, a plain row index. For OpenML, ``frame.attrs["target"]`` is the name of
-        the default target when there is exactly one.
+        At least one row and one column, with a plain row index. For OpenML, ``frame.attrs["target"]`` is the name
+        of the default target if there is exactly one.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _records(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
 
 
 def _sniff_delimiter(path: Path, encoding: str) -> str:
-    """Choose the delimiter that cuts the first records into equally many fields, the more the better."""
+    """Choose the delimiter that cuts the first records into equally many fields, as many as possible."""
     best, best_rank = ",", (False, 1)
     for delimiter in _DELIMITERS:
         widths = [len(record) for record in islice(_records(path, encoding, delimiter), _SAMPLE_RECORDS)]

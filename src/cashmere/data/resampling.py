@@ -48,7 +48,7 @@ def make_folds(
         Classes are spread evenly over the folds, values are only shuffled.
     resampling : str or splitter
         ``"holdout"`` (a quarter validates, at most 20000 rows), ``"Nfold"``, ``"auto"`` (``"5fold"`` up to
-        20000 rows, then ``"holdout"``: 5000 validation rows and more fix an error rate to about 0.5 percentage
+        20000 rows, then ``"holdout"``: 5000 or more validation rows fix an error rate to about 0.5 percentage
         points, and one fit instead of five buys more trials; a rule of thumb, not measured), an object with
         ``split(X, y)`` (a row may validate several times), or pairs of row numbers.
     seed : int
@@ -59,8 +59,8 @@ def make_folds(
     Returns
     -------
     list of Fold
-        With ``"Nfold"`` every row validates exactly once, also rows of classes smaller than N; N is lowered to
-        the number of rows. With ``"holdout"`` a class with a single row stays in training.
+        With ``"Nfold"`` every row validates exactly once, even in classes smaller than N; N is lowered to the
+        number of rows. With ``"holdout"`` a class with a single row stays in training.
 
     Raises
     ------
@@ -114,8 +114,8 @@ def choose_resampling(n_rows: int, n_cells: int = 0, *, seconds: float | None = 
     -------
     str
         ``"5fold"`` up to 20000 rows, where a loss on held-out rows alone is too noisy to choose by; else
-        ``"holdout"``. Also ``"holdout"`` if the time budget would buy few trials of five fits: measured on 2 cores, a
-        boosting trial of five folds takes about 15 s per million cells (satimage: 1.4 million, 20 s).
+        ``"holdout"``. Also ``"holdout"`` if the time budget would buy few trials of five fits: measured on 2 cores,
+        a boosting trial of five folds takes about 15 s per million cells (satimage: 1.4 million, 20 s).
 
     Examples
     --------

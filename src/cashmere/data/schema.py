@@ -53,7 +53,7 @@ class Column:
     categories : tuple of str
         Levels of a categorical column, in code order; sorted, or in the given order of an ordered categorical.
     with_time : bool
-        Whether a date column has a time of day in training, which then gives an ``hour``.
+        Whether a date column has a time of day in training, and so an ``hour``.
     dropped : str or None
         Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"`` or
         ``"identifier: every value differs"``.
@@ -82,7 +82,7 @@ class CodedTable:
     Attributes
     ----------
     values : (n_rows, n_value_columns) array of float64
-        Numbers, 0/1 for booleans, level codes for categories, parts of dates; NaN where missing or unknown.
+        Numbers, 0/1 for booleans, level codes of categories, parts of dates; NaN where missing or unknown.
     texts : tuple of (n_rows,) object arrays of str
         One per text column; missing is ``""``.
     schema : TableSchema
@@ -204,7 +204,7 @@ class TableSchema:
             From `cashmere.data.frames.to_frame`. With names, columns may come in any order and further columns
             are ignored; columns dropped in training may be absent.
         estimator : str
-            Whose name appears in the error about a wrong number of columns.
+            Name to show in the error about a wrong number of columns.
 
         Raises
         ------
@@ -260,8 +260,8 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
 
     Text columns are read as numbers if every value parses, as dates if 95 % are ISO dates, as text if they have
     more than 4 words on average and more than half of the values differ, else as categories. Missing values and
-    blank strings say nothing. Integers stay numbers. Columns without information are dropped, see `Column.dropped`;
-    it is possible that none is left. The result does not depend on the order of the rows.
+    blank strings are ignored. Integers stay numbers. Columns without information are dropped, see `Column.dropped`,
+    which may leave none. The result does not depend on the order of the rows.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
     Raises
     ------
     ColumnTypeError
-        If a column holds dicts, lists or other objects that are no values.
+        If a column holds dicts, lists or other objects that are not plain values.
     DataError
         If a column of numbers written as text holds an infinity.
 
@@ -303,7 +303,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
-        content = (_numbers if kind is ColumnKind.NUMERIC else _booleans)(series, name) + 0.0  # no negative zero
+        content = (_numbers if kind is ColumnKind.NUMERIC else _booleans)(series, name) + 0.0  # turns -0.0 into 0.0
         missing = np.isnan(content)
         distinct = _few_distinct(content[~missing])
     elif kind is ColumnKind.DATE:
@@ -388,7 +388,7 @@ def _infer_text_kind(texts: pd.Series[str]) -> ColumnKind:
 
 
 def _present(series: pd.Series[Any]) -> BoolArray:
-    """Return where there is a value; blank strings are missing."""
+    """Return where values are present; blank strings are missing."""
     present: BoolArray = series.notna().to_numpy(dtype=bool)
     if series.dtype == object or isinstance(series.dtype, pd.StringDtype):
         values = series.to_numpy(dtype=object)

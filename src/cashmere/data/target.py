@@ -1,4 +1,4 @@
-"""Labels to codes and back; which kind of task a target is."""
+"""Turn labels into codes and back, and infer the kind of task from a target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_INTEGER_CLASSES = 20
 _ROWS_PER_INTEGER_CLASS = 3
 
 Task = TaskType | Literal["classification", "regression"]
-"""What a caller may know about the task beforehand."""
+"""What the caller may already know about the task."""
 
 
 def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
@@ -88,7 +88,7 @@ def _is_extension(dtype: object) -> bool:
 
 
 def infer_task_type(y: Any) -> TaskType:
-    """Say what kind of task a target is.
+    """Infer the kind of task from a target.
 
     Text, booleans and categories are classes. Numbers with a fraction are values. Whole numbers are classes if
     there are at most two distinct ones, or at most 20 with at least 3 rows per distinct number on average.
@@ -147,12 +147,12 @@ class TargetCoding:
         y : (n_rows,) array-like
             The target.
         task : TaskType or "classification" or "regression", optional
-            What is known; inferred by `infer_task_type` otherwise.
+            The known kind of task; inferred by `infer_task_type` if left out.
 
         Raises
         ------
         DataError
-            As `check_target`; and if a regression target is text, a classification target is continuous or has
+            As `check_target`; also if a regression target is text, a classification target is continuous or has
             a single class, or a binary one has more than two.
         """
         target = check_target(y)
@@ -192,7 +192,7 @@ class TargetCoding:
         Raises
         ------
         DataError
-            As `check_target`; and for labels that were not in training, or text in regression.
+            As `check_target`; also for labels that were not in training, or text in regression.
         """
         target = check_target(y, n_rows=n_rows)
         if self.task_type is TaskType.REGRESSION:
@@ -221,7 +221,7 @@ class TargetCoding:
         return labels[codes]
 
     def labels(self) -> AnyArray:
-        """Return all labels in code order, shape ``(n_classes,)``; as scikit-learn's ``classes_``."""
+        """Return all labels in code order, shape ``(n_classes,)``; like scikit-learn's ``classes_``."""
         return np.array(self.classes, dtype=np.dtype(self.dtype))
 
     def to_json(self) -> dict[str, Any]:

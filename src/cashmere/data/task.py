@@ -34,7 +34,7 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskProfile:
-    """The facts about a task from which a search space decides what it offers.
+    """Facts about a task by which a search space decides what to offer.
 
     Attributes
     ----------

@@ -13,14 +13,14 @@ from cashmere.model.fold_model import FoldModel, fit_fold_model
 def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:
     """Fit and evaluate the constant predictor on every fold.
 
-    It predicts the shares of the classes, the mean, or under an absolute error the median of the training rows.
+    It predicts the class shares of the training rows, their mean, or, for an absolute error, their median.
 
     Parameters
     ----------
     folds : PreparedFolds
         The folds of the run.
     encoding : Encoding
-        Any prepared form: the columns are not looked at.
+        Any prepared form: the columns are ignored.
     metric : Metric
         Computes the loss.
 

@@ -1,4 +1,4 @@
-"""Metrics: what is minimised inside, and the one place where the sign flips back for the user.
+"""Metrics: the losses minimised inside, and the one place where the sign flips back for the user.
 
 Notation (shapes)
 -----------------
@@ -25,7 +25,7 @@ Float64 = NDArray[np.float64]
 Needs = Literal["probabilities", "labels", "values"]
 
 PROBABILITY_CLIP = 1e-7
-"""Smallest probability of the log loss. Predictions are float32, where 1 - p is not resolved any finer."""
+"""Smallest probability of the log loss. Predictions are float32, which does not resolve 1 - p any finer."""
 
 _SUM_TOLERANCE = 1e-4
 _CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
@@ -34,19 +34,19 @@ _REGRESSION = (TaskType.REGRESSION,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """How predictions are judged, from targets, predictions and row weights.
+    """Judge predictions, from targets, predictions and row weights.
 
     Attributes
     ----------
     name : str
         Name, as `get_metric` knows it.
     task_types : tuple of TaskType
-        Tasks it fits.
+        Tasks it applies to.
     greater_is_better : bool
-        The user's direction; inside, losses are minimised always.
+        The user's direction; inside, losses are always minimised.
     needs : {"probabilities", "labels", "values"}
-        What it is computed from. Predictions are class probabilities in both of the first two cases; for
-        ``"labels"`` the most probable class is taken, the lowest of equals.
+        What it is computed from. Predictions are class probabilities in the first two cases; for ``"labels"`` the
+        most probable class is taken, the lowest in a tie.
     worst_loss : float or None
         Largest possible loss; None when it is unbounded, or bounded only by clipping.
     function : callable
@@ -73,7 +73,7 @@ class Metric:
         predictions : (n_rows, n_classes) or (n_rows,) array
             Class probabilities or values. Rows of probabilities are rescaled where they do not sum to 1.
         weight : (n_rows,) array, optional
-            Row weights of positive sum.
+            Row weights with a positive sum.
 
         Raises
         ------
@@ -134,7 +134,7 @@ def _complement(score: Any) -> float:
 
 
 def _recalls(y: AnyArray, labels: AnyArray, w: Float64 | None) -> Float64:
-    """Return the recall of every class that occurs in y."""
+    """Return the recall of each class that occurs in y."""
     size = int(y.max()) + 1
     support = np.bincount(y, weights=w, minlength=size)
     hits = np.bincount(y, weights=(y == labels) * (1.0 if w is None else w), minlength=size)
@@ -184,7 +184,7 @@ def _area_under_curve(positive: NDArray[np.bool_], p: Float64, w: Float64 | None
 def _one_minus_auc(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     """Two classes: area for class 1; more: mean over one class against the rest, for classes that occur in y.
 
-    With a single class in y the area is not defined and the loss is that of chance, 0.5.
+    With a single class in y the area is undefined, and the loss is that of chance, 0.5.
     """
     present = y if w is None else y[w > 0]
     classes = [1] if p.shape[1] == 2 else range(p.shape[1])
@@ -279,30 +279,30 @@ _ALIASES = {
 def default_metric(task_type: TaskType) -> Metric:
     """Return log loss for classes, root mean squared error for values.
 
-    Log loss judges the whole probability, so it is a fair target for ensembles, and it does not jump when a single
-    row changes sides, which makes it easier to model than an error rate; RMSE is in units of the target and its
-    optimum is the mean, which averaging of members improves.
+    Log loss judges the whole probability, which suits ensembles, and it does not jump when a single row changes
+    sides, which makes it easier to model than an error rate. RMSE is in units of the target and its optimum is the
+    mean, which averaging members improves.
     """
     return METRICS["log_loss" if task_type.is_classification else "rmse"]
 
 
 def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType) -> Metric:
-    """Return the metric for a name, an alias or a function of one's own.
+    """Return the metric for a name, an alias or a custom function.
 
     Parameters
     ----------
     metric : str, Metric or callable
-        A name or alias (upper and lower case, ``-`` and ``_`` are alike), a metric, or ``f(y_true, y_pred)`` of which
-        more is better; see `metric_from_callable` for other functions.
+        A name or alias (case is ignored, ``-`` and ``_`` are equivalent), a metric, or a function
+        ``f(y_true, y_pred)`` where greater is better; see `metric_from_callable` for other functions.
     task_type : TaskType
-        The task it must fit.
+        The task it must apply to.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric; names the nearest ones.
+        If there is no such metric; the message names similar ones.
     MetricError
-        If it does not fit the task.
+        If it does not apply to the task.
 
     Examples
     --------
@@ -341,17 +341,17 @@ def metric_from_callable(
     Parameters
     ----------
     function : callable
-        Gets targets and, as `needs` says, predicted labels, values, or probabilities: those of the second class
-        ``(n_rows,)`` for two classes, else ``(n_rows, n_classes)``. Row weights are passed as ``sample_weight`` if
-        it has such a parameter, else they are not used.
+        Takes targets and, depending on `needs`, predicted labels, values or probabilities: for two classes those of
+        the second ``(n_rows,)``, else ``(n_rows, n_classes)``. Row weights are passed as ``sample_weight`` if it
+        has such a parameter, else they are not used.
     greater_is_better : bool
         Its direction. The loss is ``1 - f`` if greater is better.
     needs : {"labels", "probabilities", "values"}
         What it is computed from; ``"values"`` for regression.
     name : str, optional
-        Its name; that of the function by default.
+        Its name; by default that of the function.
     labels : (n_classes,) array, optional
-        Labels by code. With them the function sees labels, without them codes.
+        Labels by code. With them the function gets labels, without them codes.
 
     Raises
     ------
@@ -381,7 +381,7 @@ def metric_from_callable(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CallableLoss:
-    """A user's function as a loss; a class, so that it can be pickled with the function."""
+    """A custom metric function as a loss; a class, so that it can be pickled with the function."""
 
     function: Callable[..., float]
     greater_is_better: bool

@@ -1,4 +1,4 @@
-"""What a trial runs: fit a configuration on every fold, predict the rows it has not seen, compute the loss."""
+"""What a trial runs: fit a configuration on every fold, predict the unseen rows, compute the loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cashmere.space.component import BuildContext
 from cashmere.space.space import Space
 
 CELLS_PER_THREAD = 4_000_000
-"""Training cells (rows x columns) that one thread serves alone.
+"""Training cells (rows x columns) per thread.
 
 Threads that wait passively are slow to wake: on 2 cores, boosters with 2 threads take 10 times as long as with 1 on
 16 thousand cells, equally long on 4 million, and gain from there (`benchmarks/timings/threads.py`).
@@ -30,16 +30,16 @@ Threads that wait passively are slow to wake: on 2 cores, boosters with 2 thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossValidationObjective:
-    """Evaluates configurations on prepared folds (holdout is the case of one fold).
+    """Evaluate configurations on prepared folds (holdout is the case of one fold).
 
-    The loss is the mean of the fold losses (docs/papers/problem.md#loss-of-a-trial); all folds must finish, or
-    `Trial.stop_above` ends the trial without one. Predictions of all validation rows are returned, in row order, for
-    the ensemble.
+    The loss is the mean of the fold losses (docs/papers/problem.md#loss-of-a-trial); there is none unless all folds
+    finish, and `Trial.stop_above` may stop the trial early. Predictions for all validation rows are returned, in
+    row order, for the ensemble.
 
     Attributes
     ----------
     folder : Path
-        Where `PreparedFolds` are; read memory-mapped, once per worker.
+        Where the `PreparedFolds` are; memory-mapped once per worker.
     space : Space
         Builds the pipelines.
     metric : Metric
@@ -131,7 +131,7 @@ class CrossValidationObjective:
 def fold_context(
     profile: TaskProfile, X: FloatArray, y: AnyArray, categorical: BoolArray, *, n_threads: int = 1, seed: int = 0
 ) -> BuildContext:
-    """Return what builders may know about a fold: facts about its training rows, of no others.
+    """Return what builders may know about a fold: facts about its training rows only.
 
     Parameters
     ----------
@@ -163,11 +163,11 @@ def _open_folds(folder: str, changed: int) -> PreparedFolds:
 
 
 _readable: set[tuple[type, ...]] = set()
-"""Types of the steps of pipelines whose model files this process has seen to hold trusted types only."""
+"""Step types of pipelines whose model files this process has already checked to hold trusted types only."""
 
 
 def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...]) -> bytes:
-    """Return the models as bytes; a pipeline whose files could not be read back fails at its first trial."""
+    """Return the models as bytes; a pipeline that could not be read back fails at its first trial."""
     from cashmere.model.archives import check_types, dump_fold_models
 
     data = dump_fold_models(models)
@@ -179,7 +179,7 @@ def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...
 
 
 def _fold_task(task_type: TaskType, y_train: np.ndarray) -> TaskType:
-    """Return the task of a fold: without some classes in its training rows it may be a smaller one."""
+    """Return the task of a fold, which may be a smaller one if its training rows lack some classes."""
     if task_type is TaskType.MULTICLASS and len(np.unique(y_train)) <= 2:
         return TaskType.BINARY
     return task_type

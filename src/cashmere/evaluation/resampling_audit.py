@@ -1,4 +1,4 @@
-"""An audit of resampling: that no validation row has a part in the rows a learner is fitted on."""
+"""An audit of resampling: prove that no validation row enters the rows a learner is fitted on."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def audit_resampling(
     Two proofs per configuration and fold. First, every resampled row is a training row of the fold, or a
     combination of training rows of the fold: its parents are found (`Origin`). Second, preparation and resampling
     are repeated with all features of the validation rows missing and all their classes changed: the resampled rows
-    must be the same, bit for bit, hence nothing of a validation row can have entered.
+    must be the same, bit for bit, so nothing of a validation row can have entered.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def audit_resampling(
     space : str or callable
         A space with a step of resamplers: its name, or a function from `TaskProfile` to `Space`.
     configurations : sequence of mappings, optional
-        Values of hyper-parameters, such as ``{"resampler": "smote", "smote:k_neighbors": 3}``; the others take their
-        defaults. By default every resampler once, with its defaults.
+        Values of hyper-parameters, such as ``{"resampler": "smote", "smote:k_neighbors": 3}``; the others keep their
+        defaults. By default each resampler once, with its defaults.
     resampling : str or splitter
         As for `AutoClassifier`; with the same `seed` the folds are those of its run.
     seed : int
@@ -66,10 +66,10 @@ def audit_resampling(
     Returns
     -------
     DataFrame
-        A row per configuration and fold. ``resampler``, ``fold``; ``training_rows`` and ``resampled_rows`` in number;
-        how many of the latter have each `Origin` (``kept``, ``between``, ``mixed``, ``beyond``, ``across``,
-        ``centroid``, ``unexplained``); ``same_without_validation``, the second proof; ``failure``, the text of the
-        error if the resampler refuses the rows, else empty. A fold is proven where ``unexplained`` is 0 and
+        A row per configuration and fold: ``resampler``, ``fold``; the numbers of ``training_rows`` and
+        ``resampled_rows``; how many of the latter have each `Origin` (``kept``, ``between``, ``mixed``, ``beyond``,
+        ``across``, ``centroid``, ``unexplained``); ``same_without_validation``, the second proof; ``failure``, the
+        error message if the resampler refuses the rows, else empty. A fold is proven if ``unexplained`` is 0 and
         ``same_without_validation`` is true.
 
     Raises
@@ -130,7 +130,7 @@ class _FoldRows:
                 folder, coded, y, [fold], [encoding], task_type=space.profile.task_type, seed=seed
             )
             X, _, categorical = prepared.load(0, encoding)
-            # A fold may lack a class; like `fit_fold_model`, number those that are there.
+            # A fold may lack a class; like `fit_fold_model`, number those present.
             classes = np.unique(prepared.y[fold.train], return_inverse=True)[1].astype(np.int64)
             return cls(X=np.array(X), y=classes, categorical=categorical)
 
@@ -170,7 +170,7 @@ def _audit(
     }
     fold_seed = (seed + number) % 2**31
     try:
-        # As in trials: a resampler may warn of what it does to few rows, and sums depend on the number of threads.
+        # As in trials: a resampler may warn about what it does to few rows, and sums depend on the number of threads.
         with warnings.catch_warnings(), np.errstate(all="ignore"), threadpool_limits(1):
             warnings.simplefilter("ignore")
             X, X_new, y_new = _resample(space, configuration, seen, fold_seed)

@@ -1,4 +1,4 @@
-"""Where resampled rows come from: which of them are training rows, or made of training rows, and how.
+"""Where resampled rows come from: which are training rows, which are made from training rows, and how.
 
 Notation (shapes)
 -----------------
@@ -22,14 +22,14 @@ _Float64 = NDArray[np.float64]
 
 
 class Origin(StrEnum):
-    """How a resampled row is made of training rows. The first that fits is given."""
+    """How a resampled row is made from training rows; the first origin that fits is reported."""
 
     KEPT = "kept"
     """It is a training row of its class, bit for bit."""
     BETWEEN = "between"
     """On the segment between two training rows of its class (SMOTE, ADASYN): 0 <= t <= 1."""
     MIXED = "mixed"
-    """So in its numbers; its nominal values occur in training rows of its class (SMOTENC)."""
+    """`BETWEEN` in its numbers; its nominal values occur in training rows of its class (SMOTENC)."""
     BEYOND = "beyond"
     """On the line through two training rows of its class, at most their distance outside (SVMSMOTE): -1 <= t < 0."""
     ACROSS = "across"
@@ -37,11 +37,11 @@ class Origin(StrEnum):
     CENTROID = "centroid"
     """A weighted mean of training rows of its class (ClusterCentroids)."""
     UNEXPLAINED = "unexplained"
-    """None of these: rows from elsewhere would be found here."""
+    """None of these; rows from elsewhere would appear here."""
 
 
 def explain_rows(X_new: FloatArray, y_new: IntArray, X: FloatArray, y: IntArray, *, nominal: BoolArray) -> list[Origin]:
-    """Find for each resampled row how it is made of training rows of its class.
+    """Find how each resampled row is made from training rows of its class.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def explain_rows(X_new: FloatArray, y_new: IntArray, X: FloatArray, y: IntArray,
 
     Notes
     -----
-    Every pair of rows of a class is a pair of possible parents: time and proof grow with the square of the class, but
-    only rows that are not kept are looked at.
+    Every pair of rows of a class is a pair of possible parents: time grows with the square of the class size, but
+    only rows that are not kept are examined.
     """
     X_new, X = np.asarray(X_new, dtype=np.float64), np.asarray(X, dtype=np.float64)
     tolerance = TOLERANCE * max(1.0, float(np.abs(X).max()))
@@ -126,7 +126,7 @@ def _are_on_lines(
         row, end = np.nonzero(near & (t >= lowest - TOLERANCE) & (t <= highest + TOLERANCE))
         gap = np.abs(offset[row] - t[row, end][:, None] * direction[end]).max(axis=1)
         found[left[row[gap <= tolerance]]] = True
-        # A row without any difference to its start is t = 0, also where all ends are the start itself.
+        # A row equal to its start is t = 0, even where all ends are the start itself.
         found[left[np.abs(offset).max(axis=1) <= tolerance]] |= lowest <= 0 <= highest
     return found
 

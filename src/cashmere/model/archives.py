@@ -1,4 +1,4 @@
-"""Model files without pickle: skops archives, read with our own allow-list of types."""
+"""Model files without pickle: skops archives, read against an allow-list of types."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cashmere.model.moved_types import with_present_names
 from cashmere.model.trusted import TRUSTED_TYPES
 
 MAX_UNPACKED_BYTES = 8 * 2**30
-"""An archive that claims to unpack to more is refused before anything is read (zip bombs)."""
+"""An archive that would unpack to more is refused before anything is read (zip bombs)."""
 
 OWN_TYPES = ("cashmere.data.preparation.FoldEncoder",)
 """Types of this package that appear in model files."""
@@ -39,7 +39,7 @@ def dump_fold_models(models: Sequence[FoldModel]) -> bytes:
 
 
 def load_fold_models(path: Path, *, trusted: Iterable[str] = ()) -> list[FoldModel]:
-    """Read what `dump_fold_models` has written.
+    """Read the fold models written by `dump_fold_models`.
 
     Raises
     ------
@@ -106,8 +106,8 @@ def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
     path : Path
         The file.
     trusted : iterable of str
-        Names of further types the *reader* trusts, for example the class of an own algorithm. The list is never taken
-        from the file itself.
+        Names of further types the *reader* trusts, for example the class of a custom algorithm. The list is never
+        taken from the file itself.
 
     Raises
     ------
@@ -135,5 +135,5 @@ def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
 
 @functools.cache
 def allowed_types() -> frozenset[str]:
-    """Return the fixed allow-list: what our own algorithms, operators and encoders consist of."""
+    """Return the fixed allow-list: the types in built-in algorithms, operators and encoders."""
     return frozenset(TRUSTED_TYPES) | frozenset(OWN_TYPES)

@@ -24,7 +24,7 @@ from cashmere.exceptions import ModelFileError
 from cashmere.model.archives import dump
 
 MODEL_VERSION = 2
-"""Since 2 there may be thresholds, which earlier programs would pass over in silence."""
+"""Version 2 added thresholds, which earlier programs would silently ignore."""
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
@@ -44,7 +44,7 @@ def save_model(
     """Write a model folder; at every instant it holds a complete model, the old one or the new one.
 
     Members are linked (or copied) from the run directory under names that carry their checksum; the manifest is
-    replaced last, files it no longer names are removed after that.
+    replaced last, then files it no longer names are removed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = dump([{encoding.value: encoder for encoding, encoder in fold.items()} for fold in encoders])
@@ -97,7 +97,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a model folder, once its format, version and checksum are known to be right."""
+    """Return the manifest of a model folder after checking its format, version and checksum."""
     path = folder / "manifest.json"
     try:
         content = json.loads(path.read_text())
@@ -123,7 +123,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def verify_entry(folder: Path, entry: Mapping[str, str]) -> str:
-    """Return the file name of a manifest entry after checking place and checksum."""
+    """Return the path of a manifest entry after checking its location and checksum."""
     name = entry["file"]
     if Path(name).name != name or not name.endswith(".skops"):
         raise ModelFileError(

@@ -47,8 +47,8 @@ class FoldModel:
         -------
         array, float32
             Class probabilities ``(n_rows, n_classes)`` or values ``(n_rows,)``. A learner without probabilities
-            gives 1 to the class it names (Shen et al., 2022, section 3.3). A class absent from the training rows has
-            probability 0.
+            gives 1 to the class it predicts (Shen et al., 2022, section 3.3). A class absent from the training rows
+            has probability 0.
         """
         if self.classes is None:
             return np.asarray(self.pipeline.predict(X), dtype=np.float32).reshape(len(X))
@@ -90,7 +90,7 @@ def fit_fold_model(
     pipeline : scikit-learn Pipeline
         Its last step is the learner.
     encoding : Encoding
-        Of ``X``.
+        Encoding of `X`.
     X : (n_rows, n_features) array
         Prepared rows.
     y : (n_rows,) array
@@ -100,12 +100,12 @@ def fit_fold_model(
     weight : (n_rows,) array, optional
         Row weights; passed to the learner only.
     resample : callable, optional
-        Changes the rows for the learner, see `rows_for_learner`; not together with weights. It leaves no trace in
-        the model. Not called when the rows have a single class.
+        Changes the rows for the learner, see `rows_for_learner`; cannot be combined with weights. It is not part of
+        the model, and not called when the rows have a single class.
     needs_probabilities : bool
         Refuse a classifier without ``predict_proba``.
     algorithm : str
-        Its name, for the error text.
+        Its name, for the error message.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def fit_fold_model(
 
 
 def rows_for_learner(pipeline: Any, X: FloatArray, y: IntArray, resample: Resample) -> tuple[FloatArray, IntArray]:
-    """Fit the steps before the learner on the training rows as they are, then resample what they make of them.
+    """Fit the steps before the learner on the unchanged training rows, then resample their output.
 
     Parameters
     ----------

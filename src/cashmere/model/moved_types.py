@@ -26,18 +26,18 @@ MOVED_TYPES: dict[str, str] = {
 
 
 def present_module(module: str, name: str) -> str:
-    """Return the module in which a type of a model file is found today."""
+    """Return the module that holds a type of a model file today."""
     moved = MOVED_TYPES.get(f"{module}.{name}")
     return moved.rpartition(".")[0] if moved is not None else MOVED_MODULES.get(module, module)
 
 
 def with_present_names(data: bytes) -> bytes:
-    """Return a skops archive in which every moved type bears its present name.
+    """Return a skops archive in which every moved type has its present name.
 
     Parameters
     ----------
     data : bytes
-        The archive; returned as it is where nothing in it has moved.
+        The archive; returned unchanged if nothing in it has moved.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         text = archive.read("schema.json")

@@ -1,4 +1,4 @@
-"""The fitted ensemble: what remains of a run and is shipped."""
+"""The fitted ensemble: the part of a run that is shipped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PARALLEL_ROWS = 2_000
 
 @dataclass(kw_only=True)
 class Predictor:
-    """Predicts with the members of an ensemble; each member is the average of its fold models.
+    """Predict with the members of an ensemble; each member is the average of its fold models.
 
     Attributes
     ----------
@@ -82,16 +82,16 @@ class Predictor:
     def decide(self, probabilities: NDArray[np.float64]) -> AnyArray:
         """Return the labels for probabilities from `predict_proba`.
 
-        With thresholds the class whose probability exceeds its own by the largest factor; without, the most probable
-        class, the first of equals.
+        With thresholds, the class whose probability exceeds its threshold by the largest factor; without, the most
+        probable class, the first in a tie.
         """
         return self.target.decode(decide(probabilities, self.thresholds))
 
     @property
     def decision_threshold_(self) -> float | NDArray[np.float64]:
-        """Probability from which on the second class is predicted; of more classes, their thresholds ``(n_classes,)``.
+        """Probability from which the second class is predicted; for more classes, their thresholds ``(n_classes,)``.
 
-        Thresholds sum to one. 0.5, or equal ones, stand for the most probable class.
+        Thresholds sum to one. 0.5, or equal thresholds, mean the most probable class.
         """
         if not self.target.task_type.is_classification:
             raise AttributeError("decision_threshold_ exists for classification only; this model predicts values.")
@@ -112,7 +112,7 @@ class Predictor:
         return to_frame(table, columns=[column.name for column in self.schema.columns])
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
-        """Predict class probabilities or values for a frame; also counts unseen categories in `unseen_`."""
+        """Predict class probabilities or values for a frame, and count unseen categories in `unseen_`."""
         coded = self.schema.code(frame)
         self.unseen_ = dict(coded.unseen)
         n_rows = len(frame)
@@ -138,7 +138,7 @@ class Predictor:
         return np.asarray(self.ensemble.combine(outputs), dtype=np.float32)
 
     def _use_threads(self, n_threads: int) -> None:
-        """Let learners use one thread for few rows, where starting threads costs more than they save."""
+        """Let learners use one thread for few rows, where starting threads costs more than it saves."""
         if n_threads == self._threads:
             return
         for models in self.models.values():
@@ -152,14 +152,14 @@ class Predictor:
         self._threads = n_threads
 
     def measure_latency(self, frame: pd.DataFrame, *, seconds: float = 1.0) -> dict[str, float]:
-        """Measure the time of predicting one row and a batch.
+        """Measure the time to predict one row and a batch.
 
         Parameters
         ----------
         frame : DataFrame
             Rows to predict; the batch is its first 1000 rows.
         seconds : float
-            About how long to measure.
+            Approximate duration of the measurement.
 
         Returns
         -------
@@ -183,15 +183,15 @@ class Predictor:
     def load(cls, folder: str | Path, *, trusted: Iterable[str] = ()) -> Predictor:
         """Read a model folder (or the run directory that holds one).
 
-        No pickle is involved: archives may only hold types on cashmere's own allow-list, every file must have the
-        checksum the manifest states.
+        No pickle is involved: archives may only hold types on cashmere's allow-list, and every file must have the
+        checksum stated in the manifest.
 
         Parameters
         ----------
         folder : path
             ``RUN/model`` or ``RUN``.
         trusted : iterable of str
-            Types of your own algorithms, see `cashmere.model.archives.load`.
+            Types of custom algorithms, see `cashmere.model.archives.load`.
 
         Raises
         ------

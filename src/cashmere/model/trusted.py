@@ -1,4 +1,4 @@
-"""Types of fitted built-in pipelines that a model file may hold besides those that skops trusts by itself.
+"""Types of fitted built-in pipelines that a model file may hold besides those that skops itself trusts.
 
 A fixed list: `tests/model/test_trusted_types.py` checks that it covers every built-in algorithm and operator. Each
 name is a container of numbers, a library's model with its own parser, or a function from arrays to arrays; none
@@ -8,7 +8,7 @@ runs code from the file, reads other files or imports by name.
 from __future__ import annotations
 
 TRUSTED_TYPES: tuple[str, ...] = (
-    # Ours: scikit-learn estimators with plain attributes, and two score functions.
+    # This package: scikit-learn estimators with plain attributes, and two score functions.
     "cashmere.space.estimators.autosklearn6.BalancedClassifier",
     "cashmere.space.estimators.autosklearn6.DoublePrecision",
     "cashmere.space.estimators.autosklearn6.LevelMerger",
