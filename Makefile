@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit test-slow browser hooks lock bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow browser hooks lock bench clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo       fit an ensemble to a real table that comes with the package (about 2 minutes)"
 	@echo "make test       lint, types and all tests except the slow ones (under 15 minutes on 2 cores)"
 	@echo "make test-slow  the statistical and the long fault tests"
+	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
+	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
 	@echo "make hooks      check each commit before it is made (pre-commit)"
 	@echo "make lock       renew the versions in constraints.txt"
 	@echo "make bench      the benchmarks whose figures are in the docs"
@@ -48,6 +50,22 @@ types: $(VENV)/.dev
 unit: $(VENV)/.dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n 2 --dist loadfile
 	$(BIN)/python -m pytest -m "alone and not slow"
+
+# The lowest versions that pyproject.toml allows, on the lowest Python. With MIN_TESTS=tests the whole suite runs.
+MIN_TESTS = tests/test_estimators.py tests/test_cli.py tests/test_study.py tests/data tests/records tests/space \
+  tests/model tests/storage tests/evaluation tests/ensembles tests/execution tests/strategies/test_golden_trajectories.py
+test-min: $(UV)
+	$(UV) venv --quiet --clear --python 3.11 .venv-min
+	$(UV) pip install --quiet --python .venv-min --resolution lowest-direct -e '.[dev]'
+	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest -m "not slow and not alone and not browser" -n 2 \
+	  --dist loadfile $(MIN_TESTS)
+
+# The same tests with the versions of constraints.txt on another Python: make test-python PYTHON=python3.13
+test-python: $(UV)
+	$(UV) venv --quiet --clear --python $(PYTHON) .venv-python
+	$(UV) pip install --quiet --python .venv-python --constraint constraints.txt -e '.[dev]'
+	OMP_NUM_THREADS=1 .venv-python/bin/python -m pytest -m "not slow and not alone and not browser" -n 2 \
+	  --dist loadfile $(MIN_TESTS)
 
 test-slow: $(VENV)/.dev browser
 	$(BIN)/python -m pytest -m slow --timeout 3600
