@@ -102,6 +102,30 @@ def test_reasons_tell_scores_where_more_is_better_and_losses_else():
     }
 
 
+def test_reasons_of_earlier_versions_are_shown_as_they_were_written():
+    contest = by_value(metric=METRICS["accuracy"])
+    fact = json.loads(json.dumps(contest.to_json()))
+    assert fact["ledger"]["rounds"][0]["reasons"][0]["kind"] == "worse loss"
+    rows = [{"loss": loss} for loss in contest.losses]
+    assert recorded_contest(fact, rows).ledger == contest.ledger
+    fact["ledger"]["rounds"][0]["reasons"] = ["best loss 0.299; the 1 kept of 3 reach 0.099", "too late"]
+    earlier = recorded_contest(fact, rows, METRICS["accuracy"])
+    dropped = summarise_contest(earlier)["stages"][0]["dropped"]
+    assert [each["reason"] for each in dropped] == ["best loss 0.299; the 1 kept of 3 reach 0.099", "too late"]
+    assert earlier.frame()["reason"].dropna().tolist()[1] == "too late"
+
+
+@pytest.mark.parametrize(
+    "reason", [{"kind": "worse loss"}, {"kind": "exhausted", "n_configurations": "x"}, {}, None, 3]
+)
+def test_reasons_that_cannot_be_read_are_refused(reason):
+    contest = by_value()
+    fact = json.loads(json.dumps(contest.to_json()))
+    fact["ledger"]["rounds"][0]["reasons"][0] = reason
+    with pytest.raises(ValueError, match="expected the ledger"):
+        recorded_contest(fact, [{"loss": loss} for loss in contest.losses])
+
+
 def test_rounds_without_elimination_are_joined_with_the_next_one():
     contest = by_statistics(3, spread=0.002, n_trials=180, seed=1)
     assert len(contest.ledger.rounds) > 30
@@ -350,7 +374,7 @@ def test_run_keeps_its_contest(finished):
     assert len(read.losses) == 14
     assert read.metric is not None and read.metric.name == "g_mean"
     with RunStore(folder, read_only=True) as store:
-        origins = [row["origin"] for row in store.rows()]
+        origins = [str(row["origin"]) for row in store.rows()]
     for origin, member in zip(origins, members, strict=True):
         assert ledger.names[member] in origin or origin == "warm start"
     page = check_inert(write_report(folder).read_text("utf-8"))

@@ -108,7 +108,7 @@ class RecordedContest:
         return totals
 
     def _rows_of(self, each: Round) -> list[dict[str, Any]]:
-        reasons = dict(zip(each.dropped, each.reasons, strict=True))
+        reasons = dict(zip(each.dropped, map(str, each.reasons), strict=True))
         return [
             {
                 **self._row(each.number, i, each.granted[k], each.totals[k]),
@@ -221,9 +221,8 @@ def _check(ledger: Ledger, memberships: Sequence[int], *, n_trials: int) -> None
     if ledger.open is not None:
         positions += ledger.open.alive
     reals = [value for each in rounds for value in (each.statistic, each.p_value, *each.adjusted_p)]
-    texts = [*ledger.names, *(reason for each in rounds for reason in each.reasons)]
     sound = (
-        all(isinstance(value, str) for value in texts)
+        all(isinstance(value, str) for value in ledger.names)
         and all(type(value) is int and value >= 0 for value in (*numbers, *positions, *counts))
         and all(value is None or isinstance(value, int | float) for value in reals)
         and all(each.test is None or isinstance(each.test, str) for each in rounds)

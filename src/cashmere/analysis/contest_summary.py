@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cashmere.analysis.contest import RecordedContest
 from cashmere.base.text import clean_text, redact
-from cashmere.contests import Round
+from cashmere.contests import Reason, Round, WorseLoss
 
 MAX_STAGES = 12
 """Stages that a picture has room for."""
 
 _NAME_LIMIT = 80
 _REASON_LIMIT = 300
-
-_LOSSES = re.compile(r"\b(best loss|reach) (-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)\b")
-"""Where the reasons of `cashmere.contests.drop_highest` tell losses."""
 
 _TESTS = {"friedman": ("Friedman", "χ²"), "wilcoxon": ("Wilcoxon", "W")}
 """Name and symbol of the statistic."""
@@ -253,12 +249,12 @@ class _Summary:
     def _name(self, subspace: int) -> str:
         return redact(clean_text(self.contest.ledger.names[subspace], _NAME_LIMIT)) or "(blank)"
 
-    def _reason(self, text: str) -> str:
-        """Return a reason with scores for losses."""
-        text = _LOSSES.sub(
-            lambda m: f"{m[1].replace('loss', self._word)} {self.contest.score(float(m[2])):.4g}", text[:2000]
-        )
-        return redact(clean_text(text, _REASON_LIMIT))
+    def _reason(self, reason: Reason) -> str:
+        """Return a reason in words, with scores for losses."""
+        metric = self.contest.metric
+        if isinstance(reason, WorseLoss) and metric is not None:
+            return reason.sentence(self._word, metric.score)
+        return redact(clean_text(str(reason), _REASON_LIMIT))
 
 
 def _standing(subspace: dict[str, Any]) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from cashmere.contests.budgets import (
 )
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
 from cashmere.contests.ledger import Candidate, Ledger, OpenRound, Round, derive_ledger
+from cashmere.contests.reasons import Exhausted, NeverEvaluated, OtherReason, Reason, WorseLoss, WorseRank
 from cashmere.contests.rising_bandit import (
     Check,
     RisingRules,
@@ -35,11 +36,15 @@ __all__ = [
     "Candidate",
     "Check",
     "Elimination",
+    "Exhausted",
     "FriedmanTest",
     "Ledger",
+    "NeverEvaluated",
     "OpenRound",
+    "OtherReason",
     "PlannedRound",
     "PostHocTest",
+    "Reason",
     "RisingRules",
     "Round",
     "Rules",
@@ -48,6 +53,8 @@ __all__ = [
     "Standing",
     "Tie",
     "Verdict",
+    "WorseLoss",
+    "WorseRank",
     "compare_with_best",
     "cut_chain",
     "derive_ledger",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cashmere.base.arrays import FloatArray
+from cashmere.contests.reasons import NeverEvaluated, Reason, WorseLoss, WorseRank
 from cashmere.contests.significance import compare_with_best, friedman_test, rank_rows, wilcoxon_test
 
 _SAME = 1e-5
@@ -22,8 +23,8 @@ class Verdict:
     ----------
     dropped : tuple of int
         Positions, among the candidates, of those who leave.
-    reasons : tuple of str
-        A sentence for each of them.
+    reasons : tuple of Reason
+        One for each of them.
     test : str or None
         Name of the test that decided; None if there was none.
     statistic, p_value : float or None
@@ -33,7 +34,7 @@ class Verdict:
     """
 
     dropped: tuple[int, ...] = ()
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
     test: str | None = None
     statistic: float | None = None
     p_value: float | None = None
@@ -75,9 +76,9 @@ def drop_highest(scores: FloatArray, recent: FloatArray, n_keep: int, *, max_ext
     kept = n_keep + n_extra if n_keep + n_extra < k else n_keep
     dropped = tuple(sorted(order[kept:].tolist()))
     reasons = tuple(
-        f"best loss {scores[i]:.4g}; the {kept} kept of {k} reach {last:.4g}"
+        WorseLoss(best_loss=float(scores[i]), bar=float(last), n_kept=kept, n_candidates=k)
         if np.isfinite(scores[i])
-        else "never evaluated: the budget is too small"
+        else NeverEvaluated()
         for i in dropped
     )
     return Verdict(dropped=dropped, reasons=reasons)
@@ -128,9 +129,12 @@ def drop_defeated(
         worse = int(np.argmax(ranks))
         if p_value > alpha or ranks[0] == ranks[1]:
             return Verdict(test="wilcoxon", statistic=statistic, p_value=p_value)
-        reason = (
-            f"mean rank {ranks[worse]:.3g} against {ranks[1 - worse]:.3g} of {names[1 - worse]} "
-            f"(Wilcoxon p = {p_value:.2g})"
+        reason = WorseRank(
+            test="wilcoxon",
+            rank=float(ranks[worse]),
+            best_rank=float(ranks[1 - worse]),
+            best=names[1 - worse],
+            p_value=float(p_value),
         )
         return Verdict(dropped=(worse,), reasons=(reason,), test="wilcoxon", statistic=statistic, p_value=p_value)
     friedman = friedman_test(samples)
@@ -140,8 +144,13 @@ def drop_defeated(
     compared = compare_with_best(ranks, n_blocks, authors_z=authors_z)
     dropped = tuple(np.flatnonzero(compared.adjusted < alpha).tolist())
     reasons = tuple(
-        f"mean rank {ranks[i]:.3g} against {ranks[compared.best]:.3g} of {names[compared.best]} "
-        f"(adjusted p = {compared.adjusted[i]:.2g})"
+        WorseRank(
+            test="holm",
+            rank=float(ranks[i]),
+            best_rank=float(ranks[compared.best]),
+            best=names[compared.best],
+            p_value=float(compared.adjusted[i]),
+        )
         for i in dropped
     )
     return Verdict(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import FloatArray
 from cashmere.contests.budgets import cut_chain, first_round, number_of_rounds, round_share
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
+from cashmere.contests.reasons import Exhausted, Reason, reason_from_json
 from cashmere.contests.rules import Rules
 from cashmere.contests.significance import paired_samples
 from cashmere.exceptions import MissingParameterError
@@ -71,7 +72,7 @@ class Round:
         did not enter them.
     dropped : tuple of int
         Positions of the candidates that left, a part of `alive`.
-    reasons : tuple of str
+    reasons : tuple of Reason
         Why, parallel to `dropped`.
     """
 
@@ -85,7 +86,7 @@ class Round:
     p_value: float | None = None
     adjusted_p: tuple[float | None, ...] = ()
     dropped: tuple[int, ...] = ()
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def survivors(self) -> tuple[int, ...]:
@@ -132,7 +133,7 @@ class Ledger:
     >>> losses = {"svm": [0.3, 0.2], "forest": [0.1, 0.2], "knn": [0.5, 0.4]}
     >>> candidates = [Candidate(name=n, losses=np.array(l), seconds=np.ones(2)) for n, l in losses.items()]
     >>> ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(trials=20))
-    >>> ledger.rounds[0].reasons[1]
+    >>> str(ledger.rounds[0].reasons[1])
     'best loss 0.4; the 1 kept of 3 reach 0.1'
     >>> ledger.open
     OpenRound(number=1, alive=(1,), quotas=(None,))
@@ -151,9 +152,14 @@ class Ledger:
         """Make the ledger that `to_json` described; lists, which JSON makes of tuples, are welcome."""
         return cls(
             names=tuple(data["names"]),
-            rounds=tuple(Round(**_with_tuples(each)) for each in data["rounds"]),
+            rounds=tuple(map(_round_from_json, data["rounds"])),
             open=None if data["open"] is None else OpenRound(**_with_tuples(data["open"])),
         )
+
+
+def _round_from_json(data: Mapping[str, Any]) -> Round:
+    values = _with_tuples(data)
+    return Round(**{**values, "reasons": tuple(map(reason_from_json, values.get("reasons", ())))})
 
 
 def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -266,9 +272,11 @@ class _Contest:
             verdict = self._defeated(contested, losses)
         else:
             verdict = self._not_among_the_best(contested, losses, before, rounds, current)
-        reasons = {contested[k]: reason for k, reason in zip(verdict.dropped, verdict.reasons, strict=True)}
+        reasons: dict[int, Reason] = {
+            contested[k]: reason for k, reason in zip(verdict.dropped, verdict.reasons, strict=True)
+        }
         for i in set(current.alive) - set(contested):
-            reasons[i] = f"all of its {totals[i]} configurations have been evaluated"
+            reasons[i] = Exhausted(n_configurations=totals[i])
         adjusted = dict(zip(contested, verdict.adjusted_p, strict=False))
         dropped = tuple(i for i in current.alive if i in reasons)
         return Round(
