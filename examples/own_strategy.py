@@ -54,4 +54,4 @@ model = AutoClassifier(
 print("\nA table; where each configuration came from:")
 for observation in model.study_.history:
     trial = observation.trial
-    print(f"  {trial.number:>2} {trial.origin:<12} {trial.configuration['algorithm']:<20} {observation.loss:.4f}")
+    print(f"  {trial.number:>2} {trial.origin!s:<12} {trial.configuration['algorithm']:<20} {observation.loss:.4f}")

@@ -229,7 +229,7 @@ def test_warm_start_comes_first():
     first = SPACE.sample_configuration(2)
     history = Study(SPACE, "random", warm_start=first).optimize(bowl, "4trials")
     assert [o.trial.configuration for o in history[:2]] == list(first)
-    assert [o.trial.origin for o in history[:2]] == ["warm start"] * 2
+    assert [str(o.trial.origin) for o in history[:2]] == ["warm start"] * 2
 
 
 def test_failure_gets_its_substitute_loss_in_one_place():

@@ -27,6 +27,7 @@ from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.loss import Loss
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.storage.store import RunStore, plain_values
@@ -245,7 +246,7 @@ class Study:
         """
         number = len(self._trials)
         if self._decision is None and number < len(self.warm_start):
-            self._decision = Suggestion(configuration=self.warm_start[number], origin="warm start")
+            self._decision = Suggestion(configuration=self.warm_start[number], origin=Origin(OriginKind.WARM_START))
         first = max(0, number - self.lookahead + 1, self._n_insufficient + 1)
         for visible in range(first, len(self._committed) + 1):
             if self._decision is not None:

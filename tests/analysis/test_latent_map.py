@@ -102,7 +102,7 @@ def test_other_strategies_have_no_map(searched, name):
 def test_no_map_before_the_surrogate_has_decided(searched):
     strategy, observations = searched
     assert latent_map_fact(strategy, history_of([])) is None
-    first = next(k for k, o in enumerate(observations) if o.trial.origin == "model")
+    first = next(k for k, o in enumerate(observations) if str(o.trial.origin) == "model")
     assert latent_map_fact(strategy, history_of(observations[:first])) is None
     assert latent_map_fact(strategy, history_of(run_trials(scratch(), 10, fails=lambda number: True))) is None
 

@@ -93,7 +93,7 @@ def run_trajectory(name: str) -> list[dict[str, object]]:
     return [
         {
             "number": o.trial.number,
-            "origin": o.trial.origin,
+            "origin": str(o.trial.origin),
             "key": configuration_key(o.trial.configuration),
             "loss": None if o.loss is None else round(o.loss, 6),
         }

@@ -9,6 +9,7 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
 
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.records.origin import Origin
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.storage.store import RunStore
 
@@ -18,7 +19,7 @@ SPACE.add(Float("x", (1e-6, 1.0), log=True), Integer("n", (1, 100)))
 
 def trial(number: int, **values) -> Trial:
     configuration = Configuration(SPACE, values={"x": 0.1, "n": 3, **values})
-    return Trial(number=number, configuration=configuration, seed=number + 7, origin="test")
+    return Trial(number=number, configuration=configuration, seed=number + 7, origin=Origin.other("test"))
 
 
 def outcome(seed: int = 0, **changes) -> Outcome:

@@ -37,7 +37,7 @@ def other_options(space):
 
 
 def origins(observations):
-    return [o.trial.origin for o in observations]
+    return [str(o.trial.origin) for o in observations]
 
 
 def test_model_decides_after_the_initial_successes():

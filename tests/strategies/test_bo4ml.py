@@ -67,8 +67,8 @@ def test_every_first_trial_takes_another_combination_of_groups(n_initial):
     assert len(parts) == n_initial
     first = observations[:n_initial]
     assert [part_of(o.trial.configuration, parts) for o in first] == list(range(n_initial))
-    assert [o.trial.origin for o in first] == [f"start: {part.label}" for part in parts]
-    assert {o.trial.origin for o in observations[n_initial:]} == {"model"}
+    assert [str(o.trial.origin) for o in first] == [f"start: {part.label}" for part in parts]
+    assert {str(o.trial.origin) for o in observations[n_initial:]} == {"model"}
     for name in ("classifier", "resampler"):
         assert set().union(*(part.allowed[name] for part in parts)) == set(strategy.space[name].choices)
 
@@ -115,7 +115,7 @@ def test_choices_without_prior_are_not_drawn():
     strategy = BO4ML(space, n_initial=3)
     observations = run_trials(strategy, 3)
     assert {o.trial.configuration["learner"] for o in observations} <= {"a", "c"}
-    assert [o.trial.origin for o in observations].count("random") == 1
+    assert [str(o.trial.origin) for o in observations].count("random") == 1
 
 
 def test_combination_that_is_forbidden_together_with_other_parameters_is_replaced_by_a_random_trial():
@@ -126,7 +126,7 @@ def test_combination_that_is_forbidden_together_with_other_parameters_is_replace
     space.add(ForbiddenAndConjunction(ForbiddenEqualsClause(learner, "b"), ForbiddenInClause(flag, [1, 2])))
     observations = run_trials(BO4ML(space, n_initial=2), 2)
     assert {o.trial.configuration["learner"] for o in observations} == {"a"}
-    assert sorted(o.trial.origin.split(":")[0] for o in observations) == ["random", "start"]
+    assert sorted(str(o.trial.origin).split(":")[0] for o in observations) == ["random", "start"]
 
 
 def test_after_the_start_it_is_tpe_with_many_candidates():

@@ -137,7 +137,7 @@ def test_any_task_and_many_rows(observed, n_classes, n_rows, weighted):
         row_weights=rng.random(n_rows) if weighted else None,
     )
     suggestion = EnsembleGain(space, n_global=50, random_fraction=0).suggest(history, np.random.default_rng(0))
-    assert suggestion.origin == "model"
+    assert str(suggestion.origin) == "model"
 
 
 def test_a_history_of_losses_only_is_refused_with_advice(observed):

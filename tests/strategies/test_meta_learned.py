@@ -139,7 +139,7 @@ def test_ahs_ml_goes_through_its_list_then_draws(artefact_of):
     strategy = make_strategy("ahs_ml", space, artefact=artefact_of(space)).for_table(TABLE)
     n_listed = len(strategy.ranked_rows)
     observations = run_trials(strategy, n_listed + 3)
-    assert [o.trial.origin for o in observations] == ["ranking"] * n_listed + ["random"] * 3
+    assert [str(o.trial.origin) for o in observations] == ["ranking"] * n_listed + ["random"] * 3
     encoded = strategy.blocks.encoder.encode(o.trial.configuration for o in observations[:n_listed])
     np.testing.assert_allclose(encoded, strategy.ranked_rows)
 

@@ -53,14 +53,14 @@ def test_algorithms_take_turns_and_the_beaten_are_dropped_after_four_pulls():
     standing = bandit.standing(history_of(observations))
     assert [bandit.blocks.names[bandit.blocks.drawable[i]] for i in standing.alive] == ["svm"]
     assert set(names[-5:]) == {"svm"}
-    assert observations[-1].trial.origin == "svm · random"
+    assert str(observations[-1].trial.origin) == "svm · random"
 
 
 def test_pulls_are_the_trials_of_each_algorithm_alone():
     """The inner strategy sees its own trials only: its fifth decision is the last random one of `bo`."""
     observations = run_trials(RisingBandit(cash_space(), budget=100), 30)
     for name in ("svm", "forest"):
-        own = [o.trial.origin for o in observations if o.trial.configuration["algorithm"] == name]
+        own = [str(o.trial.origin) for o in observations if o.trial.configuration["algorithm"] == name]
         assert own[:5] == [f"{name} · random"] * 5
         assert f"{name} · model" in own[5:]
 
@@ -119,7 +119,7 @@ def test_a_space_without_algorithms_is_left_to_the_inner_strategy():
     space.add(Constant("fixed", 1))
     bandit = RisingBandit(space, inner=RandomSearch)
     observations = run_trials(bandit, 8)
-    assert observations[0].trial.origin == "all · random"
+    assert str(observations[0].trial.origin) == "all · random"
     assert bandit.standing(history_of(observations)).quotas == (None,)
 
 

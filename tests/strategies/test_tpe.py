@@ -55,7 +55,7 @@ def other_options(space):
 
 
 def origins(observations):
-    return [o.trial.origin for o in observations]
+    return [str(o.trial.origin) for o in observations]
 
 
 def test_start_is_that_of_random_search_whatever_fails_or_is_pending():
@@ -181,7 +181,7 @@ def test_forbidden_combination_of_two_good_values_is_put_together_again():
         observations.append(succeed(trial, 0.1 if "a" in pair else 0.9))
     strategy = TPE(space, density="independent", split="quantile")
     suggestions = [strategy.suggest(history_of(observations), np.random.default_rng(s)) for s in range(20)]
-    assert {s.origin for s in suggestions} == {"model"}
+    assert {str(s.origin) for s in suggestions} == {"model"}
     assert all((s.configuration["left"], s.configuration["right"]) != ("a", "a") for s in suggestions)
 
 

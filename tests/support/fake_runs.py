@@ -11,6 +11,7 @@ import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from cashmere.ensembles.weights import WeightedEnsemble
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.run import RunSettings
 from cashmere.storage.store import RunStore
@@ -72,7 +73,9 @@ def make_run(
         configurations = space.sample_configuration(max(2, n_trials))
         stored: dict[int, float] = {}
         for number in range(n_trials):
-            trial = Trial(number=number, configuration=configurations[number], seed=number, origin="random")
+            trial = Trial(
+                number=number, configuration=configurations[number], seed=number, origin=Origin(OriginKind.RANDOM)
+            )
             seconds = float(rng.gamma(2.0, 2.0))
             if number in failures:
                 status, error = failures[number]

@@ -110,7 +110,7 @@ class EnsembleRun:
             metric=metric.name,
             losses=[None if o.loss is None else rounded(o.loss) for o in history],
             statuses=[o.status.value for o in history],
-            origins=[o.trial.origin for o in history],
+            origins=[str(o.trial.origin) for o in history],
             cpu_seconds=[round(o.fit_seconds, 3) for o in history],
             **asdict(report),
             **rest,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import FloatArray
 from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
+from cashmere.records.origin import OriginKind
 from cashmere.records.trial import History
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.surrogates.latent import LatentSurrogate
@@ -57,7 +58,8 @@ def latent_map_fact(strategy: object, history: History) -> dict[str, Any] | None
         (see `plane`) of the successful trials; ``centre``: the origin of the space on the same plane. None for other
         strategies, and as long as no trial was decided by the surrogate.
     """
-    if all(trial.origin != "model" for trial in history.trials) or not isinstance(strategy, LatentStrategy):
+    has_searched = any(trial.origin.kind is OriginKind.MODEL for trial in history.trials)
+    if not has_searched or not isinstance(strategy, LatentStrategy):
         return None
     good = [(k, o.trial.number, float(o.loss)) for k, o in enumerate(history) if o.succeeded and o.loss is not None]
     good = [each for each in good if math.isfinite(each[2])]

@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
 from cashmere.records.loss import Loss
+from cashmere.records.origin import Origin
 from cashmere.records.work_budget import WorkBudget
 
 FOLD_RACING = ("none", "incumbent")
 """When trials are given up after some folds, see `cashmere.study.Study`."""
+
+
+UNKNOWN = Origin.other("")
+"""The origin of configurations that nobody speaks for."""
 
 
 class TrialStatus(StrEnum):
@@ -55,12 +60,16 @@ class Suggestion:
     ----------
     configuration : Configuration
         The point of the search space to evaluate.
-    origin : str
-        Where it comes from, for the record: ``"random"``, ``"model"``, ``"warm start"``, ...
+    origin : Origin
+        Where it comes from, for the record; a text is taken as well.
     """
 
     configuration: Configuration
-    origin: str = ""
+    origin: Origin = UNKNOWN
+
+    def __post_init__(self) -> None:
+        if isinstance(self.origin, str):  # strategies of users may say it in their own words
+            object.__setattr__(self, "origin", Origin.parse(self.origin))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +84,7 @@ class Trial:
         The point of the search space.
     seed : int
         Seed of the learner's own randomness, in [0, 2**31).
-    origin : str
+    origin : Origin
         Copied from the `Suggestion`.
     fidelity : float
         Share of the full resource, in (0, 1].
@@ -86,7 +95,7 @@ class Trial:
     number: int
     configuration: Configuration
     seed: int
-    origin: str = ""
+    origin: Origin = UNKNOWN
     fidelity: float = 1.0
     stop_above: float = float("inf")
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.files import write_atomically
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
+from cashmere.records.origin import Origin
 from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
 from cashmere.storage.facts import FACT_NAMES, RunFacts
 
@@ -32,7 +33,7 @@ CREATE TABLE IF NOT EXISTS trials (
     number INTEGER PRIMARY KEY,
     configuration TEXT NOT NULL,      -- JSON of the active values
     seed INTEGER NOT NULL,
-    origin TEXT NOT NULL,
+    origin TEXT NOT NULL,             -- see Origin.parse
     fidelity REAL NOT NULL,
     status TEXT NOT NULL,
     loss REAL,
@@ -172,7 +173,7 @@ class RunStore:
                 trial.number,
                 json.dumps(plain_values(trial.configuration)),
                 trial.seed,
-                trial.origin,
+                trial.origin.to_json(),
                 trial.fidelity,
                 outcome.status.value,
                 outcome.loss,
@@ -221,7 +222,7 @@ class RunStore:
                 number=row["number"],
                 configuration=configuration,
                 seed=row["seed"],
-                origin=row["origin"],
+                origin=Origin.parse(row["origin"]),
                 fidelity=row["fidelity"],
             )
             yield Observation(
@@ -241,7 +242,7 @@ class RunStore:
             )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the committed trials as plain dictionaries, in trial order; no search space is needed.
+        """Return the committed trials as dictionaries with an `Origin`, in trial order; no search space is needed.
 
         Trials stored ahead of one that has not finished are left out: they count when their turn comes.
         """
@@ -251,6 +252,7 @@ class RunStore:
         rows = [row for position, row in enumerate(rows) if row["number"] == position]
         for row in rows:
             row["configuration"] = json.loads(row["configuration"])
+            row["origin"] = Origin.parse(row["origin"])
             row["fold_losses"] = json.loads(row["fold_losses"])
         return rows
 

@@ -146,7 +146,7 @@ def leaderboard_rows(
             "rank": rank,
             "trial": int(row["number"]),
             "algorithm": algorithm_name(row["configuration"]),
-            "origin": clean_text(row.get("origin") or "", _NAME_LIMIT),
+            "origin": clean_text(str(row.get("origin") or ""), _NAME_LIMIT),
             "score": float(row["loss"]) if metric is None else float(metric.score(row["loss"])),
             "loss": float(row["loss"]),
             "weight": float(weights.get(row["number"], 0.0)),

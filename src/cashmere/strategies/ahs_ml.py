@@ -9,6 +9,7 @@ import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
@@ -48,5 +49,5 @@ class AhsMl(MetaLearned):
         """Return the next configuration of the list, see `cashmere.protocols.Strategy.suggest`."""
         encoder = self.blocks.encoder
         decided = encoder.encode(trial.configuration for trial in history.trials)
-        suggestion = first_unseen(encoder, self.ranked_rows, encoder.keys(decided), origin="ranking")
+        suggestion = first_unseen(encoder, self.ranked_rows, encoder.keys(decided), origin=Origin(OriginKind.RANKING))
         return suggestion or draw_suggestion(encoder, decided, rng)

@@ -12,6 +12,7 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
@@ -66,10 +67,10 @@ class AsMl(MetaLearned):
         seen = encoder.keys(decided)
         for task in self.ranked_algorithms.tolist():
             rows = self._promising(history, decided, task, rng)
-            suggestion = first_unseen(encoder, rows, seen, origin="model")
+            suggestion = first_unseen(encoder, rows, seen, origin=Origin(OriginKind.MODEL))
             if suggestion is None:
                 drawn = encoder.sample(_N_DRAWS, rng, fixed=self.blocks.fixed(task), max_tries=20)
-                suggestion = first_unseen(encoder, drawn, seen, origin="random")
+                suggestion = first_unseen(encoder, drawn, seen, origin=Origin(OriginKind.RANDOM))
             if suggestion is not None:
                 return suggestion
         return draw_suggestion(encoder, decided, rng)

@@ -12,6 +12,7 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
@@ -85,7 +86,7 @@ class BanditBO:
         if len(history) and not has_unvisited(self.blocks, decided, self.n_initial):
             with one_blas_thread():
                 rows = self._search(history, decided, rng)
-            suggestion = first_unseen(self.encoder, rows, self.encoder.keys(decided), origin="model")
+            suggestion = first_unseen(self.encoder, rows, self.encoder.keys(decided), origin=Origin(OriginKind.MODEL))
             if suggestion is not None:
                 return suggestion
         return draw_suggestion(self.encoder, decided, rng)

@@ -12,6 +12,7 @@ from cashmere.acquisition.diversity import order_by_ranks
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.maximise import draw_candidates
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.candidates import Candidates
@@ -97,7 +98,8 @@ class BayesianOptimisation:
         scores = self.score(candidates, history, rng)
         # Most candidates share their leaves with others: equal values are common.
         order = order_by_ranks(scores, candidates.log_improvement, rng)
-        suggestion = first_unseen(self.encoder, candidates.rows[order], self.encoder.keys(decided), origin="model")
+        seen = self.encoder.keys(decided)
+        suggestion = first_unseen(self.encoder, candidates.rows[order], seen, origin=Origin(OriginKind.MODEL))
         return suggestion or draw_suggestion(self.encoder, decided, rng)
 
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import IntArray
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Suggestion
 from cashmere.space.splitting.groups import SubspacePart, operator_choices, split
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
@@ -90,7 +91,7 @@ class BO4ML(TPE):
         for _ in range(_N_COMBINATIONS if all(map(len, codes.values())) else 0):
             fixed = {name: int(rng.choice(codes[name], p=self._shares(name, codes[name]))) for name in codes}
             rows = self.encoder.sample(8, rng, fixed=fixed, max_tries=4)
-            suggestion = first_unseen(self.encoder, rows, seen, origin=f"start: {part.label}")
+            suggestion = first_unseen(self.encoder, rows, seen, origin=Origin(OriginKind.START, part.label))
             if suggestion is not None:
                 return suggestion
         return draw_suggestion(self.encoder, decided, rng)

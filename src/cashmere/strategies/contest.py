@@ -95,7 +95,7 @@ class Contest:
     >>> space.add(EqualsCondition(space["cost"], space["model"], "svm"))
     >>> space.add(EqualsCondition(space["depth"], space["model"], "tree"))
     >>> contest = Contest(space, inner=RandomSearch, budget=20)
-    >>> contest.suggest(History(), np.random.default_rng(0)).origin
+    >>> str(contest.suggest(History(), np.random.default_rng(0)).origin)
     'round 0 · svm · random'
     """
 
@@ -165,7 +165,7 @@ class Contest:
         suggestion = self._inner[turn].suggest(inside, rng)
         if suggestion is None:
             return None
-        origin = f"round {current.number} · {self.parts[turn].label} · {suggestion.origin}"
+        origin = suggestion.origin.within(self.parts[turn].label, round=current.number)
         return Suggestion(configuration=self._lift(suggestion.configuration), origin=origin)
 
     def check_metric(self, metric: Loss) -> None:

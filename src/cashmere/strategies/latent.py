@@ -13,6 +13,7 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
@@ -126,7 +127,7 @@ class Latent(MetaLearned):
             return log_expected_improvement(mean, np.sqrt(variance), best)
 
         rows, _ = maximise_per_algorithm(self.blocks, score, decided, rng, n_starts=self.n_starts)
-        suggestion = first_unseen(encoder, rows, encoder.keys(decided), origin="model")
+        suggestion = first_unseen(encoder, rows, encoder.keys(decided), origin=Origin(OriginKind.MODEL))
         return suggestion or draw_suggestion(encoder, decided, rng)
 
     def fit(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import operator_choices
@@ -121,7 +122,7 @@ class NES:
             moved = rng.permutation(moved)
             if len(moved) and self.encoder.n_listed is not None:
                 moved = self._nearest_listed(moved[0], self.encoder.n_listed, rng)
-            suggestion = first_unseen(self.encoder, moved, seen, origin="mutation")
+            suggestion = first_unseen(self.encoder, moved, seen, origin=Origin(OriginKind.MUTATION))
             if suggestion is not None:
                 return suggestion
         return None

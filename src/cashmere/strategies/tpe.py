@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.exceptions import InvalidParameterError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
@@ -124,12 +125,13 @@ class TPE:
         seen = self.encoder.keys(decided)
         if self.encoder.n_listed is not None:
             rows = self._rank_listed(densities, self.encoder.n_listed, rng)
-            return first_unseen(self.encoder, rows, seen, origin="model") or draw_suggestion(self.encoder, decided, rng)
+            suggestion = first_unseen(self.encoder, rows, seen, origin=Origin(OriginKind.MODEL))
+            return suggestion or draw_suggestion(self.encoder, decided, rng)
         n_candidates = self.n_candidates or max(24, self.encoder.n_dims)
         for attempt in range(_N_TRIES):
             row = self._put_together(densities, max(1, n_candidates >> attempt), rng)[None]
             if self.encoder.allowed(row)[0]:
-                suggestion = first_unseen(self.encoder, row, seen, origin="model")
+                suggestion = first_unseen(self.encoder, row, seen, origin=Origin(OriginKind.MODEL))
                 if suggestion is not None:
                     return suggestion
         return draw_suggestion(self.encoder, decided, rng)

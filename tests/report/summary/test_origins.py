@@ -4,6 +4,7 @@ import sqlite3
 
 from fake_runs import make_run
 
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.report import summarise_run
 
 
@@ -18,6 +19,8 @@ def test_rare_origins_are_counted_together(tmp_path):
 def test_origins_in_contests_are_counted_by_what_the_inner_strategies_say(tmp_path):
     run = make_run(tmp_path / "run", n_trials=10)
     with sqlite3.connect(run / "run.sqlite") as database:
-        database.execute("UPDATE trials SET origin = 'round 1 · svm | under · model' WHERE number < 4")
-        database.execute("UPDATE trials SET origin = 'round 0 · a · start: smote + ' || number WHERE number > 6")
+        model = Origin(OriginKind.MODEL).within("svm | under", round=1)
+        start = Origin(OriginKind.START, "smote + 7").within("a", round=0)
+        database.execute("UPDATE trials SET origin = ? WHERE number < 4", [model.to_json()])
+        database.execute("UPDATE trials SET origin = ? WHERE number > 6", [start.to_json()])
     assert summarise_run(run)["origins"] == {"model": 4, "random": 3, "start": 3}

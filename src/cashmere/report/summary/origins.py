@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.report.summary.values import one_line
 
 _ORIGINS_SHOWN = 8
@@ -14,10 +15,15 @@ _ORIGINS_SHOWN = 8
 
 def count_origins(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Count where the configurations of the trials came from; the rarest together."""
-    # A contest says "round 1 · svm | under · model": rounds and sub-spaces have a section of their own.
-    kinds = ((one_line(row.get("origin")) or "not known").rpartition(" · ")[2].partition(":")[0] for row in rows)
-    counts = Counter(kinds)
+    counts = Counter(_kind(row["origin"]) for row in rows)
     kept = {origin for origin, _ in counts.most_common(_ORIGINS_SHOWN)}
     shown = {origin: n for origin, n in counts.items() if origin in kept}
     others = counts.total() - sum(shown.values())
     return shown | {"of other origin": others} if others else shown
+
+
+def _kind(origin: Origin) -> str:
+    """Return what is counted; rounds and sub-spaces of a contest have a section of their own."""
+    if origin.kind is OriginKind.OTHER:
+        return one_line(origin.detail) or "not known"
+    return origin.kind.value

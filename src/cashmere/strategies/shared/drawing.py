@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import IntArray
 from cashmere.exceptions import SpaceError
+from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
@@ -34,7 +35,7 @@ def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np
     codes = _rank_algorithms(encoder, decided, rng)
     for code in codes:
         rows = encoder.sample(_N_DRAWS, rng, fixed={ALGORITHM: int(code)}, max_tries=20)
-        suggestion = first_unseen(encoder, rows, seen, origin="random")
+        suggestion = first_unseen(encoder, rows, seen, origin=Origin(OriginKind.RANDOM))
         if suggestion is not None:
             return suggestion
     # Every algorithm looks exhausted (or there is none): look at the space as a whole, at last one by one.
@@ -44,16 +45,16 @@ def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np
             f"No allowed configuration of the space {encoder.space.name!r} was found. Check its forbidden clauses.",
             item=encoder.space,
         )
-    suggestion = first_unseen(encoder, rows, seen, origin="random")
+    suggestion = first_unseen(encoder, rows, seen, origin=Origin(OriginKind.RANDOM))
     if suggestion is None:
         everything = encoder.enumerate(_ENUMERATION_LIMIT)
         others = encoder.sample(1000, rng) if everything is None else rng.permutation(everything)
-        suggestion = first_unseen(encoder, others, seen, origin="random")
-    return suggestion or Suggestion(configuration=encoder.decode(rows[0]), origin="random (repeated)")
+        suggestion = first_unseen(encoder, others, seen, origin=Origin(OriginKind.RANDOM))
+    return suggestion or Suggestion(configuration=encoder.decode(rows[0]), origin=Origin(OriginKind.REPEATED))
 
 
 def first_unseen(
-    encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64], *, origin: str
+    encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64], *, origin: Origin
 ) -> Suggestion | None:
     """Return the first of the encoded rows whose configuration is not among the seen keys; None if all are."""
     for start in range(0, len(rows), _N_DRAWS):  # the first row is nearly always good: hash few at a time

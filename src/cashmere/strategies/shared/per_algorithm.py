@@ -73,7 +73,7 @@ class PerAlgorithm(ABC):
         configuration = suggestion.configuration
         if configuration.config_space is not self.encoder.space:
             configuration = lift(configuration, self.encoder.space)
-        return Suggestion(configuration=configuration, origin=f"{self.blocks.names[turn]} · {suggestion.origin}")
+        return Suggestion(configuration=configuration, origin=suggestion.origin.within(self.blocks.names[turn]))
 
     @abstractmethod
     def _open_tasks(self, history: History, members: IntArray) -> list[int] | None:
