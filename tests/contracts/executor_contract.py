@@ -59,13 +59,13 @@ class ExecutorContract:
     def test_exception_becomes_an_error_that_names_it(self, executor):
         outcome = executor.submit(failing, trial(3)).result(timeout=60)
         assert outcome.status is TrialStatus.ERROR
-        assert outcome.error.startswith("RuntimeError: trial 3 went wrong")
+        assert str(outcome.error).startswith("RuntimeError: trial 3 went wrong")
         assert outcome.loss is None
 
     def test_loss_that_is_not_finite_is_an_error(self, executor):
         outcome = executor.submit(no_number, trial(0)).result(timeout=60)
         assert outcome.status is TrialStatus.ERROR
-        assert "nan" in outcome.error
+        assert "nan" in str(outcome.error)
 
     def test_memory_error_is_a_memory_failure(self, executor):
         assert executor.submit(out_of_memory, trial(0)).result(timeout=60).status is TrialStatus.MEMORY

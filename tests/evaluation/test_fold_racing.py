@@ -60,7 +60,7 @@ def test_trial_ends_after_the_first_fold_that_settles_it(objective):
             bar = (means[k] + max(means[:k], default=0)) / 2
             stopped = objective(Trial(number=0, configuration=configuration, seed=0, stop_above=bar))
             assert stopped.status is TrialStatus.STOPPED and stopped.fold_losses == whole.fold_losses[: k + 1]
-            assert stopped.loss is None and stopped.predictions is None and f"after {k + 1} of 4" in stopped.error
+            assert stopped.loss is None and stopped.predictions is None and f"after {k + 1} of 4" in str(stopped.error)
     bar = min(means[:3].max(), means[3]) - 1e-9  # the last fold is never saved
     assert len(objective(Trial(number=0, configuration=configuration, seed=0, stop_above=bar)).fold_losses) in (1, 2, 3)
 

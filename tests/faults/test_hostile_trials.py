@@ -102,7 +102,7 @@ def test_native_code_is_stopped_by_its_cpu_time_and_a_sleeper_is_not():
         idle = executor.submit(sleep_a_while, trial(1))
         stopped = busy.result(timeout=60)
         assert stopped.status is TrialStatus.TIMEOUT
-        assert "CPU" in stopped.error
+        assert "CPU" in str(stopped.error)
         assert 1.0 < stopped.fit_seconds < 3.0
         assert idle.result(timeout=60).status is TrialStatus.SUCCESS
     finally:

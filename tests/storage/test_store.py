@@ -52,7 +52,7 @@ def test_failure_is_stored_without_arrays(tmp_path):
     assert loaded.status is TrialStatus.TIMEOUT
     assert loaded.loss is None
     assert loaded.predictions is None
-    assert loaded.error == "over the limit"
+    assert str(loaded.error) == "over the limit"
 
 
 def test_rows_need_no_space(tmp_path):

@@ -7,6 +7,8 @@ from cashmere.base.text import clean_text, redact
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.execution.exception_cause import cause_of_exception
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.storage.trial_tables import (
     FAILURE_COLUMNS,
     LEADERBOARD_COLUMNS,
@@ -24,7 +26,8 @@ from cashmere.storage.trial_tables import (
 def row(number, loss, status="success", **others):
     configuration = {"algorithm": "knn", "knn:p": 1}
     base = {"number": number, "configuration": configuration, "status": status, "loss": loss, "fit_seconds": 1.5}
-    return {**base, "error": None, **others}
+    error = others.pop("error", None)
+    return {**base, "error": None if error is None else Cause.parse(error), **others}
 
 
 def test_best_loss_comes_first_and_the_earlier_of_equals():
@@ -75,12 +78,15 @@ def test_failures_say_cause_and_what_to_try():
 @pytest.mark.parametrize(
     ("status", "cause", "word"),
     [
-        ("memory", "", "--memory"),
-        ("error", "the worker process died (crash)", "logs/"),
-        ("error", "ModuleNotFoundError: No module named 'xgboost'", "Install"),
-        ("error", "knn predicts values that are not finite on fold 2", "converge"),
-        ("error", "OSError: [Errno 28] No space left on device", "disk space"),
-        ("error", "KeyError: 3", "traceback"),
+        ("memory", None, "--memory"),
+        ("error", Cause(kind=CauseKind.WORKER_DIED), "logs/"),
+        ("error", cause_of_exception(ModuleNotFoundError("No module named 'xgboost'")), "Install"),
+        ("error", cause_of_exception(FloatingPointError("knn predicts NaN or infinity on fold 2.")), "converge"),
+        ("error", cause_of_exception(ValueError("Input X contains NaN.")), "converge"),
+        ("error", cause_of_exception(OSError(28, "No space left on device")), "disk space"),
+        ("error", cause_of_exception(PermissionError(13, "Permission denied")), "right to write"),
+        ("error", cause_of_exception(KeyError(3)), "traceback"),
+        ("error", Cause.other("the worker process died"), "traceback"),
     ],
 )
 def test_advice_fits_the_cause(status, cause, word):

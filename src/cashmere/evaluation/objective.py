@@ -16,6 +16,7 @@ from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric
 from cashmere.model.fold_model import FoldModel, fit_fold_model
+from cashmere.records.cause import Cause
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.component import BuildContext
 from cashmere.space.space import Space
@@ -99,7 +100,7 @@ class CrossValidationObjective:
             predictions = model.predict(X_valid)
             predict_seconds += time.perf_counter() - clock
             if not np.isfinite(predictions).all():
-                raise ValueError(f"{algorithm.name} predicts NaN or infinity on fold {k}.")
+                raise FloatingPointError(f"{algorithm.name} predicts NaN or infinity on fold {k}.")
             losses.append(self.metric.loss(y_valid, predictions, None if weight is None else weight[fold.validation]))
             total[fold.validation] += predictions
             counts[fold.validation] += 1
@@ -110,8 +111,10 @@ class CrossValidationObjective:
                     fold_losses=tuple(float(loss) for loss in losses),
                     fit_seconds=fit_seconds,
                     predict_seconds=predict_seconds,
-                    error=f"stopped after {k + 1} of {len(folds.folds)} folds: mean loss {np.mean(losses):.6g}, "
-                    f"the worst fold of the best trial has {trial.stop_above:.6g}",
+                    error=Cause.other(
+                        f"stopped after {k + 1} of {len(folds.folds)} folds: mean loss {np.mean(losses):.6g}, "
+                        f"the worst fold of the best trial has {trial.stop_above:.6g}"
+                    ),
                 )
         rows = np.flatnonzero(counts)
         repeats = counts[rows].astype(np.float32)

@@ -10,7 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.protocols import Objective
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
@@ -22,12 +24,16 @@ def run_trial(objective: Objective, trial: Trial) -> Outcome:
             warnings.simplefilter("ignore")
             outcome = objective(trial)
     except MemoryError as error:
-        outcome = Outcome(status=TrialStatus.MEMORY, error=f"MemoryError: {error or 'allocation refused'}")
+        outcome = Outcome(
+            status=TrialStatus.MEMORY,
+            error=Cause(kind=CauseKind.MEMORY_LIMIT, text=f"MemoryError: {error or 'allocation refused'}"),
+        )
     except Exception as error:
-        text = f"{type(error).__name__}: {error}\n{traceback.format_exc(limit=-8)}"
-        outcome = Outcome(status=TrialStatus.ERROR, error=text)
+        cause = cause_of_exception(error, traceback.format_exc(limit=-8))
+        outcome = Outcome(status=TrialStatus.ERROR, error=cause)
     if outcome.status is TrialStatus.SUCCESS and (outcome.loss is None or not np.isfinite(outcome.loss)):
-        outcome = Outcome(status=TrialStatus.ERROR, error=f"the loss is {outcome.loss}, not a finite number")
+        cause = Cause(kind=CauseKind.NOT_FINITE, text=f"the loss is {outcome.loss}, not a finite number")
+        outcome = Outcome(status=TrialStatus.ERROR, error=cause)
     return replace(outcome, duration_seconds=time.perf_counter() - start)
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.in_process import run_trial
 from cashmere.protocols import Objective
 from cashmere.records.trial import Outcome, Trial, TrialStatus
@@ -65,6 +66,6 @@ def run_in_worker(objective: Objective, trial: Trial, limit_seconds: float | Non
     try:
         return run_trial(objective, trial)
     except BaseException as error:  # SystemExit, KeyboardInterrupt raised by a learner
-        return Outcome(status=TrialStatus.ERROR, error=f"{type(error).__name__}: {error}")
+        return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
     finally:
         faulthandler.cancel_dump_traceback_later()

@@ -18,9 +18,11 @@ from typing import Any
 import psutil
 
 from cashmere.base.cores import threads_per_worker
+from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.inside_worker import initialise_worker, run_in_worker, warm_up
 from cashmere.execution.limits import MIB, Limits, ProcessWatch, kill_descendants, kill_tree
 from cashmere.protocols import Objective
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 logger = logging.getLogger(__name__)
@@ -125,7 +127,8 @@ class _Slot(threading.Thread):
                 except Exception as error:  # a fault of ours must not hang the study
                     logger.debug("slot failed on trial %d", trial.number, exc_info=True)
                     self._discard_worker()
-                    outcome = Outcome(status=TrialStatus.ERROR, error=f"worker slot: {type(error).__name__}: {error}")
+                    cause = Cause(kind=CauseKind.WORKER_SLOT, text=f"{type(error).__name__}: {error}")
+                    outcome = Outcome(status=TrialStatus.ERROR, error=cause)
                 future.set_result(outcome)
         finally:
             self._discard_worker()
@@ -134,7 +137,7 @@ class _Slot(threading.Thread):
         from loky.process_executor import TerminatedWorkerError
 
         if self._closed.is_set():
-            return Outcome(status=TrialStatus.ABORTED, error="stopped before it started")
+            return Outcome(status=TrialStatus.ABORTED, error=Cause.other("stopped before it started"))
         pid = self._ensure_worker()
         watch = ProcessWatch(pid)
         start = time.perf_counter()
@@ -149,7 +152,7 @@ class _Slot(threading.Thread):
             except TerminatedWorkerError:
                 verdict = _death(watch)
             except Exception as error:  # objective or outcome that cannot be pickled
-                verdict = Outcome(status=TrialStatus.ERROR, error=f"{type(error).__name__}: {error}")
+                verdict = Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
         else:
             self._discard_worker()
             return replace(verdict, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
@@ -163,20 +166,23 @@ class _Slot(threading.Thread):
     def _verdict(self, watch: ProcessWatch, seconds: float) -> Outcome | None:
         """Return the failure if a limit is broken, else None."""
         if self._closed.is_set():
-            return Outcome(status=TrialStatus.ABORTED, error="stopped by the end of the budget or by the user")
+            return Outcome(
+                status=TrialStatus.ABORTED, error=Cause.other("stopped by the end of the budget or by the user")
+            )
         if self._limits.seconds is not None and seconds > self._limits.seconds:
-            return Outcome(status=TrialStatus.TIMEOUT, error=f"over the time limit of {self._limits.seconds:g} s")
+            cause = Cause(kind=CauseKind.TIME_LIMIT, limit=self._limits.seconds)
+            return Outcome(status=TrialStatus.TIMEOUT, error=cause)
         try:
             memory = watch.read(self._limits.memory_mib)
             cpu_seconds = 0.0 if self._limits.cpu_seconds is None else watch.cpu_seconds()
         except psutil.Error:
             return None  # it has just died: the pool reports it at once
         if self._limits.cpu_seconds is not None and cpu_seconds > self._limits.cpu_seconds:
-            text = f"over the limit of {self._limits.cpu_seconds:g} s of CPU time"
-            return Outcome(status=TrialStatus.TIMEOUT, error=text, fit_seconds=cpu_seconds)
+            cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self._limits.cpu_seconds, used=cpu_seconds)
+            return Outcome(status=TrialStatus.TIMEOUT, error=cause, fit_seconds=cpu_seconds)
         if self._limits.memory_mib is not None and memory > self._limits.memory_mib:
-            text = f"over the memory limit of {self._limits.memory_mib:.0f} MiB ({memory:.0f} MiB resident)"
-            return Outcome(status=TrialStatus.MEMORY, error=text)
+            cause = Cause(kind=CauseKind.MEMORY_LIMIT, limit=self._limits.memory_mib, used=memory)
+            return Outcome(status=TrialStatus.MEMORY, error=cause)
         return None
 
     def _ensure_worker(self) -> int:
@@ -227,6 +233,6 @@ def _death(watch: ProcessWatch) -> Outcome:
     """Say why a worker nobody here has killed is gone."""
     total = psutil.virtual_memory().total / MIB
     if watch.peak_mib > 0.5 * total:
-        text = f"the system killed the worker, most likely for want of memory ({watch.peak_mib:.0f} MiB resident)"
-        return Outcome(status=TrialStatus.MEMORY, error=text)
-    return Outcome(status=TrialStatus.ERROR, error="the worker process died (crash in native code, exit, or kill)")
+        cause = Cause(kind=CauseKind.KILLED_BY_SYSTEM, used=watch.peak_mib)
+        return Outcome(status=TrialStatus.MEMORY, error=cause)
+    return Outcome(status=TrialStatus.ERROR, error=Cause(kind=CauseKind.WORKER_DIED))

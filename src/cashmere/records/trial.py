@@ -15,6 +15,7 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
+from cashmere.records.cause import Cause
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin
 from cashmere.records.work_budget import WorkBudget
@@ -132,8 +133,8 @@ class Outcome:
         Wall time of the whole trial, of fitting, and of predicting the validation rows.
     memory_mib : float or None
         Largest resident memory seen from outside.
-    error : str or None
-        Cause of a failure; the first line is a summary, a traceback may follow.
+    error : Cause or None
+        Cause of a failure; a text is taken as well, its first line is a summary, a traceback may follow.
     """
 
     status: TrialStatus
@@ -145,7 +146,11 @@ class Outcome:
     fit_seconds: float = 0.0
     predict_seconds: float = 0.0
     memory_mib: float | None = None
-    error: str | None = None
+    error: Cause | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.error, str):  # objectives of users may say it in their own words
+            object.__setattr__(self, "error", Cause.other(self.error))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +217,7 @@ class Observation:
         return self.outcome.memory_mib
 
     @property
-    def error(self) -> str | None:
+    def error(self) -> Cause | None:
         """Cause of a failure, see `Outcome`."""
         return self.outcome.error
 

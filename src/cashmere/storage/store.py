@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.files import write_atomically
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
+from cashmere.records.cause import Cause
 from cashmere.records.origin import Origin
 from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
 from cashmere.storage.facts import FACT_NAMES, RunFacts
@@ -42,7 +43,7 @@ CREATE TABLE IF NOT EXISTS trials (
     fit_seconds REAL NOT NULL,
     predict_seconds REAL NOT NULL,
     memory_mib REAL,
-    error TEXT,
+    error TEXT,                       -- see Cause.parse
     finished_at REAL NOT NULL,        -- seconds since the study began, summed over resumes
     predictions_crc INTEGER,          -- CRC-32 of the file in predictions/, NULL without predictions
     member_bytes INTEGER              -- size of the file in members/, NULL without model
@@ -182,7 +183,7 @@ class RunStore:
                 outcome.fit_seconds,
                 outcome.predict_seconds,
                 outcome.memory_mib,
-                outcome.error,
+                None if outcome.error is None else outcome.error.to_json(),
                 finished_at,
                 crc,
                 None if outcome.model is None else len(outcome.model),
@@ -236,13 +237,15 @@ class RunStore:
                     fit_seconds=row["fit_seconds"],
                     predict_seconds=row["predict_seconds"],
                     memory_mib=row["memory_mib"],
-                    error=row["error"],
+                    error=_cause(row),
                 ),
                 finished_at=row["finished_at"],
             )
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the committed trials as dictionaries with an `Origin`, in trial order; no search space is needed.
+        """Return the committed trials as dictionaries, in trial order; no search space is needed.
+
+        ``origin`` is an `Origin`, ``error`` a `Cause` or None.
 
         Trials stored ahead of one that has not finished are left out: they count when their turn comes.
         """
@@ -253,6 +256,7 @@ class RunStore:
         for row in rows:
             row["configuration"] = json.loads(row["configuration"])
             row["origin"] = Origin.parse(row["origin"])
+            row["error"] = _cause(row)
             row["fold_losses"] = json.loads(row["fold_losses"])
         return rows
 
@@ -316,6 +320,10 @@ class RunStore:
             if row is not None:
                 return json.loads(row[0])
         return default
+
+
+def _cause(row: sqlite3.Row | dict[str, Any]) -> Cause | None:
+    return None if row["error"] is None else Cause.parse(row["error"])
 
 
 def plain_values(configuration: Configuration) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from cashmere.base.text import clean_text, redact
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric
 from cashmere.exceptions import MetricError, UnknownNameError
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.storage.directory import read_json, read_run_json
 from cashmere.storage.store import RunStore
 
@@ -32,51 +32,45 @@ _ADVICE_BY_STATUS = {
     "memory": "Raise the memory limit of a trial (--memory), use fewer workers, or fewer rows or columns.",
     "aborted": "Nothing: the run was stopped while this trial worked. It runs again on resume.",
 }
-_ADVICE_BY_CAUSE = (
-    (
-        r"worker process died|worker slot",
-        "Look into logs/ of the run directory; a crash in native code is often a sign of too little memory. Update or "
-        "leave out the algorithm if it happens again.",
-    ),
-    (
-        r"ModuleNotFoundError|ImportError|MissingDependencyError",
-        "Install the missing package, or choose a search space without this algorithm.",
-    ),
-    (
-        r"not finite|not a finite|\bNaN\b|infinity|overflow|diverge",
-        "The learner did not converge with this configuration. Nothing needs doing unless many trials fail so; then "
-        "check the columns and the target for extreme values.",
-    ),
-    (r"No space left|Errno 28|disk quota", "Free disk space under the run directory, then resume the run."),
-    (r"PermissionError|Errno 13", "Give this user the right to write into the run directory, then resume the run."),
+_WORKER_ADVICE = (
+    "Look into logs/ of the run directory; a crash in native code is often a sign of too little memory. Update or "
+    "leave out the algorithm if it happens again."
 )
+_ADVICE_BY_CAUSE = {
+    CauseKind.WORKER_DIED: _WORKER_ADVICE,
+    CauseKind.WORKER_SLOT: _WORKER_ADVICE,
+    CauseKind.MISSING_PACKAGE: "Install the missing package, or choose a search space without this algorithm.",
+    CauseKind.NOT_FINITE: (
+        "The learner did not converge with this configuration. Nothing needs doing unless many trials fail so; then "
+        "check the columns and the target for extreme values."
+    ),
+    CauseKind.DISK_FULL: "Free disk space under the run directory, then resume the run.",
+    CauseKind.NOT_PERMITTED: "Give this user the right to write into the run directory, then resume the run.",
+}
 _ADVICE_DEFAULT = (
     "Read the traceback. If the algorithm or metric is your own, correct it; else leave the algorithm out of the "
     "search space and report the error."
 )
 
 
-def what_to_try(status: str, cause: str) -> str:
+def what_to_try(status: str, cause: Cause | None) -> str:
     """Return what a user can do about a failed trial.
 
     Parameters
     ----------
     status : str
         A `TrialStatus` value.
-    cause : str
-        The error text.
+    cause : Cause or None
+        Why it failed, if that is known.
 
     Examples
     --------
-    >>> what_to_try("timeout", "over the time limit of 10 s")
+    >>> what_to_try("timeout", None)
     'Raise the time limit of a trial (--trial-timeout) or the budget, or use fewer rows or columns.'
     """
     if status in _ADVICE_BY_STATUS:
         return _ADVICE_BY_STATUS[status]
-    for pattern, advice in _ADVICE_BY_CAUSE:
-        if re.search(pattern, cause[:2000], re.IGNORECASE):
-            return advice
-    return _ADVICE_DEFAULT
+    return _ADVICE_DEFAULT if cause is None else _ADVICE_BY_CAUSE.get(cause.kind, _ADVICE_DEFAULT)
 
 
 def stored_metric(settings: Mapping[str, Any], task_type: str | None) -> Metric | None:
@@ -198,7 +192,7 @@ def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             "algorithm": algorithm_name(row["configuration"]),
             "status": str(row["status"]),
             "cause": cause_of(row),
-            "what_to_try": what_to_try(str(row["status"]), str(row.get("error") or "")),
+            "what_to_try": what_to_try(str(row["status"]), row.get("error")),
         }
         for row in rows
         if row["status"] not in ("success", "stopped")

@@ -109,5 +109,5 @@ def _raise_over_limit(number: int, frame: object) -> None:
 def failure_record(number: int, outcome: Outcome, seconds: float) -> dict[str, Any]:
     """Return what is written about a trial without a loss."""
     record = {"number": number, "status": outcome.status.value, "seconds": round(seconds, 4)}
-    lines = (outcome.error or "").strip().splitlines()
+    lines = str(outcome.error or "").strip().splitlines()
     return {**record, "error": lines[0][:300]} if lines else record

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cashmere.base.text import clean_text, redact
+from cashmere.records.cause import Cause
 from cashmere.report.summary.values import failed, one_line
 from cashmere.storage.trial_tables import algorithm_name, cause_of, what_to_try
 
@@ -16,11 +17,11 @@ _TRACEBACK_LIMIT = 6000
 
 
 def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Group failed trials by status and cause; numbers in the cause do not tell causes apart."""
+    """Group failed trials by status and cause; limits and numbers in messages do not tell causes apart."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if failed(row):
-            groups[str(row["status"]), re.sub(r"\d+(?:\.\d+)?", "#", cause_of(row))].append(row)
+            groups[str(row["status"]), _told_apart_by(row)].append(row)
     results = []
     for (status, _), group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1][0]["number"])):
         text = str(group[0].get("error") or "")
@@ -32,8 +33,16 @@ def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
                 "count": len(group),
                 "algorithms": dict(Counter(algorithm_name(row["configuration"]) for row in group).most_common()),
                 "trials": [int(row["number"]) for row in group],
-                "what_to_try": what_to_try(status, text),
+                "what_to_try": what_to_try(status, group[0].get("error")),
                 "traceback": details if "\n" in details.strip() else None,
             }
         )
     return results
+
+
+def _told_apart_by(row: Mapping[str, Any]) -> str:
+    """Return what is equal for equal causes: the kind, or the message of an exception without its numbers."""
+    cause: Cause | None = row.get("error")
+    if cause is None or cause.text:
+        return re.sub(r"\d+(?:\.\d+)?", "#", cause_of(row))
+    return cause.kind.value
