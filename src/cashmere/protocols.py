@@ -1,7 +1,8 @@
 """The contracts everything else plugs into. Read this first.
 
 A *strategy* decides the next trial from the history, an *executor* runs it, an *objective* is what it runs, a
-*surrogate* predicts losses. None of them keeps state that could not be thrown away at any moment.
+*diversity surrogate* predicts how configurations go together. None of them keeps state that could not be
+thrown away at any moment.
 """
 
 from __future__ import annotations
@@ -65,18 +66,6 @@ class TableAware(Protocol):
         meta_features : mapping of str to float
             From `cashmere.metalearning.meta_features`; NaN where a number is not defined.
         """
-        ...
-
-
-class Surrogate(Protocol):
-    """Predicts the loss of encoded configurations."""
-
-    def fit(self, X: FloatArray, y: FloatArray, rng: np.random.Generator) -> Self:
-        """Learn from configurations ``(n, d)`` (see `cashmere.space.encoding`) and losses ``(n,)``."""
-        ...
-
-    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and variance, each ``(n,)``; the variance is positive."""
         ...
 
 
