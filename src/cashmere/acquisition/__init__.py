@@ -1,1 +1,1 @@
-"""Which candidate is worth a trial."""
+"""Functions that score candidates and find the one most worth a trial."""

@@ -14,7 +14,7 @@ s                       ``(N, n_candidates, n_pool)`` N draws (or outputs of N s
 t, w                    scalars                       number of finished evaluations; weight of the diversity rank
 ======================  ============================  ===========================================================
 
-Two readings of diversity meet here. DivBO's ``"div"`` is a distance: *larger* is more diverse, and a candidate is
+Two notions of diversity meet here. DivBO's ``"div"`` is a distance: *larger* is more diverse, and a candidate is
 judged by its nearest pool member. All other measures are terms of the ensemble's loss: *smaller* is better, and a
 candidate is judged by their sum over the pool.
 """
@@ -36,16 +36,16 @@ from cashmere.exceptions import InvalidParameterError
 Float64 = NDArray[np.float64]
 
 Measure = Literal["div", "mse", "mae", "ce", "bs", "black_box", "gap_mae", "gap_ce", "gap_mse"]
-"""Name of a pairwise measure; `cross_measure` has the formulas."""
+"""Name of a pairwise measure; see `cross_measure` for the formulas."""
 
 _OF_VALUES: tuple[Measure, ...] = ("div", "mse", "mae", "gap_mse", "gap_mae")
 _OF_PROBABILITIES: tuple[Measure, ...] = ("div", "ce", "bs", "black_box", "gap_ce")
 
 _MEMORY_BLOCK = 2**18
-"""Numbers of a prediction array handled at once: 2 MiB of float64. Many small matrix products wait for threads."""
+"""Numbers of a prediction array handled in one go: 2 MiB of float64. Many small matrix products wait for threads."""
 
 _CACHE_BLOCK = 2**16
-"""Numbers handled at once where one pass follows another: half a MiB of float64 stays in the processor's cache."""
+"""Numbers handled in one go by several passes: half a MiB of float64 stays in the processor's cache."""
 
 
 def cross_measure(
@@ -77,7 +77,7 @@ def cross_measure(
     ----------
     measure : Measure
         ``div`` is DivBO's distance, larger for more diverse predictions; the others are minimised. A gap is twice
-        the loss of the two predictions' average less twice their mean loss: at most 0.
+        the loss of the two predictions' average minus twice their mean loss: at most 0.
     A : (n, n_rows, n_classes) or (n, n_rows) array
         Class probabilities or values, in any real type.
     B : (m, n_rows, n_classes) or (m, n_rows) array
@@ -85,10 +85,10 @@ def cross_measure(
     y : (n_rows,) array
         Class codes or values; ``div`` and ``gap_mse`` do not depend on it.
     prob_clip : float
-        Smallest probability of the true class in the measures made of logarithms, in (0, 1]. It bounds the gain from
-        a confidently wrong member, at about -log(1/prob_clip) per row. Probabilities are not rescaled.
+        Smallest probability of the true class in logarithmic measures, in (0, 1]. It bounds the gain from a
+        confidently wrong member at about -log(1/prob_clip) per row. Probabilities are not rescaled.
     row_weights : (n_rows,) array, optional
-        Non-negative, of any positive sum.
+        Non-negative, with any positive sum.
 
     Returns
     -------
@@ -98,20 +98,20 @@ def cross_measure(
     Raises
     ------
     InvalidParameterError
-        If the measure does not exist or is not one of such predictions.
+        If the measure does not exist or does not apply to such predictions.
 
     Notes
     -----
-    All measures are symmetric and are computed in float64, in blocks of rows. For two classes ``div`` is the mean
-    absolute difference of one probability, rows being taken to sum to one. Optimal diversities are kept without the
-    factor 1/N that the paper prints in eq. 9 alone (docs/papers/optdivbo.md#factors).
+    All measures are symmetric and computed in float64, in blocks of rows. For two classes ``div`` is the mean absolute
+    difference of one probability, assuming that rows sum to one. Optimal diversities omit the factor 1/N, which the
+    paper prints only in eq. 9 (docs/papers/optdivbo.md#factors).
 
     References
     ----------
     ``div``: Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, eq. 3; of values:
     docs/papers/divbo.md#diversity-of-values. ``mse``, ``mae``, ``ce``, ``bs``, ``black_box``: Poduval et al. (2024),
-    CASH via optimal diversity for ensemble learning, KDD, eqs. 5, 6, 9, section 4.0.4, eq. 12. Gaps are ours:
-    docs/papers/optdivbo.md#bounds-and-gaps.
+    CASH via optimal diversity for ensemble learning, KDD, eqs. 5, 6, 9, section 4.0.4, eq. 12. Gaps are an addition of
+    this package: docs/papers/optdivbo.md#bounds-and-gaps.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def cross_measure(
 
 
 def check_measure(measure: str, *, is_classification: bool, parameter: str = "measure") -> None:
-    """Refuse a measure that does not exist for such predictions.
+    """Raise an error if a measure does not exist for such predictions.
 
     Parameters
     ----------
@@ -145,12 +145,12 @@ def check_measure(measure: str, *, is_classification: bool, parameter: str = "me
     is_classification : bool
         Whether predictions are class probabilities.
     parameter : str
-        What the error calls it.
+        Name of the parameter in the error message.
 
     Raises
     ------
     InvalidParameterError
-        Naming the measures that there are.
+        If it does not exist; the message names those that do.
     """
     kind, allowed = ("class probabilities", _OF_PROBABILITIES) if is_classification else ("values", _OF_VALUES)
     if measure not in allowed:
@@ -166,7 +166,7 @@ def _row_blocks(shape: tuple[int, ...], size: int) -> Iterator[slice]:
 
 
 def _between_values(measure: Measure, f: Float64, g: Float64, y: AnyArray, v: Float64) -> Float64:
-    """Return the share of some rows in a measure of values, ``(n, m)``."""
+    """Return the contribution of some rows to a measure of values, ``(n, m)``."""
     e, h = y - f, y - g
     share: Float64
     match measure:
@@ -186,7 +186,7 @@ def _between_values(measure: Measure, f: Float64, g: Float64, y: AnyArray, v: Fl
 def _between_probabilities(
     measure: Measure, f: Float64, g: Float64, y: AnyArray, v: Float64, prob_clip: float
 ) -> Float64:
-    """Return the share of some rows in a measure of class probabilities, ``(n, m)``."""
+    """Return the contribution of some rows to a measure of class probabilities, ``(n, m)``."""
     match measure:
         case "div":
             return _mean_distance(f, g, v)
@@ -224,7 +224,7 @@ def _cross_entropy_gap(f: Float64, g: Float64, y: AnyArray, v: Float64, prob_cli
     for block in _row_blocks(q.shape, _CACHE_BLOCK):
         q_half = q[:, block] / 2
         for i, p_half in enumerate(p[:, block] / 2):
-            # Clipped probabilities can be added as they are; in log space each pair would cost an exponential more.
+            # Clipped probabilities can be added directly; in log space each pair would cost one more exponential.
             log_mean[i] += np.einsum("jr,r->j", np.log(p_half + q_half), v[block])
     gap: Float64 = (np.log(p) @ v)[:, None] + np.log(q) @ v - 2 * log_mean
     return gap
@@ -248,7 +248,7 @@ def optimal_measure(metric_name: str, *, is_classification: bool) -> Measure:
     Parameters
     ----------
     metric_name : str
-        Name of a metric, see `cashmere.evaluation.metrics.METRICS`, or any other for a function of the user's.
+        Name of a metric, see `cashmere.evaluation.metrics.METRICS`, or any other name for a custom metric.
     is_classification : bool
         Whether predictions are class probabilities.
 
@@ -286,7 +286,7 @@ def divbo_weight(t: ArrayLike, *, beta: float = 0.05, tau: float = 0.2) -> Float
     Returns
     -------
     float or array like t
-        It starts at zero so that the pool can form before diversity is asked for.
+        It starts at zero so that the pool can form before diversity counts.
 
     References
     ----------
@@ -308,7 +308,7 @@ def optdivbo_weight(t: ArrayLike, *, tau: float = 0.2) -> Float64:
     Returns
     -------
     float or array like t
-        In [0, 1]: in the end both ranks count the same.
+        In [0, 1]: in the end both ranks count equally.
 
     References
     ----------
@@ -350,14 +350,14 @@ def sum_over_pool(samples: FloatArray, multiplicity: ArrayLike | None, *, kappa:
     samples : (n_samples, n_candidates, n_pool) array
         Predicted measure by each surrogate member, for the distinct members of the pool.
     multiplicity : (n_pool,) array or None
-        How often the pool holds each of them; None counts each once.
+        How often the pool holds each of them; None counts each of them once.
     kappa : float
         Weight of the spread, non-negative. The paper does not give it.
 
     Returns
     -------
     (n_candidates,) array
-        *Smaller* is better. The spread is that of the sum, so that errors common to all pairs are kept.
+        *Smaller* is better. The spread is that of the sum, so errors common to all pairs are included.
 
     References
     ----------
@@ -407,7 +407,7 @@ def combine_ranks(performance: ArrayLike, diversity: ArrayLike, weight: float | 
     performance : (n_candidates,) array
         Expected improvement or its logarithm; larger is better.
     diversity : (n_candidates,) array
-        Larger is better: `minimum_over_pool` as it is, `sum_over_pool` with its sign flipped.
+        Larger is better: `minimum_over_pool` unchanged, `sum_over_pool` with its sign flipped.
     weight : float
         Share of the diversity rank, non-negative: `divbo_weight` or `optdivbo_weight`.
 
@@ -446,7 +446,7 @@ def order_by_ranks(combined: ArrayLike, performance: ArrayLike, rng: np.random.G
     performance : (n_candidates,) array
         As given to `combine_ranks`; larger is better.
     rng : numpy.random.Generator
-        Source of randomness for what is still equal.
+        Breaks the remaining ties.
 
     Returns
     -------
@@ -458,5 +458,5 @@ def order_by_ranks(combined: ArrayLike, performance: ArrayLike, rng: np.random.G
     The paper is silent: docs/papers/divbo.md#direction-of-the-ranks.
     """
     performance = np.asarray(performance, dtype=np.float64)
-    # Ranks are multiples of 1/2; what differs by less than 1e-9 after weighting is equal but for rounding.
+    # Ranks are multiples of 1/2; differences below 1e-9 after weighting are due to rounding.
     return np.lexsort((rng.random(len(performance)), -performance, np.round(np.asarray(combined), 9)))

@@ -22,7 +22,7 @@ _FAR = -1e6
 
 
 def expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArray[np.float64]:
-    """Return how much below the best loss a normal prediction falls, on average.
+    """Return the expected improvement: how far a normal prediction falls below the best loss, on average.
 
     EI = (y* - mu) Phi(z) + sigma phi(z) with z = (y* - mu)/sigma; max(y* - mu, 0) where sigma = 0, see
     docs/papers/surrogates.md#expected-improvement.
@@ -68,7 +68,7 @@ def log_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> ND
     Returns
     -------
     (n,) array
-        Larger is better; -inf where ``std = 0`` and nothing is gained.
+        Larger is better; -inf where ``std = 0`` and the mean is no improvement.
 
     References
     ----------
@@ -132,7 +132,7 @@ def log_target_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float
 
 
 def lower_confidence_bound(mean: ArrayLike, std: ArrayLike, kappa: float = 1.96) -> NDArray[np.float64]:
-    """Return mu - kappa sigma; *smaller* is better, since it is a loss.
+    """Return the lower confidence bound mu - kappa sigma; *smaller* is better, since it is a loss.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Maximise an acquisition function over each algorithm: coordinate by coordinate, or exhaustively where that is small.
+"""Maximise an acquisition function for each algorithm: coordinate by coordinate, or exhaustively if it is small.
 
-Scores are computed for all algorithms and all starting points at once.
+Scores are computed for all algorithms and all starting points together.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Score = Callable[[NDArray[np.float64]], FloatArray]
 """Values of encoded rows ``(n, d)``, shape ``(n,)``; larger is better, such as the logarithm of an improvement."""
 
 EXHAUSTIVE = 200
-"""Algorithms with at most so many configurations are searched completely."""
+"""Algorithms with at most this many configurations are searched completely."""
 
 _SAME = 1e-9
-"""Scores that differ by less count as equal, so that decisions do not hang on the last bits of the arithmetic."""
+"""Scores that differ by less count as equal, so that decisions do not depend on the last bits of the arithmetic."""
 
 _MAX_ROWS = 20_000
-"""Trial values after which ascents end; in many dimensions the Gaussian draws would go on finding a little more."""
+"""Trial values after which ascents stop; in many dimensions the Gaussian draws would keep finding a little more."""
 
 _ROWS_PER_STEP = 40
-"""Trial values of one step of one ascent in `maximise_per_algorithm`, about: 10 of each number in four dimensions."""
+"""Approximate trial values per step of one ascent in `maximise_per_algorithm`: 10 per number in four dimensions."""
 
 
 def ascend(
@@ -45,31 +45,31 @@ def ascend(
     excluded: FloatArray | None = None,
     max_rows: int = _MAX_ROWS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Climb from every start to its best change of a single parameter, until none is better.
+    """Climb from every start by the best change of a single parameter, until no change is better.
 
     Parameters
     ----------
     encoder : SpaceEncoder
-        The space; of a catalogue nothing is reached but the starts.
+        The space; in a catalogue only the starts are reached.
     starts : (k, d) array
         Encoded configurations.
     score : callable
-        What is maximised.
+        The function to maximise.
     rng : numpy.random.Generator
         Source of randomness.
     n_draws, std, fixed
-        Trial values of a number, their spread, and the parameters that stay; see `SpaceEncoder.coordinate_moves`.
+        Trial values per number, their spread, and the parameters kept fixed; see `SpaceEncoder.coordinate_moves`.
     excluded : (m, d) array, optional
-        Rows that are no result and are not stepped on, such as observed ones; starts may be among them.
+        Rows that cannot be a result or a step, such as observed ones; starts may be among them.
     max_rows : int
-        No further step is made once so many trial values have been scored, those of all ascents together.
+        Stop once all ascents together have scored this many trial values.
 
     Returns
     -------
     rows : (k, d) array
-        The best row of each ascent, its start if nothing was better.
+        The best row of each ascent; its start if nothing was better.
     values : (k,) array
-        Their scores; -inf for a start that is excluded and was not left.
+        Their scores; -inf for an excluded start without a better neighbour.
 
     Notes
     -----
@@ -116,15 +116,15 @@ def maximise_per_algorithm(
     blocks : AlgorithmBlocks
         The space and its algorithms.
     score : callable
-        What is maximised.
+        The function to maximise.
     decided : (m, d) array
-        Encoded configurations that must not come back.
+        Encoded configurations that must not be returned.
     rng : numpy.random.Generator
-        Source of randomness: starting points, trial values, ties.
+        Draws starting points and trial values, breaks ties.
     n_starts : int
         Starting points per algorithm, drawn from the prior.
     algorithms : (k,) int array, optional
-        Positions in `AlgorithmBlocks.names` of those that are searched; by default all that the prior draws.
+        Positions in `AlgorithmBlocks.names` of the algorithms to search; by default all that the prior draws.
 
     Returns
     -------
@@ -135,8 +135,8 @@ def maximise_per_algorithm(
 
     Notes
     -----
-    Algorithms of at most `EXHAUSTIVE` configurations are searched completely, and so are the listed configurations of
-    a catalogue (`CatalogueEncoder`). In more than four dimensions there are fewer than 10 trial values of a number.
+    Algorithms with at most `EXHAUSTIVE` configurations are searched completely, as are the listed configurations of a
+    catalogue (`CatalogueEncoder`). In more than four dimensions there are fewer than 10 trial values per number.
     """
     encoder = blocks.encoder
     starts, complete = [np.empty((0, encoder.n_dims))], [np.empty((0, encoder.n_dims))]
@@ -164,7 +164,7 @@ def maximise_per_algorithm(
 
 
 def _best_of_each(owner: IntArray, values: FloatArray) -> IntArray:
-    """Return the position of the largest value of each owner, the first of equals, by ascending owner."""
+    """Return the position of each owner's largest value, the first in a tie, by ascending owner."""
     order = np.lexsort([np.arange(len(values)), -_rounded(values), owner])
     _, first = np.unique(owner[order], return_index=True)
     best: IntArray = order[first]

@@ -1,4 +1,4 @@
-"""Candidates among which an acquisition function is maximised: draws from the prior and neighbours of the best."""
+"""Draw the candidates for an acquisition function: from the prior, and neighbours of the best configurations."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def draw_candidates(
     n_local : int
         One-exchange neighbours, dealt evenly to the best observed configurations.
     n_incumbents : int
-        How many of the best distinct observed configurations have neighbours drawn.
+        How many of the best distinct observed configurations to draw neighbours of.
     n_retries : int
-        Rounds of prior draws that replace duplicates; after that fewer candidates are accepted.
+        Rounds of prior draws that replace duplicates; after that, fewer candidates are accepted.
     excluded : (m, d) array, optional
-        Further rows that must not come back, such as pending trials.
+        Further rows that must not be drawn, such as pending trials.
 
     Returns
     -------
     (n_candidates, d) array
-        At most ``n_local + n_global`` rows, neighbours first; duplicates of the history and of each other are gone.
+        At most ``n_local + n_global`` rows, neighbours first; without duplicates of the history or of each other.
 
     References
     ----------
@@ -80,7 +80,7 @@ def draw_candidates(
 
 
 def best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArray[np.int64]:
-    """Return positions of the n best distinct rows, loss ascending, the earlier of equals first.
+    """Return positions of the n best distinct rows by ascending loss, ties in order of position.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArr
 def _drop_repeated(
     encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64]
 ) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-    """Return rows, in order, whose key is neither seen nor that of an earlier row; and their keys."""
+    """Return the rows, in order, with a key that is neither seen nor an earlier row's; and their keys."""
     keys = encoder.keys(rows)
     _, first = np.unique(keys, return_index=True)
     kept = np.sort(first)

@@ -1,4 +1,4 @@
-"""From many predictions to one."""
+"""Combine many predictions into one."""
 
 from cashmere.ensembles.build import METHODS, Ensemble, EnsembleMethod, build_ensemble, ensemble_from_json
 from cashmere.ensembles.selection import IncrementalSelection, SelectionResult, TieRule, choose_rows, select_ensemble

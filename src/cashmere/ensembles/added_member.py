@@ -1,4 +1,4 @@
-"""The loss of an ensemble with one more member: of every observation, as if it were added.
+"""The loss of an ensemble with one more member, for every observation as that member.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -25,17 +25,17 @@ from cashmere.records.loss import Loss
 Float64 = NDArray[np.float64]
 
 AddedShare = Literal["fixed", "best"]
-"""Share of an added member: ``"fixed"``, 1/(m + 1) beside m others; ``"best"``, the one with the lowest loss."""
+"""Share of an added member: ``"fixed"``, 1/(m + 1) next to m others; ``"best"``, the share with the lowest loss."""
 
 SQUARED = ("mse", "rmse", "r2", "brier")
 """Metrics that order ensembles as the mean squared error does; the best share has a closed form."""
 
 GRID = (1, 2, 4, 8, 16)
-"""Inverse shares tried for metrics without a closed form, beside m + 1 and not adding at all."""
+"""Inverse shares tried for metrics without a closed form, besides m + 1 and not adding at all."""
 
 _NEWTON_STEPS = 6
 _AGREEMENT = 1e-4
-"""Error that a kernel's loss may have, times 1 + loss; beyond, the metric is asked."""
+"""Allowed error of a kernel's loss, times 1 + loss; beyond it, the metric itself is called."""
 
 
 def losses_with_added(
@@ -47,7 +47,7 @@ def losses_with_added(
     size: int,
     row_weights: Float64 | None = None,
 ) -> Float64:
-    """Return the loss of (m q + P_i)/(m + 1) for every observation i: what one step of greedy selection looks at.
+    """Return the loss of (m q + P_i)/(m + 1) for every observation i, as one step of greedy selection compares them.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def best_added_losses(
 ) -> tuple[Float64, Float64]:
     """Return the loss of (1 - w) q + w P_i at the best w in [0, 1] for every observation i, and that w.
 
-    Squared losses: w = <q - y, q - P_i> / |q - P_i|^2, cut to [0, 1]. Log loss, convex in w: Newton's method inside a
-    bracket. Other metrics: the best of no addition, w = 1/(m + 1) and the inverse of `GRID`. Where nothing is better
-    than no addition, the loss is the very number that the metric gives the pool, so that the gain is exactly 0.
+    Squared losses: w = <q - y, q - P_i> / |q - P_i|^2, clipped to [0, 1]. Log loss, convex in w: Newton's method
+    inside a bracket. Other metrics: the best of no addition, w = 1/(m + 1) and the inverses of `GRID`. Where nothing
+    beats no addition, the loss is exactly the metric's value for the pool, so that the gain is exactly 0.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def best_added_losses(
     -------
     losses, shares : (n,) array
         The share is 1 for an empty ensemble. Observations whose predictions hold NaN or infinity have an infinite
-        loss, as in `losses_with_added`, beside a share of 0 (1 for an empty ensemble).
+        loss, as in `losses_with_added`, and a share of 0 (1 for an empty ensemble).
     """
     y = as_targets(y, pool.ndim)
     n = len(predictions)
@@ -121,7 +121,7 @@ def added_losses(
     size: int,
     row_weights: Float64 | None = None,
 ) -> Float64:
-    """Return the losses of `losses_with_added` or of `best_added_losses`, as `share` says, shape ``(n,)``."""
+    """Return the losses ``(n,)`` of `losses_with_added` or `best_added_losses`, depending on `share`."""
     if share == "fixed":
         return losses_with_added(predictions, pool, y, metric, size=size, row_weights=row_weights)
     return best_added_losses(predictions, pool, y, metric, size=size, row_weights=row_weights)[0]
@@ -147,7 +147,7 @@ def _best_of_finite(
     losses = np.full(len(predictions), alone)
     for i in np.flatnonzero(shares).tolist():
         losses[i] = metric.loss(y, pool + shares[i] * (predictions[i] - pool), row_weights)
-    # By rounding, or as the metric rescales what are no probabilities, the formula's share may be worse than none.
+    # Rounding, or a metric that rescales what are no probabilities, may make the formula's share worse than none.
     better = losses < alone
     return np.where(better, losses, alone), np.where(better, shares, 0.0)
 
@@ -168,7 +168,7 @@ def _best_squared_shares(
 
 
 def _columns(prediction: AnyArray) -> Float64:
-    """Return values as one column, of two classes the second (the other one is its complement), or all classes."""
+    """Return values as one column, the second of two classes (the first is its complement), or all classes."""
     columns = prediction.reshape(len(prediction), -1)
     return (columns[:, 1:] if columns.shape[1] == 2 else columns).astype(np.float64)
 
@@ -204,7 +204,7 @@ def _newton(change: Float64, q: Float64, weights: Float64, *, start: float, clip
         slope, curvature = slopes(w)
         low, high = np.where(slope < 0, w, low), np.where(slope < 0, high, w)
         step = w - slope / np.where(curvature > 0, curvature, 1)
-        # A step onto the bracket is that of a converged w.
+        # A step onto the bracket means that w has converged.
         w = np.where((low <= step) & (step <= high), step, (low + high) / 2)
     return np.where(none, 0.0, np.where(all_, 1.0, w))
 
@@ -222,7 +222,7 @@ def _best_of_grid(
     shares = np.zeros(len(predictions))
     for inverse in sorted({*GRID, size + 1}):
         tried = evaluate(pool, inverse)
-        # Kernels round otherwise than the metric does: equal losses must not look like a gain.
+        # Kernels round differently from the metric: equal losses must not look like a gain.
         better = tried < losses - TIE_TOLERANCE
         losses, shares = np.where(better, tried, losses), np.where(better, 1 / inverse, shares)
     return losses, shares
@@ -233,8 +233,8 @@ def _evaluator(
 ) -> Callable[[FloatArray, int], Float64]:
     """Return the function (q, k) -> losses of ((k - 1) q + P_i)/k for all i.
 
-    The kernel answers for those it can be trusted with, the metric for the others: predictions that are no
-    probabilities, which metrics repair, and error rates with undecided rows.
+    The kernel answers where it can be trusted, the metric elsewhere: for predictions that are no probabilities, which
+    metrics repair, and for error rates with undecided rows.
     """
     shape = predictions[0].shape
     y = as_targets(y, len(shape))
@@ -261,7 +261,7 @@ def _evaluator(
                 first = settled[0]
                 true = asked(simple[first])
                 slack = _AGREEMENT * (1 + abs(middle[first]))
-                # The metric may have a kernel's name and another definition.
+                # A custom metric may bear a kernel's name.
                 if not lower[first] - slack <= true <= upper[first] + slack:
                     known = {simple[first]: true}
         losses = np.full(len(predictions), np.inf)
@@ -277,7 +277,7 @@ def _finite_positions(predictions: Sequence[FloatArray] | AnyArray) -> list[int]
 
 
 def _needs_no_repair(prediction: FloatArray) -> bool:
-    """Whether a metric takes a prediction as it is."""
+    """Whether a metric uses a prediction unchanged."""
     return prediction.ndim == 1 or _are_probabilities(prediction)
 
 
@@ -288,6 +288,6 @@ def _bounds(score: Scorer, columns: list[AnyArray]) -> tuple[Float64, Float64]:
 
 
 def _blocks(n: int, width: int) -> list[slice]:
-    """Cut n lines of some width into blocks that fit the cache of the processor."""
+    """Cut n lines of some width into blocks that fit the processor's cache."""
     height = max(1, BLOCK_ELEMENTS // width)
     return [slice(start, start + height) for start in range(0, n, height)]

@@ -1,4 +1,4 @@
-"""One entry point for all ways to make an ensemble of observations."""
+"""One entry point for all ways to build an ensemble from observations."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ METHODS: tuple[EnsembleMethod, ...] = ("selection", "bagging", "stacking", "best
 
 
 class Ensemble(Protocol):
-    """Combines predictions of some trials into one prediction."""
+    """Combine the predictions of some trials into one prediction."""
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Trial numbers, distinct; the order in which `combine` wants their predictions."""
+        """Distinct trial numbers, in the order in which `combine` takes their predictions."""
         ...
 
     def combine(self, stack: Sequence[FloatArray] | FloatArray) -> Float64:
@@ -37,7 +37,7 @@ class Ensemble(Protocol):
 
 
 def ensemble_from_json(data: Mapping[str, Any]) -> Ensemble:
-    """Make the ensemble that ``to_json`` described.
+    """Rebuild the ensemble that ``to_json`` described.
 
     Raises
     ------
@@ -65,12 +65,12 @@ def build_ensemble(
     tie: TieRule = "first",
     rng: np.random.Generator | None = None,
 ) -> tuple[Ensemble, float]:
-    """Make an ensemble of observations.
+    """Build an ensemble from observations.
 
     Parameters
     ----------
     method : {"selection", "bagging", "stacking", "best"}
-        Greedy selection; weighted average of the `n_best`; logistic or linear regression on them; the best alone.
+        Greedy selection; a weighted average of the `n_best`; logistic or linear regression on them; the best alone.
     numbers : sequence of int
         Trial number of each candidate, distinct.
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
@@ -78,9 +78,9 @@ def build_ensemble(
     y : (n_rows,) array
         Class codes or values.
     metric : Loss
-        The metric. Bagging reads its `worst_loss`, if there is one.
+        The metric. Bagging uses its `worst_loss`, if it has one.
     losses : sequence of float, optional
-        Loss of each candidate, by which the best are found; computed from the predictions when missing.
+        Loss of each candidate, by which the best are found; computed from the predictions if not given.
     weight : (n_rows,) array, optional
         Row weights.
     size, tie
@@ -94,7 +94,7 @@ def build_ensemble(
     -------
     ensemble : Ensemble
     loss : float
-        Its loss on these rows. Selection and bagging have chosen by the same rows; stacking's is cross-fitted.
+        Its loss on these rows: optimistic for selection and bagging, which chose by them; cross-fitted for stacking.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Whether the gain of an ensemble is real: choose on one half of the validation rows, judge on the other.
+"""Test whether the gain of an ensemble is real: choose on one half of the validation rows, judge on the other.
 
-The loss of an ensemble on the rows it was chosen on is too good, the more so the fewer and noisier the rows are. Every
-decision that rests on a gain should know how much of it is left on other rows.
+The loss of an ensemble on the rows it was chosen on is optimistic, the more so the fewer and noisier the rows are.
+Every decision that relies on a gain should know how much of it is left on unseen rows.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from cashmere.exceptions import CashmereError
 from cashmere.records.loss import Loss
 
 _LEAST_ROWS = 20
-"""Halves of fewer rows would say nothing."""
+"""Halves with fewer rows would be too noisy to judge by."""
 
 _N_PROMISING = 10
-"""Candidates whose gain is looked for on the other half."""
+"""Candidates whose gain is measured on the other half."""
 
 _SIZES = (1, 2, 3, 5, 8, 12, 18)
-"""Sizes that are judged, beside the full one: a metric takes about as long as a step of the selection."""
+"""Sizes judged besides the full one: a metric takes about as long as a step of the selection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GainEvidence:
-    """What halves of the rows say about ensembles of growing size.
+    """Losses and gains of ensembles of growing size, measured on halves of the rows.
 
     Attributes
     ----------
     sizes : (n_sizes,) int array
         Numbers of steps of the selection, ascending.
     losses : (n_splits, n_sizes) array
-        Loss of the ensemble after so many steps, on the rows that did not choose it.
+        Loss of the ensemble after that many steps, on the rows that did not choose it.
     gains : (n_splits,) array
         How much the additions that gain most on the choosing half lower the loss on the other half, on average;
         negative where they raise it.
@@ -49,7 +49,7 @@ class GainEvidence:
 
     @property
     def credibility(self) -> float:
-        """How far gains can be believed, in [0, 1]: their mean on other rows in standard deviations, cut at 0 and 1."""
+        """How far gains can be trusted, in [0, 1]: their mean on other rows in standard deviations, cut at 0 and 1."""
         mean, deviation = float(self.gains.mean()), float(self.gains.std())
         if deviation > 0:
             return float(np.clip(mean / deviation, 0, 1))
@@ -57,7 +57,7 @@ class GainEvidence:
 
     @property
     def best_size(self) -> int:
-        """Size with the lowest mean loss; the smaller of equals."""
+        """Size with the lowest mean loss; the smaller in a tie."""
         return int(self.sizes[np.argmin(self.losses.mean(axis=0))])
 
 
@@ -72,25 +72,25 @@ def judge_gain(
     n_candidates: int = 20,
     row_weights: NDArray[np.float64] | None = None,
 ) -> GainEvidence | None:
-    """Select ensembles on halves of the rows and judge them, and what would be added to them, on the other halves.
+    """Select ensembles on halves of the rows, and judge them and possible additions on the other halves.
 
     Parameters
     ----------
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
         Finite predictions of each candidate for the same rows.
     y : (n_rows,) array
-        Class codes or values; classes are spread evenly over the halves, a class of a single row is left out.
+        Class codes or values; classes are spread evenly over the halves, a class with a single row is left out.
     metric : Loss
         The metric.
     rng : numpy.random.Generator
-        Draws the halves; the same halves in all calls keep the noise from changing decisions to and fro.
+        Draws the halves; the same halves in all calls keep noise from flipping decisions back and forth.
     size : int
         Steps of the selection.
     n_halvings : int
-        Each half chooses once and judges once, so that there are twice as many splits.
+        Number of halvings; each half chooses once and judges once, so there are twice as many splits.
     n_candidates : int
-        Ensembles are selected from so many candidates, those with the lowest losses on the choosing half: others rarely
-        enter, and it takes a fraction of the time.
+        Number of candidates to select from, those with the lowest losses on the choosing half: others rarely enter,
+        and leaving them out saves most of the time.
     row_weights : (n_rows,) array, optional
         Weights of the rows.
 
@@ -117,7 +117,7 @@ def judge_gain(
                 losses, gain = _judge(predictions, choosing, judging, sizes, n_candidates)
                 judged.append(losses)
                 gains.append(gain)
-        except (CashmereError, ValueError):  # a metric of one's own may want what a half does not have
+        except (CashmereError, ValueError):  # a custom metric may need what a half does not have
             return None
     return GainEvidence(sizes=sizes, losses=np.array(judged), gains=np.array(gains))
 
@@ -142,7 +142,7 @@ class _Half:
 def _judge(
     predictions: Sequence[FloatArray], choosing: _Half, judging: _Half, sizes: IntArray, n_candidates: int
 ) -> tuple[list[float], float]:
-    """Return the losses of the ensembles of all sizes, and the mean gain by promising additions, as judged."""
+    """Return the losses of the ensembles of all sizes, and the mean gain of promising additions, as judged."""
     size = int(sizes[-1])
     ensemble, n_added = np.zeros(predictions[0].shape), 0
     own = choosing.losses_with_added(predictions, ensemble, 0)
@@ -169,7 +169,7 @@ def _rows_of_larger_classes(y: AnyArray) -> IntArray:
 
 
 def _halve(rows: IntArray, y: AnyArray, is_classification: bool, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Cut rows into two random halves, each ascending; classes of two rows and more are in both."""
+    """Cut rows into two random halves, each ascending; classes with two or more rows are in both."""
     order = rng.permutation(rows)
     if is_classification:
         order = order[np.argsort(y[order], kind="stable")]

@@ -1,15 +1,15 @@
 """Fast bounds of the loss of "ensemble plus one candidate", for all candidates at once.
 
-Ensemble selection asks in every step for the loss of ``(total + p_c) / step`` for each candidate c. A kernel keeps of
-each prediction only what its loss needs (its *column*) and answers with a lower and an upper bound per candidate, in
-units of the metric. The bounds are tight (rounding only), so that `cashmere.ensembles.selection` calls the metric
-itself for the few candidates that can still be the best.
+In every step, ensemble selection needs the loss of ``(total + p_c) / step`` for each candidate c. A kernel keeps only
+the part of each prediction that its loss needs (its *column*) and returns a lower and an upper bound per candidate,
+in units of the metric. The bounds are tight (rounding only), so `cashmere.ensembles.selection` calls the metric
+itself only for the few candidates that can still be the best.
 
 Notation (shapes)
 -----------------
 n rows, C classes, B candidates of a block, w row weights that sum to one ``(n,)``;
 total ``(n, C)`` or ``(n,)``: sum of the predictions chosen so far, float64; step: their number plus one;
-block ``(B, width)``: columns of B candidates, in the type of the predictions. Sums are made in float64, block by
+block ``(B, width)``: columns of B candidates, in the type of the predictions. Sums are computed in float64, block by
 block, so that temporaries stay within the processor's cache.
 """
 
@@ -31,7 +31,7 @@ RELATIVE_ROUNDING = 1e-11
 """Allowance for the order of float64 summation over up to some millions of rows."""
 
 MAX_DISTINCT_WEIGHTS = 16
-"""Distinct row weights up to which errors are counted per weight: equal weights, balanced classes."""
+"""Up to this many distinct row weights, errors are counted per weight: equal weights, balanced classes."""
 
 
 class Kernel(ABC):
@@ -47,7 +47,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def column(self, prediction: FloatArray) -> AnyArray:
-        """Return what has to be kept of a prediction, one-dimensional."""
+        """Return the part of a prediction to keep, one-dimensional."""
 
     @abstractmethod
     def scorer(self, total: Float64, step: int) -> Scorer:
@@ -103,8 +103,8 @@ class LogLoss(Kernel):
 class ErrorRate(Kernel):
     """Share of rows whose largest averaged probability is not the true class (ties: the lowest class).
 
-    Kept are the margins ``p_true - p_j`` to every other class, class after class. A margin within rounding of zero is
-    undecided: it counts as an error in the upper bound only.
+    The column holds the margins ``p_true - p_j`` to every other class, class after class. A margin within rounding of
+    zero is undecided: it counts as an error in the upper bound only.
     """
 
     def __init__(self, y: NDArray[np.intp], n_classes: int, weight: Float64) -> None:
@@ -165,7 +165,7 @@ class SquaredError(Kernel):
     Attributes
     ----------
     column_rounding : float
-        Largest error of a column's values; 0 for predictions as they are.
+        Largest error of a column's values; 0 for unchanged predictions.
     """
 
     def __init__(self, y: Float64, weight: Float64, *, transform: Callable[[Float64], Float64] | None = None) -> None:
@@ -305,7 +305,7 @@ def _ordered_pairs(keys: NDArray[np.uint64]) -> float:
 
 
 def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 | None, clip: float) -> Kernel | None:
-    """Return the kernel for a metric's name and predictions of this shape, or None when there is none.
+    """Return the kernel for a metric's name and predictions of this shape, or None if there is none.
 
     Parameters
     ----------

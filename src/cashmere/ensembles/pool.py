@@ -1,4 +1,4 @@
-"""The validation rows an ensemble is selected on, and an honest estimate of its loss."""
+"""The validation rows an ensemble is selected on, and a cross-fitted estimate of its loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cashmere.ensembles.build import Ensemble
 from cashmere.records.loss import Loss
 
 MAX_ROWS = 20_000
-"""Rows the ensemble is selected on at most: docs/papers/problem.md#rows-of-the-ensemble."""
+"""Largest number of rows the ensemble is selected on: docs/papers/problem.md#rows-of-the-ensemble."""
 
 _PARTS = 5
 _LEAST_ROWS = 50
@@ -20,7 +20,7 @@ _LEAST_ROWS = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationPool:
-    """A subset, drawn once per run, of the rows that validate.
+    """A subset of the validation rows, drawn once per run.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class ValidationPool:
         rows : int array
             Numbers of the validation rows, ascending.
         y, weight : (n_training_rows,) array
-            Of all training rows.
+            Targets and weights of all training rows.
         seed : int
-            Of the draw.
+            Seed of the draw.
         """
         positions = None
         if len(rows) > MAX_ROWS:
@@ -70,7 +70,7 @@ def cross_fitted_loss(
     weight: FloatArray | None = None,
     rng: np.random.Generator,
 ) -> float | None:
-    """Estimate the loss of an ensemble without the optimism of choosing it on the rows that judge it.
+    """Estimate the loss of an ensemble without the optimism of judging it on the rows that chose it.
 
     The rows are cut into five parts; each part is predicted by an ensemble built on the other four.
 
@@ -90,7 +90,7 @@ def cross_fitted_loss(
     Returns
     -------
     float or None
-        None with fewer than 50 rows, where the estimate would say nothing.
+        None with fewer than 50 rows, where the estimate would be too noisy.
     """
     if len(y) < _LEAST_ROWS:
         return None

@@ -1,12 +1,11 @@
 """Greedy ensemble selection with replacement (Caruana et al. 2004; DivBO, Algorithm 2).
 
-Starting from nothing, add `size` times the candidate whose inclusion gives the lowest loss of the averaged predictions;
+Starting from an empty ensemble, add `size` times the candidate that gives the lowest loss of the averaged predictions;
 candidates may be added again, so that multiplicity becomes weight. There is no early stop: the loss of a later step may
 rise above that of an earlier one, and all steps count. The first step always takes the best single candidate.
 
-Every decision rests on values of the metric itself, in float64. The kernels of `cashmere.ensembles.kernels` only sort
-out, within rounding, the candidates that cannot be the best; hence the result does not depend on whether there is a
-kernel.
+Every decision uses values of the metric itself, in float64. The kernels of `cashmere.ensembles.kernels` only rule out,
+within rounding, the candidates that cannot be the best, so the result does not depend on whether there is a kernel.
 
 References
 ----------
@@ -29,17 +28,18 @@ from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.records.loss import Loss
 
 TieRule = Literal["first", "random", "secondary"]
-"""Who is added among candidates whose losses differ by at most `TIE_TOLERANCE`.
+"""How to choose among candidates whose losses differ by at most `TIE_TOLERANCE`.
 
 ``"first"``: the one with the lowest position. ``"random"``: any of them with equal probability.
-``"secondary"``: the lowest Brier score (mean squared error in regression) of the ensemble, then the lowest own loss,
-then the lowest position; sensible for error rates, where "first" prefers old candidates on every plateau.
+``"secondary"``: the lowest Brier score (mean squared error in regression) of the ensemble, then the lowest loss of the
+candidate alone, then the lowest position; sensible for error rates, where "first" prefers old candidates on every
+plateau.
 """
 
 TIE_TOLERANCE = 1e-12
 DEFAULT_CLIP = 1e-7
 ROW_SUM_TOLERANCE = 5e-5
-"""Metrics rescale rows further than 1e-4 from a sum of one; an average of rows is no further than its worst row."""
+"""Metrics rescale rows whose sum is more than 1e-4 from one; an average is no further off than its worst row."""
 
 BLOCK_ELEMENTS = 65_536
 """Elements of a block of candidates; its float64 temporaries (512 KiB) stay in the second-level cache."""
@@ -47,7 +47,7 @@ BLOCK_ELEMENTS = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelectionResult:
-    """What greedy selection did.
+    """The steps of a greedy selection and the resulting weights.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def select_ensemble(
     tie : {"first", "random", "secondary"}
         See `TieRule`.
     rng : numpy.random.Generator, optional
-        Needed for random ties only; seeded with 0 when missing. One draw is made per call.
+        Used for random ties only; seeded with 0 if not given. One draw per call.
 
     Returns
     -------
@@ -132,9 +132,9 @@ def choose_rows(y: AnyArray, limit: int, rng: np.random.Generator) -> IntArray:
     y : (n_rows,) array
         Class codes or values; classes keep their shares up to one row, values their distribution.
     limit : int
-        Rows wanted; all rows are returned when there are no more.
+        Number of rows to choose; all rows are returned if there are no more.
     rng : numpy.random.Generator
-        Decides among rows with equal targets.
+        Chooses among rows with equal targets.
 
     Returns
     -------
@@ -149,10 +149,10 @@ def choose_rows(y: AnyArray, limit: int, rng: np.random.Generator) -> IntArray:
 
 
 class IncrementalSelection:
-    """Decides the ensemble of a growing set of candidates, from their predictions on fixed rows.
+    """Select ensembles from a growing set of candidates, by their predictions on fixed rows.
 
-    Between calls it keeps what the kernel needs of each candidate, and the last choice: while a new candidate would not
-    have been taken, earlier steps stand as they are. Both are caches: `clear` may be called at any time, and every
+    Between calls it keeps what the kernel needs of each candidate, and the last choice: as long as a new candidate
+    would not have been chosen, earlier steps are kept. Both are caches: `clear` may be called at any time, and every
     result equals that of `select_ensemble` on the same candidates.
 
     Parameters
@@ -164,7 +164,7 @@ class IncrementalSelection:
     size, weight, tie
         As in `select_ensemble`.
     cache_mib : float
-        Columns kept at most; candidates beyond are read again in each step, which is slower but bounded.
+        Limit of the cached columns; further candidates are read again in each step, which is slower but bounded.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class IncrementalSelection:
         self.clear()
 
     def clear(self) -> None:
-        """Drop everything remembered; only the time of the next call changes."""
+        """Clear the caches; only the time of the next call changes."""
         self._pool: _Pool | None = None
         self._numbers: tuple[int, ...] = ()
         self._order: list[int] = []
@@ -208,7 +208,7 @@ class IncrementalSelection:
         Parameters
         ----------
         numbers : sequence of int
-            A key for each candidate, such as its trial number, distinct. The predictions of a key must not change
+            A distinct key for each candidate, such as its trial number. The predictions of a key must not change
             between calls.
         predictions : sequence of arrays
             Predictions in the same order.
@@ -234,7 +234,7 @@ class IncrementalSelection:
         try:
             return self._run(self._pool, numbers, predictions, np.random.default_rng(seed))
         except _KernelMismatchError:
-            # A metric with a kernel's name and another definition, or probabilities that it rescales: ask it always.
+            # A custom metric with a kernel's name, or probabilities that the metric rescales: always call the metric.
             self.clear()
             self._pool = _Pool(None, self._cache_bytes)
             return self._run(self._pool, numbers, predictions, np.random.default_rng(seed))
@@ -315,7 +315,7 @@ class IncrementalSelection:
             return 0
         total = np.zeros(predictions[0].shape)
         for settled, (chosen, minimum) in enumerate(zip(self._order, self._minima, strict=True)):
-            # A new candidate above the tie band changes neither the minimum nor the band, hence not the choice.
+            # A new candidate above the tie band changes neither the minimum nor the band, and so not the choice.
             losses = [self._evaluate(total, predictions[position], settled + 1) for position in new]
             if min(losses, default=np.inf) <= minimum + TIE_TOLERANCE:
                 return settled
@@ -323,7 +323,7 @@ class IncrementalSelection:
         return len(self._order)
 
     def _evaluate(self, total: Float64, prediction: FloatArray, step: int) -> float:
-        """Loss of the average with one more prediction; not a number counts as the worst."""
+        """Loss of the average with one more prediction; NaN counts as the worst."""
         value = self._metric.loss(self._y, (total + prediction) / step, self._weight)
         return float("inf") if np.isnan(value) else float(value)
 
@@ -351,7 +351,7 @@ class IncrementalSelection:
     ) -> Float64:
         """Return the Brier score over all classes, or the mean squared error, of the average with each candidate.
 
-        With the residual r of what is chosen, |r + p|**2 is |r|**2 + (2 r + p) p: one product per candidate.
+        With the residual r of the sum so far, |r + p|**2 is |r|**2 + (2 r + p) p: one product per candidate.
         """
         residual = total.copy()
         if total.ndim == 1:

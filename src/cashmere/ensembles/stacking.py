@@ -1,6 +1,6 @@
-"""Stacking: a small model learns, from out-of-fold predictions, how to combine the members.
+"""Stacking: learn a small model from out-of-fold predictions that combines the members.
 
-Its coefficients are plain numbers, so that a model folder needs no pickled estimator for it.
+Its coefficients are plain numbers, so a model folder needs no pickled estimator for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RIDGE_SHARE = 1e-2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackedEnsemble:
-    """Combines members with a linear model.
+    """Combine members with a linear model.
 
     Classification: logistic regression on log-odds (two classes) or log-probabilities (more). Regression: a
     linear combination with non-negative coefficients and an intercept.
@@ -100,7 +100,7 @@ class StackedEnsemble:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Make the ensemble that `to_json` described."""
+        """Rebuild the ensemble that `to_json` described."""
         return cls(
             members=tuple(int(n) for n in data["members"]),
             coefficients=tuple(tuple(float(c) for c in row) for row in data["coefficients"]),
@@ -134,7 +134,7 @@ def fit_stacking(
     -----
     DivBO (Table 9) names stacking without details; logistic regression with scikit-learn's default penalty on
     standardised features is our reading. Regression minimises, over w >= 0 and an intercept,
-    ``mean (y - Z w)**2 + RIDGE_SHARE * mean(z**2) * |w - 1/m|**2``: it is pulled to the plain average, not to zero.
+    ``mean (y - Z w)**2 + RIDGE_SHARE * mean(z**2) * |w - 1/m|**2``: weights shrink to the plain average, not to zero.
     """
     features = _features(predictions)
     y = as_targets(y, predictions[0].ndim)
@@ -153,7 +153,7 @@ def stacked_ensemble(
     n_folds: int = 5,
     rng: np.random.Generator | None = None,
 ) -> tuple[StackedEnsemble, float]:
-    """Learn how to combine members, and estimate the loss on rows not used for it.
+    """Learn how to combine members, and estimate the loss on unseen rows.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def stacked_ensemble(
     n_folds : int
         Folds of the cross-fit.
     rng : numpy.random.Generator, optional
-        Splits the rows; seeded with 0 when missing.
+        Splits the rows; seeded with 0 if not given.
 
     Returns
     -------
@@ -250,10 +250,10 @@ def _fit_classification(
         scale[scale == 0] = 1
         model = LogisticRegression(max_iter=500)
         with warnings.catch_warnings():
-            # A combination that is nearly converged is still a combination; its loss is measured all the same.
+            # A combination that has not quite converged is still usable, and its loss is measured anyway.
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit((features - center) / scale, codes, sample_weight=weight)
-        # With two classes only the log-odds of the second are given.
+        # With two classes there is only one output, the log-odds of the second.
         coefficients[-len(model.coef_) :] = model.coef_ / scale
         intercepts[-len(model.coef_) :] = model.intercept_
         intercepts -= coefficients @ center

@@ -1,7 +1,7 @@
-"""Which class to predict from class probabilities: tuned thresholds instead of the most probable class.
+"""Decide which class to predict from class probabilities: tuned thresholds instead of the most probable class.
 
-Under a metric that is computed from labels, such as the geometric mean of the recalls, the most probable class is
-rarely the best decision. The thresholds are chosen last, on the out-of-fold predictions of the finished ensemble.
+For a metric computed from labels, such as the geometric mean of the recalls, the most probable class is rarely the
+best decision. The thresholds are chosen last, on the out-of-fold predictions of the finished ensemble.
 
 Notation (shapes)
 -----------------
@@ -30,29 +30,29 @@ _N_HALVINGS = 10
 
 _LEAST_ROWS = 20
 _RESOLUTION = 1e-7
-"""Shares that differ less, relatively, are one: float32 predictions say no more."""
+"""Relative difference below which shares count as equal: float32 predictions resolve no more."""
 
 _ROUNDING = 1e-12
 _LEAST_SHARE = 1e-6  # a class may be missing in a half
 _ROUNDS = 3
 _CUTS_PER_CLASS = 200
 _CALLS = 50
-"""Calls of a metric without a table in one round, about: one may take milliseconds, and each half needs as many."""
+"""Approximate calls of a metric without a table per round: one may take milliseconds, and each half needs as many."""
 
 _FromCounts = Callable[[Float64, Float64, Float64], Float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TunedThresholds:
-    """What tuning has found.
+    """The result of tuning thresholds.
 
     Attributes
     ----------
     thresholds : (n_classes,) array or None
-        None where the most probable class is as good on rows that did not choose.
+        None if the most probable class is as good on unseen rows.
     gain : float or None
-        How much tuned thresholds lower the loss on rows that did not choose them, whether or not they are kept; None
-        if it cannot be judged: fewer than 20 rows, a single class, or a metric that fails on half of them.
+        How much tuned thresholds lower the loss on unseen rows, whether or not they are kept; None if it cannot be
+        judged: fewer than 20 rows, a single class, or a metric that fails on half of the rows.
     """
 
     thresholds: Float64 | None
@@ -67,7 +67,7 @@ def decide(probabilities: FloatArray, thresholds: FloatArray | None) -> IntArray
     probabilities : (n_rows, n_classes) array
         Rows sum to one.
     thresholds : (n_classes,) or (n_rows, n_classes) array, or None
-        Positive; None takes the most probable class, the lowest of equals.
+        Positive; None takes the most probable class, the lowest in a tie.
 
     Returns
     -------
@@ -80,13 +80,13 @@ def decide(probabilities: FloatArray, thresholds: FloatArray | None) -> IntArray
     """
     if thresholds is None:
         return np.asarray(probabilities.argmax(axis=1), dtype=np.int64)
-    if probabilities.shape[1] == 2:  # the very comparison that users make with predict_proba(X)[:, 1]
+    if probabilities.shape[1] == 2:  # the same comparison that users make with predict_proba(X)[:, 1]
         return np.asarray(probabilities[:, 1] >= thresholds[..., 1], dtype=np.int64)
     return np.asarray((probabilities / thresholds).argmax(axis=1), dtype=np.int64)
 
 
 def as_certain(codes: IntArray, n_classes: int) -> Float64:
-    """Return predicted classes as probabilities of zero and one, ``(n_rows, n_classes)``: what a `Loss` takes."""
+    """Return predicted classes as probabilities of zero and one, ``(n_rows, n_classes)``, as a `Loss` takes them."""
     certain: Float64 = np.eye(n_classes)[codes]
     return certain
 
@@ -99,10 +99,10 @@ def tune_thresholds(
     weight: FloatArray | None = None,
     rng: np.random.Generator,
 ) -> TunedThresholds:
-    """Choose thresholds, and keep them only if they help on rows that did not choose them.
+    """Choose thresholds, and keep them only if they help on unseen rows.
 
     The rows are cut into halves ten times, evenly by class, and thresholds are chosen on each half. Their geometric
-    mean does not sit on single rows. To judge it each row is decided by the mean of the choices it took no part in.
+    mean does not hinge on single rows. To judge it, each row is decided by the mean of the choices made without it.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def tune_thresholds(
     y : (n_rows,) array
         Class codes.
     metric : Loss
-        Computed from labels, that is, from the largest probability of a row.
+        A metric computed from labels, that is, from the largest probability of a row.
     weight : (n_rows,) array, optional
         Positive row weights.
     rng : numpy.random.Generator
@@ -147,25 +147,25 @@ def choose_thresholds(
 ) -> Float64:
     """Return the thresholds with the lowest loss on these rows.
 
-    For two classes and accuracy, balanced accuracy, g_mean and f1_macro every threshold between two rows is looked at,
-    in O(n log n). Other metrics are called at about 50 thresholds: quantiles over all rows and over those of the class.
-    With more classes one threshold after the other is moved to its best of at most 200 places, in up to three rounds.
+    For two classes and accuracy, balanced accuracy, g_mean and f1_macro, every threshold between two rows is tried, in
+    O(n log n). Other metrics are called at about 50 thresholds: quantiles over all rows and over those of the class.
+    With more classes, one threshold after the other is moved to the best of at most 200 places, in up to three rounds.
 
     Parameters
     ----------
     probabilities : (n_rows, n_classes) array
-        Rows of positive sum; the classes are columns.
+        Rows with a positive sum; the classes are columns.
     y : (n_rows,) array
         Class codes.
     metric : Loss
-        Computed from labels.
+        A metric computed from labels.
     weight : (n_rows,) array, optional
         Row weights.
 
     Returns
     -------
     (n_classes,) array
-        Positive, summing to one; in the middle of the widest range of equally good ones. Equal thresholds if none are
+        Positive, summing to one; in the middle of the widest range of equally good ones. All equal if no others are
         better.
     """
     p, y = _normalised(probabilities), np.asarray(y, dtype=np.int64)
@@ -196,7 +196,7 @@ class _Judge:
         self._n_classes = p.shape[1]
         self._w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
         self.support = self._sums(y, self._w)
-        # A metric of one's own may bear a known name.
+        # A custom metric may bear a known name.
         codes = decide(p, None)
         self._table = _TABLES.get(metric.name)
         if self._table is not None:
@@ -228,7 +228,7 @@ class _Judge:
         return moved, float(losses.min())
 
     def _cuts(self, share: Float64, c: int) -> tuple[Float64, Float64]:
-        """Return the neighbouring shares between which there is something to decide, ascending."""
+        """Return the shares between which a cut changes a decision, ascending."""
         ordered = np.sort(share)
         gaps = np.flatnonzero(np.diff(ordered) > _RESOLUTION * ordered[1:])
         most = len(gaps)
@@ -237,7 +237,7 @@ class _Judge:
         elif self._n_classes > 2:
             most = _CUTS_PER_CLASS
         if len(gaps) > most:
-            # Rows of a rare class are few of all, but the threshold lies among them.
+            # A rare class has few of the rows, but the threshold lies among them.
             grid = np.linspace(0, 1, most // 2)
             values = np.concatenate([np.quantile(share, grid), np.quantile(share[self._y == c], grid)])
             places = np.searchsorted(ordered[gaps + 1], values)
@@ -245,7 +245,7 @@ class _Judge:
         return ordered[gaps], ordered[gaps + 1]
 
     def _losses(self, cuts: Float64, share: Float64, c: int, rival: IntArray) -> Float64:
-        """Return the loss for each cut: rows of at least this share are given to class c, the others to the rival."""
+        """Return the loss for each cut: rows with at least this share go to class c, the others to the rival."""
         if self._table is None:
             return np.array([self._called(np.where(share >= cut, c, rival)) for cut in cuts])
         n_cuts, n_classes = len(cuts), self._n_classes

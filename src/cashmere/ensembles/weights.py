@@ -17,7 +17,7 @@ from cashmere.records.loss import Loss
 
 @dataclass(frozen=True, slots=True)
 class WeightedEnsemble:
-    """Averages the predictions of its members with fixed weights.
+    """Average the predictions of the members with fixed weights.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class WeightedEnsemble:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Make the ensemble that `to_json` described."""
+        """Rebuild the ensemble that `to_json` described."""
         return cls(tuple(int(n) for n in data["members"]), tuple(float(w) for w in data["weights"]))
 
 
@@ -81,14 +81,14 @@ def bagging_weights(losses: Sequence[float], worst_loss: float | None = None) ->
     losses : sequence of float
         Finite losses.
     worst_loss : float, optional
-        Largest possible loss; None when there is no bound.
+        Largest possible loss; None if there is no bound.
 
     Returns
     -------
     tuple of float
-        Bounded: proportional to ``worst_loss - loss``, that is to the accuracy for an error rate. Unbounded:
+        Bounded: proportional to ``worst_loss - loss``, which for an error rate is the accuracy. Unbounded:
         proportional to ``1 / loss``, for the squared error the best weights of unbiased members with uncorrelated
-        errors (Bates and Granger, 1969); members without any loss share everything. Equal weights where the rule has
+        errors (Bates and Granger, 1969); members with loss 0 share all the weight. Equal weights where the rule has
         no meaning: a negative loss, or all members at the worst loss.
     """
     values = np.array(losses, dtype=np.float64)
@@ -105,7 +105,7 @@ def bagging_weights(losses: Sequence[float], worst_loss: float | None = None) ->
 
 
 def best_positions(losses: Sequence[float], n_best: int) -> list[int]:
-    """Return the positions of the `n_best` lowest finite losses, lowest first; the earlier of equals."""
+    """Return the positions of the `n_best` lowest finite losses, lowest first; ties in order of position."""
     finite = [i for i in range(len(losses)) if np.isfinite(losses[i])]
     if not finite:
         raise ArrayError("losses", "losses must be finite for at least one candidate; all are NaN or infinite.")
@@ -119,22 +119,22 @@ def bagging(
     n_best: int = 5,
     worst_loss: float | None = None,
 ) -> WeightedEnsemble:
-    """Average the best observations, weighted by their losses.
+    """Average the best observations, weighted according to their losses.
 
     Parameters
     ----------
     losses : sequence of float
-        Validation loss of each candidate; those that are not finite are left out.
+        Validation loss of each candidate; candidates without a finite loss are left out.
     numbers : sequence of int
         Trial number of each candidate.
     n_best : int
-        Members; 5 in DivBO.
+        Number of members; 5 in DivBO.
     worst_loss : float, optional
         Largest possible loss of the metric, see `bagging_weights`.
 
     References
     ----------
-    Shen et al. (2022), DivBO, Table 9. The paper does not say how the weights are made.
+    Shen et al. (2022), DivBO, Table 9. The paper does not say how the weights are computed.
     """
     best = best_positions(losses, n_best)
     weights = bagging_weights([losses[i] for i in best], worst_loss)
