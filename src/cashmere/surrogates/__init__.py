@@ -1,1 +1,1 @@
-"""Models of the loss."""
+"""Models of losses and of predictions."""

@@ -1,4 +1,4 @@
-"""Few coordinates that stand for the predictions of many observations.
+"""Compress the predictions of many observations to a few coordinates.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -25,36 +25,36 @@ from cashmere.ensembles.selection import choose_rows
 Float64 = NDArray[np.float64]
 
 MAX_ROWS, MAX_VALUES = 4000, 100_000
-"""Validation rows, and numbers (rows times classes), that are used of each prediction at most, by default."""
+"""Default limits on the validation rows, and numbers (rows times classes), used from each prediction."""
 
 BLOCK_VALUES = 2_000_000
 """Numbers of a float64 block of rows (16 MiB)."""
 
 FARTHEST = 10.0
-"""Standard deviations of the target at which predicted values are cut: one diverged model must not hide the others."""
+"""Standard deviations of the target at which predicted values are cut: one diverged model must not mask the others."""
 
 _RANK_TOLERANCE = 1e-12
-"""Share of the total square below which a direction is rounding; predictions are float32, with squares of 1e-14."""
+"""Share of the total square below which a direction is only rounding; squared, that of float32 is about 1e-14."""
 
 
 def fixed_rows(
     prediction: FloatArray, y: AnyArray, *, max_rows: int = MAX_ROWS, max_values: int = MAX_VALUES
 ) -> NDArray[np.int64]:
-    """Choose the rows that are used of all predictions shaped like the given one.
+    """Choose the rows to use from all predictions shaped like the given one.
 
     Parameters
     ----------
     prediction : (n_rows, n_classes) or (n_rows,) array
-        Any of them; only its shape counts.
+        Any of the predictions; only its shape counts.
     y : (n_rows,) array
-        Targets, over whose order the rows are spread evenly.
+        Targets; the chosen rows are spread evenly over their order.
     max_rows, max_values : int
-        Rows, and numbers (rows times classes), taken of each prediction at most.
+        Limits on the rows, and numbers (rows times classes), taken from each prediction.
 
     Returns
     -------
     (n_chosen,) int array
-        Row numbers, ascending. They depend on `y` and the limits alone, so that they stay the same during a study.
+        Row numbers, ascending. They depend only on `y` and the limits, so they stay the same during a study.
     """
     limit = max(1, min(max_rows, max_values // max(1, int(np.prod(prediction.shape[1:])))))
     return choose_rows(y, limit, np.random.default_rng(len(y)))
@@ -63,12 +63,12 @@ def fixed_rows(
 def stack_rows(
     predictions: Sequence[FloatArray], y: AnyArray, *, max_rows: int, max_values: int
 ) -> tuple[AnyArray, NDArray[np.int64]]:
-    """Copy a fixed choice of rows of all predictions to one array.
+    """Copy a fixed choice of rows from all predictions to one array.
 
     Parameters
     ----------
     predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
-        Any floats, memory-mapped or not; they are only read.
+        Any floats, memory-mapped or not; read only.
     y : (n_rows,) array
         Targets.
     max_rows, max_values : int
@@ -91,7 +91,7 @@ def stack_rows(
 
 
 def cut_values(stack: AnyArray, y: AnyArray) -> None:
-    """Cut predicted values, in place, at `FARTHEST` standard deviations of the target; probabilities stay as they are.
+    """Cut predicted values, in place, at `FARTHEST` standard deviations of the target; leave probabilities unchanged.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: F
     """Return the leading principal scores of predictions.
 
     Values (regression) are taken in units of the target: minus its mean, over its standard deviation, and cut as by
-    `cut_values`. Of two classes one is enough, the other being its complement.
+    `cut_values`. For two classes one is enough, since the other is its complement.
 
     Parameters
     ----------
@@ -134,15 +134,16 @@ def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: F
     y : (n_rows,) array
         Targets.
     n_coordinates : int
-        Coordinates wanted.
+        Largest number of coordinates.
     row_weights : (n_rows,) array, optional
         Weights of the rows.
 
     Returns
     -------
     (n, r) array
-        r is at least 1 and at most `n_coordinates` and the rank; columns with falling variance, the largest number of
-        each positive. Rounded to float32: what is left does not depend on the number of BLAS threads.
+        r is at least 1 and at most `n_coordinates` and the rank. Columns are ordered by falling variance, the largest
+        number of each is positive. Rounded to float32, so that the result does not depend on the number of BLAS
+        threads.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def compress(stack: AnyArray, y: AnyArray, n_coordinates: int, *, row_weights: F
 
 
 def distances_to_truth(stack: AnyArray, y: AnyArray, *, row_weights: Float64 | None = None) -> Float64:
-    """Return how far predictions are from the targets, in the units of `compress`: a root of the mean squared error.
+    """Return the root mean squared distance of predictions to the targets, in the units of `compress`.
 
     Parameters
     ----------
@@ -203,7 +204,7 @@ def _spread(y: AnyArray) -> float:
 
 
 def _lines(block: AnyArray, y: AnyArray, share: Float64) -> Float64:
-    """Return one line ``(n_values,)`` per observation, whose squared length is the share of its mean square."""
+    """Return one line ``(n_values,)`` per observation, whose squared length is its share of the mean square."""
     root = np.sqrt(share)
     if block.ndim == 2:
         values = block.astype(np.float64)

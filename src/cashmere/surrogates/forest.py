@@ -21,7 +21,7 @@ from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
 
 MIN_VARIANCE = 1e-10
-"""Variances are clipped from below, so that a standard deviation may be divided by."""
+"""Variances are clipped from below, so that dividing by a standard deviation is safe."""
 
 Variance = Literal["total", "between"]
 
@@ -29,7 +29,7 @@ Variance = Literal["total", "between"]
 def forest_moments(
     leaf_means: FloatArray, leaf_vars: FloatArray, *, variance: Variance = "total"
 ) -> tuple[FloatArray, FloatArray]:
-    """Join the leaves of all trees to mean and variance.
+    """Combine the leaves of all trees into a mean and a variance.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def forest_moments(
         Mean and variance of the training losses in the leaf of each tree.
     variance : {"total", "between"}
         ``"between"``: variance of the tree means, mean(m^2) - mean(m)^2; ``"total"`` adds the mean variance inside
-        the leaves (law of total variance); docs/papers/surrogates.md#variance-of-the-forest says who takes which.
+        the leaves (law of total variance); docs/papers/surrogates.md#variance-of-the-forest lists which is used where.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def forest_moments(
 
 @dataclass(kw_only=True)
 class ProbabilisticForest:
-    """Predicts mean and variance of the loss of a configuration from regression trees on bootstrap samples.
+    """Predict mean and variance of the loss of a configuration with regression trees on bootstrap samples.
 
     Parameters
     ----------
@@ -72,16 +72,16 @@ class ProbabilisticForest:
     min_samples_split, min_samples_leaf : int
         Smallest number of distinct points in a node that is split, and in a leaf.
     variance : {"total", "between"}
-        See `forest_moments`; ``"between"`` is what OpenBox does.
+        See `forest_moments`; OpenBox uses ``"between"``.
     log_y : bool
         Whether `y` holds logarithms of losses: a leaf then predicts log(mean(exp(y))), as in SMAC.
 
     Notes
     -----
-    Trees are those of scikit-learn: splits lie in the middle of the gap, where random-forest-run draws a point of the
-    gap. A bootstrap sample enters as weights, so that the minimal sizes count distinct points (as scikit-learn's
-    forests do). With `log_y` and ``variance="total"`` the variance inside a leaf is that of the logarithms; SMAC
-    leaves it out.
+    The trees are scikit-learn's: splits lie in the middle of the gap, whereas random-forest-run draws a point from the
+    gap. A bootstrap sample enters as weights, so the minimal sizes count distinct points (as in scikit-learn's
+    forests). With `log_y` and ``variance="total"`` the variance inside a leaf is that of the logarithms; SMAC leaves it
+    out.
 
     References
     ----------
@@ -132,7 +132,7 @@ class ProbabilisticForest:
                 min_samples_leaf=self.min_samples_leaf,
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            # The arrays are contiguous floats and the parameters ours: checking all that costs a fifth of growing.
+            # Arrays are contiguous floats and parameters are known to be valid: checking them costs a fifth of growing.
             with config_context(skip_parameter_validation=True, assume_finite=True):
                 grown = tree.fit(X, y, sample_weight=counts, check_input=False).tree_
             means = grown.value[:, 0, 0]

@@ -28,10 +28,10 @@ from cashmere.base.arrays import FloatArray
 
 _SQRT_5 = 5.0**0.5
 _LEAST_NOISE = 1e-6
-"""Noise variance per squared unit of the losses: less, and the factorisation of K fails where points lie close."""
+"""Smallest noise variance per squared unit of the losses: with less, factorising K fails where points lie close."""
 
 _MIN_VARIANCE = 1e-12
-"""Predicted variances are clipped from below: at observed points they cancel."""
+"""Predicted variances are clipped from below: at observed points they cancel out."""
 
 _MEAN_STD = 1.0
 _LOG_SIGNAL = (0.0, 1.0)
@@ -43,7 +43,7 @@ The length scales' centre grows with sqrt(d), as distances do."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GaussianProcessPrior:
-    """What a Gaussian process expects of a function before it has seen any of it.
+    """The assumptions of a Gaussian process about a function before any observation.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class GaussianProcessPrior:
 
     @property
     def theta(self) -> NDArray[np.float64]:
-        """The parameters as `negative_log_likelihood` takes them, shape ``(d + 3,)``."""
+        """The parameters in the form that `negative_log_likelihood` takes, shape ``(d + 3,)``."""
         logarithms = np.log([self.signal_variance, self.noise_variance, *self.length_scales])
         return np.concatenate([[self.mean], logarithms])
 
@@ -147,15 +147,15 @@ def negative_log_likelihood(theta: FloatArray, X: FloatArray, y: FloatArray) -> 
 
 
 def fit_prior(datasets: Sequence[tuple[FloatArray, FloatArray]], *, isotropic: bool = False) -> GaussianProcessPrior:
-    """Find the prior that explains all data sets best, each a function drawn from it on its own.
+    """Find the prior that best explains all data sets, each an independent function drawn from it.
 
-    The summed negative log marginal likelihood plus weak normal priors on theta, in units in which all losses together
-    have mean 0 and variance 1, is minimised by L-BFGS-B.
+    L-BFGS-B minimises the summed negative log marginal likelihood plus weak normal priors on theta, in units in which
+    all losses together have mean 0 and variance 1.
 
     Parameters
     ----------
     datasets : sequence of pairs of (n, d) and (n,) arrays
-        Points in the unit cube and their losses; at least one pair, whose lengths may differ and may be 0.
+        Points in the unit cube and their losses; at least one pair. Lengths may differ and may be 0.
     isotropic : bool
         Whether all coordinates share one length scale.
 
@@ -197,21 +197,22 @@ def fit_prior(datasets: Sequence[tuple[FloatArray, FloatArray]], *, isotropic: b
 
 @dataclass(kw_only=True)
 class GaussianProcess:
-    """Predicts the loss at a point of the unit cube from observations near it.
+    """Predict the loss at a point of the unit cube from observations near it.
 
     Parameters
     ----------
     prior : GaussianProcessPrior, optional
-        Used as it is; by default the one found by `fit_prior` from the observations themselves.
+        Used unchanged; by default `fit_prior` finds one from the observations themselves.
 
     Notes
     -----
-    The variance predicted is that of the function, without the noise of another observation.
+    The predicted variance is that of the function, without the noise of another observation.
 
-    Its own prior has one length scale for all coordinates: on losses of twelve classifiers of one to four
+    The default prior has one length scale for all coordinates: on losses of twelve classifiers with one to four
     hyper-parameters (8 tables), the mean log density of held-out losses was -1.91, -0.93 and -0.98 with 4, 10 and 25
-    observations, against -2.35, -1.17 and -1.08 with a length scale each. The latter orders losses a little better from
-    10 observations on (correlation 0.53 and 0.63, against 0.52 and 0.59). The same tables chose the priors' widths.
+    observations, against -2.35, -1.17 and -1.08 with one length scale per coordinate. The latter orders losses slightly
+    better from 10 observations on (correlation 0.53 and 0.63, against 0.52 and 0.59). The widths of the normal priors
+    were chosen on the same tables.
 
     References
     ----------
@@ -234,7 +235,7 @@ class GaussianProcess:
     _alpha: FloatArray = field(init=False, repr=False)
 
     def fit(self, X: FloatArray, y: FloatArray, rng: np.random.Generator | None = None) -> Self:
-        """Learn from points ``(n, d)`` and losses ``(n,)``; none are enough if there is a prior. `rng` is not used."""
+        """Learn from points ``(n, d)`` and losses ``(n,)``, possibly none if there is a prior; `rng` is not used."""
         self._used = fit_prior([(X, y)], isotropic=True) if self.prior is None else self.prior
         return self._condition(np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64))
 
@@ -246,7 +247,7 @@ class GaussianProcess:
         return self._used.mean + cross @ self._alpha, np.maximum(variance, _MIN_VARIANCE * self._used.signal_variance)
 
     def imagine(self, X: FloatArray) -> Self:
-        """Return the process after observations ``(n, d)`` whose losses are as predicted: certain there, else the same.
+        """Return the process after observing at ``(n, d)`` the losses it predicts: same mean, no uncertainty there.
 
         References
         ----------

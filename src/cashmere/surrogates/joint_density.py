@@ -1,4 +1,4 @@
-"""Density of several parameters at once, so that Parzen estimators see how parameters depend on each other.
+"""Joint density of several parameters, so that Parzen estimators see how parameters depend on each other.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -11,8 +11,8 @@ mu, sigma               ``(m, p)``                  centres and standard deviati
                                                     0 and 1
 ======================  ==========================  =============================================================
 
-Inside a component the parameters are independent of each other; that it stands for a whole observation is what makes
-the mixture of all a joint density. `cashmere.surrogates.tpe` has densities of single parameters.
+Inside a component the parameters are independent of each other; the mixture is a joint density because each component
+stands for a whole observation. `cashmere.surrogates.tpe` has densities of single parameters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from cashmere.base.arrays import IntArray
 Float64 = NDArray[np.float64]
 
 _MAX_RATIO = 100.0
-"""The unit range is at most so many times as wide as the narrowest component."""
+"""The unit range is at most this many times as wide as the narrowest component."""
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -45,11 +45,11 @@ class JointDensity:
     Attributes
     ----------
     weights : (m,) array
-        Of the components; they sum to one.
+        Weights of the components, which sum to one.
     means, deviations : (m, p) array
-        Of the normal densities of every component.
+        Moments of the normal densities of each component.
     probabilities : tuple of (m, k) arrays
-        For each of the q choices, the probabilities of its k values in every component.
+        For each of the q choices, the probabilities of its k values in each component.
     """
 
     weights: Float64
@@ -62,7 +62,7 @@ class JointDensity:
         edges = np.cumsum(self.weights)
         which = np.searchsorted(edges / edges[-1], rng.random(n), side="right")
         mu, sigma, (below, above) = self.means[which], self.deviations[which], self._ends[:, which]
-        # The inverse distribution function of the cut component: nothing is rejected.
+        # The inverse distribution function of the cut component needs no rejection.
         numbers = mu + sigma * ndtri(below + rng.random(mu.shape) * (above - below))
         codes = np.empty((n, len(self.probabilities)), dtype=np.int64)
         for j, probabilities in enumerate(self.probabilities):
@@ -76,8 +76,8 @@ class JointDensity:
         Parameters
         ----------
         lower, upper : (n, p) array
-            For a column of integers the ends of their bins, whose probability is taken; for a column of other numbers
-            twice the same values, whose density is taken.
+            For a column of integers the ends of their bins, for their probability; for a column of other numbers the
+            same values twice, for their density.
         codes : (n, q) int array
             Choices.
 
@@ -120,7 +120,7 @@ def fit_joint(
     Parameters
     ----------
     numbers : (n, p) array
-        Observed numbers, on the unit scale; no observation is fine.
+        Observed numbers, on the unit scale; may be empty.
     codes : (n, q) int array
         Observed choices, in 0 .. k - 1.
     weights : (n,) array
@@ -133,7 +133,7 @@ def fit_joint(
     Returns
     -------
     JointDensity
-        n + 1 components. That of the prior is normal around 0.5 with standard deviation 1 in every number.
+        n + 1 components. That of the prior is normal around 0.5 with standard deviation 1 in each number.
 
     References
     ----------
@@ -155,10 +155,10 @@ def fit_joint(
 
 
 def neighbour_deviations(x: Float64) -> Float64:
-    """Return a standard deviation for every observed number, as wide as the space between its neighbours asks for.
+    """Return a standard deviation for each observed number, according to the distances to its neighbours.
 
-    It is the larger of the distances to the next smaller and the next larger observation; of the outermost ones the
-    distance to their only neighbour, of a single observation that to the farther bound. It is at least
+    It is the larger of the distances to the next smaller and the next larger observation; for the outermost ones the
+    distance to their only neighbour, for a single observation that to the farther bound. It is at least
     1 / min(100, n + 2) and at most 1.
 
     Parameters
@@ -188,9 +188,9 @@ def neighbour_deviations(x: Float64) -> Float64:
 
 
 def smooth_choices(codes: IntArray, prior: ArrayLike, *, prior_weight: float = 1.0) -> Float64:
-    """Return the probabilities of k choices in the component of every observation.
+    """Return the probabilities of k choices in the component of each observation.
 
-    Each observation stands for its own choice, mixed with the prior in the proportion 1 to k prior_weight / (n + 1).
+    Each component is the observed choice mixed with the prior in the proportion 1 to k prior_weight / (n + 1).
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """One surrogate for all algorithms: a Gaussian process on a latent space into which each of them is embedded.
 
 The gradients are written out in numpy: problems are small (tens to hundreds of observations, some hundred weights) and
-fits many, so that a framework would spend its time on its own bookkeeping. A step takes a quarter to a third of the
-time of PyTorch's autograd, and less of GPyTorch's (`benchmarks/timings/latent_time.py`); both are oracles of the tests.
+fits many, so a framework would spend most of its time on bookkeeping. A step takes a quarter to a third of the time of
+PyTorch's autograd, and even less of GPyTorch's (`benchmarks/timings/latent_time.py`); the tests use both as oracles.
 
 References
 ----------
@@ -35,10 +35,10 @@ from cashmere.surrogates.latent_space import (
 Float64 = NDArray[np.float64]
 
 MIN_VARIANCE = 1e-10
-"""Variances of standardised losses are clipped from below, so that a standard deviation may be divided by."""
+"""Variances of standardised losses are clipped from below, so that dividing by a standard deviation is safe."""
 
 MIN_LOSS_STD = 1e-3
-"""Where all losses of a source are nearly equal its spread says nothing about the scale of others."""
+"""Smallest spread of a source: nearly equal losses say nothing about the scale of others."""
 
 ALL_LAYERS = ("w1", "b1", "w2", "b2", "w3", "b3")
 OUTPUT_LAYER = ("w3", "b3")
@@ -49,7 +49,7 @@ _PRIOR = (
     (0.0, 1.0),  # c0
     (0.0, 1.0),  # log c1
     (0.7, 0.5),  # loadings: what all algorithms share has half the variance of standardised losses
-    (0.0, 0.5),  # log own variances
+    (0.0, 0.5),  # log variances of single tasks
 )
 """Mean and standard deviation of each parameter's normal prior; `LatentSurrogate.objective` shifts the first four."""
 
@@ -58,7 +58,7 @@ _MAX_DEVIATION = 5.0
 
 _MAX_STEPS_FINE_TUNING = 60
 _MAX_STEPS_ALL_LAYERS = 15
-"""Steps of L-BFGS; the second is an early stop, because nothing else holds the weights."""
+"""Steps of L-BFGS; the second is an early stop, because nothing else restrains the weights."""
 
 
 class LatentProcess(NamedTuple):
@@ -81,21 +81,21 @@ class LatentObjective:
         -log p(y | W, theta) + 0.5 ||(theta - theta_0) / s||^2 + penalty * ||W - W_0||^2
 
     The function is called with offsets ``x`` from the start: theta_0 + s x for the process, W_0 + t x for the weights,
-    so that coordinates weigh alike and L-BFGS needs few steps. Coordinates are log ell, log noise, c0, log c1, a (M),
-    log d (M), then the trained weights in the order of `ALL_LAYERS`.
+    so that coordinates have equal weight and L-BFGS needs few steps. Coordinates are log ell, log noise, c0, log c1,
+    a (M), log d (M), then the trained weights in the order of `ALL_LAYERS`.
 
     Attributes
     ----------
     tasks, vectors, targets : (n,) int, (n, width), (n,) array
-        Observations, the losses standardised.
+        Observations, with standardised losses.
     start : Encoders
-        W_0; layers that are not trained stay as they are here.
+        W_0; layers that are not trained keep these weights.
     centre, spread : (4 + 2 M,) array
         theta_0 and s.
     penalty : float
-        Of the squared distance of all weights to the start (eq. 6), non-negative.
+        Weight of the squared distance of all weights to the start (eq. 6), non-negative.
     is_pretrained : bool
-        Whether the output layers alone are trained and the prior mean has the term c1 ||u||^2; else all layers are
+        Whether only the output layers are trained and the prior mean has the term c1 ||u||^2; else all layers are
         trained and the prior mean is c0.
     """
 
@@ -116,7 +116,7 @@ class LatentObjective:
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """Names of the arrays of `Encoders` that are trained."""
+        """Names of the trained arrays of `Encoders`."""
         return OUTPUT_LAYER if self.is_pretrained else ALL_LAYERS
 
     @property
@@ -126,7 +126,7 @@ class LatentObjective:
 
     @property
     def limits(self) -> Float64:
-        """Return the largest absolute offsets ``(n_parameters,)``; those of weights have no limit."""
+        """Return the largest absolute offsets ``(n_parameters,)``; weights have no limit."""
         limits = np.full(self.n_parameters, np.inf)
         limits[: len(self.centre)] = _MAX_DEVIATION
         return limits
@@ -171,11 +171,11 @@ class LatentObjective:
 
     @property
     def _step(self) -> float:
-        """Unit of the weights' offsets: where the penalty is 1/2, as it is for the other coordinates."""
+        """Unit of the weights' offsets, at which the penalty is 1/2 as for the other coordinates."""
         return float(1 / np.sqrt(2 * self.penalty)) if self.penalty > 0 else 1.0
 
     def _forward(self, encoders: Encoders) -> tuple[Float64, Float64, Float64]:
-        """Return the outputs of the three layers; what is not trained is not computed again."""
+        """Return the outputs of the three layers; untrained layers are not computed again."""
         first, hidden = np.empty_like(self._hidden), self._hidden
         points = np.empty((len(self.tasks), encoders.b3.shape[1]))
         if not self.is_pretrained:
@@ -204,7 +204,7 @@ class LatentObjective:
 
 
 class _Fitted(NamedTuple):
-    """What a fit leaves."""
+    """The result of a fit."""
 
     tasks: IntArray
     points: Float64
@@ -217,34 +217,35 @@ class _Fitted(NamedTuple):
 
 @dataclass(kw_only=True)
 class LatentSurrogate:
-    """Predicts mean and variance of the loss of any algorithm's configuration from the observations of all of them.
+    """Predict mean and variance of the loss of any algorithm's configuration from the observations of all algorithms.
 
     Parameters
     ----------
     n_algorithms : int
         M, number of algorithms.
     pretrained : PretrainedEmbedding, optional
-        Encoders to start from. Then their output layers alone are fine-tuned, and the prior mean is quadratic.
+        Encoders to start from: only their output layers are fine-tuned, and the prior mean is quadratic.
         Without them all layers are trained from weights drawn by the generator, and the prior mean is constant.
     alpha : float
-        Penalty of the squared distance to the pre-trained weights (eq. 6), non-negative.
+        Penalty on the squared distance to the pre-trained weights (eq. 6), non-negative.
     q, n_hidden : int
-        Dimension of the latent space and hidden units; pre-trained encoders bring their own.
+        Dimension of the latent space and number of hidden units; ignored with pre-trained encoders.
 
     Notes
     -----
-    Losses are standardised; the prior mean c0 + c1 ||u||^2 starts at c0 = the least of them and c1 = 1 / the source's
-    standard deviation, because there ``||u||^2`` over that deviation is the standardised regret. Both are then fitted
-    with the other parameters, c1 by its logarithm.
+    Losses are standardised; the prior mean c0 + c1 ||u||^2 starts at c0 = the smallest loss and c1 = 1 / the source's
+    standard deviation, because on the source ``||u||^2`` over that deviation is the standardised regret. Both are then
+    fitted with the other parameters, c1 through its logarithm.
 
     Decisions where the paper is silent (docs/papers/latent.md#fits-during-the-search):
 
     - L-BFGS instead of Adam with warm starts: a fit is a function of its arguments.
     - The penalty is divided by the source's standard deviation, that is, measured on embeddings in units of
       standardised regret, so that one `alpha` serves sources of any spread. Replays of recorded losses chose 10.
-    - Weak normal priors (`_PRIOR`) hold the process's parameters: the likelihood of two dozen observations of a dozen
-      algorithms is highest where some hundred weights explain them without noise, which is overconfident elsewhere.
-    - Without pre-training the penalty vanishes as in the paper, and stopping after few steps takes its place.
+    - Weak normal priors (`_PRIOR`) restrain the process's parameters: the likelihood of two dozen observations of a
+      dozen algorithms is highest where some hundred weights explain them without noise, which is overconfident
+      elsewhere.
+    - Without pre-training the penalty vanishes as in the paper; stopping after a few steps replaces it.
 
     Examples
     --------
@@ -295,7 +296,7 @@ class LatentSurrogate:
         if len(losses) == 0 or not np.isfinite(losses).all():
             raise ArrayError("losses", f"losses must hold one or more finite numbers; got {losses}.")
         centre, scale = float(losses.mean()), float(losses.std())
-        if scale <= 1e-9 * np.abs(losses).max():  # equal but for rounding: the source tells the scale, if there is one
+        if scale <= 1e-9 * np.abs(losses).max():  # equal but for rounding: the source, if any, sets the scale
             scale = 1.0 if self.pretrained is None else max(self.pretrained.loss_std, MIN_LOSS_STD)
         with one_blas_thread():
             objective = self.objective(tasks, vectors, (losses - centre) / scale, rng)

@@ -8,11 +8,11 @@ vectors                 ``(n, width)``          an algorithm's own hyper-paramet
 tasks                   ``(n,)``                number of the algorithm, 0 .. M - 1
 u                       ``(n, q)``              embeddings phi_m(vector)
 ell                     ``()`` or ``(q,)``      length scales of the Gaussian base kernel
-a, d                    ``(M,)``                loadings and own variances: covariance of the tasks a a^T + diag(d)
+a, d                    ``(M,)``                loadings and task variances: covariance of the tasks a a^T + diag(d)
 mu                      ``(n,)``                prior means
 ======================  ======================  ====================================================================
 
-Losses are minimised, where the paper maximises scores: the regret ``||u||^2`` is added to the best loss.
+Losses are minimised, whereas the paper maximises scores: the regret ``||u||^2`` is added to the best loss.
 
 References
 ----------
@@ -37,14 +37,14 @@ from cashmere.exceptions import ArrayError
 Float64 = NDArray[np.float64]
 
 _JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
-"""What is added to the diagonal in turn, in units of its mean, until the Cholesky factor exists."""
+"""Jitter added to the diagonal, step by step and in units of its mean, until the Cholesky factor exists."""
 
 
 @dataclass(frozen=True, eq=False)
 class Encoders:
     """Small networks, one per algorithm, that map its hyper-parameters into the latent space (eq. 3).
 
-    Two hidden layers of tanh and a linear output.
+    Each has two hidden tanh layers and a linear output.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Encoders:
     w2, b2 : (M, h, h), (M, h) array
         Second hidden layer.
     w3, b3 : (M, h, q), (M, q) array
-        Output layer, the only one that is fine-tuned after pre-training.
+        Output layer, the only one fine-tuned after pre-training.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Encoders:
         return cls(w1, b1, w2, np.zeros((m, h)), w3, np.zeros((m, q)))
 
     def hidden(self, tasks: IntArray, vectors: FloatArray) -> Float64:
-        """Return what the second hidden layer makes of ``(n, width)`` vectors: ``(n, h)``."""
+        """Return the output of the second hidden layer ``(n, h)`` for ``(n, width)`` vectors."""
         features = np.empty((len(tasks), self.b2.shape[1]))
         for m, rows in rows_of_tasks(tasks):
             first = np.tanh(vectors[rows] @ self.w1[m] + self.b1[m])
@@ -104,7 +104,7 @@ class Encoders:
 
 @dataclass(frozen=True, eq=False)
 class PretrainedEmbedding:
-    """What pre-training on one source table leaves: encoders with ``||u||^2`` near the regret on that table.
+    """The result of pre-training on one source table: encoders with ``||u||^2`` near the regret on that table.
 
     Attributes
     ----------
@@ -129,9 +129,9 @@ class LmcParameters(NamedTuple):
     length_scales : float or (q,) array
         Positive.
     loadings : (M,) array
-        What the tasks have in common: their covariance is a_m a_m'.
+        The part that tasks share: their covariance is a_m a_m'.
     variances : (M,) array
-        Positive; what a task has of its own.
+        Positive; the part specific to each task.
     noise : float
         Variance of the noise, non-negative.
     """
@@ -156,12 +156,12 @@ def lmc_kernel(
     tasks, other_tasks : (n,), (n',) int array
         Their algorithms.
     parameters : LmcParameters
-        Of the kernel.
+        Parameters of the kernel.
 
     Returns
     -------
     (n, n') array
-        Covariances; the base kernel's variance is 1, because it could not be told apart from the scale of a and d.
+        Covariances; the base kernel's variance is 1, because it could not be distinguished from the scale of a and d.
     """
     base = _gaussian(points / parameters.length_scales, other_points / parameters.length_scales)
     return base * _task_covariances(tasks, other_tasks, parameters)
@@ -193,7 +193,7 @@ def latent_posterior(
     mean : (n',) array
         To be added to the prior means of the queries.
     variance : (n',) array
-        Of the function, without noise; not clipped.
+        Variance of the function, without noise; not clipped.
     """
     factor = _noisy_factor(points, tasks, parameters)
     cross = lmc_kernel(points, tasks, query_points, query_tasks, parameters)
@@ -216,12 +216,12 @@ def negative_log_likelihood(
 
 
 class LikelihoodGradients(NamedTuple):
-    """Derivatives of the negative log likelihood, shaped like what they are taken by."""
+    """Derivatives of the negative log likelihood, each shaped like its variable."""
 
     points: Float64
     residuals: Float64
     log_length_scale: float
-    """By the logarithm of a factor common to all length scales."""
+    """With respect to the logarithm of a factor common to all length scales."""
     loadings: Float64
     variances: Float64
     noise: float
@@ -232,8 +232,8 @@ def likelihood_and_gradients(
 ) -> tuple[float, LikelihoodGradients]:
     """Return `negative_log_likelihood` and its derivatives.
 
-    With w = K^-1 r and G = (K^-1 - w w^T) / 2 the derivative by an entry of K is G; the others follow by the chain
-    rule: by squared distances -G K / 2 (entry by entry), by the covariances of tasks G exp(-0.5 distances).
+    With w = K^-1 r and G = (K^-1 - w w^T) / 2 the derivative with respect to K is G; the others follow by the chain
+    rule: -G K / 2 (entry by entry) for squared distances, G exp(-0.5 distances) for the covariances of tasks.
     """
     scaled = points / parameters.length_scales
     base = _gaussian(scaled, scaled)
@@ -266,8 +266,8 @@ def likelihood_and_gradients(
 def stable_cholesky(matrix: Float64) -> Float64:
     """Return the lower Cholesky factor of a symmetric positive semi-definite matrix.
 
-    Rounding can make a kernel of nearly equal points indefinite by about 1e-16; then the smallest step of a ladder of
-    jitters is added to the diagonal, so that the factor of a well-conditioned matrix is exact.
+    Rounding can make a kernel of nearly equal points indefinite by about 1e-16; only then the smallest sufficient step
+    of a ladder of jitters is added to the diagonal, so that the factor of a well-conditioned matrix is exact.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def stable_cholesky(matrix: Float64) -> Float64:
 
 
 def rows_of_tasks(tasks: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Yield each algorithm that occurs, with the numbers of its rows."""
+    """Yield each occurring algorithm with the numbers of its rows."""
     order = np.argsort(tasks, kind="stable")
     present, starts = np.unique(tasks[order], return_index=True)
     yield from zip(present.tolist(), np.split(order, starts[1:]), strict=True)
@@ -304,7 +304,7 @@ def _summed_by_task(values: Float64, tasks: IntArray, n_tasks: int) -> Float64:
 
 
 def _gaussian(points: FloatArray, other_points: FloatArray) -> Float64:
-    """Return exp(-distance^2 / 2); from differences, as squares would lose the distances of near points."""
+    """Return exp(-distance^2 / 2), from differences: expanded squares would lose the distances of near points."""
     squares = np.zeros((len(points), len(other_points)))
     for one, other in zip(points.T, other_points.T, strict=True):
         squares += np.square(one[:, None] - other)

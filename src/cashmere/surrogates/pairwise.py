@@ -5,13 +5,13 @@ symbol                  shape                       meaning
 ======================  ==========================  =============================================================
 X                       ``(n, d)``                  encoded configurations of the observations
 T                       ``(n, n)``                  measure between their predictions, the target
-M^s                     ``(m, p)``                  what booster s predicts for m candidates and p others
+M^s                     ``(m, p)``                  prediction of booster s for m candidates and p others
 ======================  ==========================  =============================================================
 
-A pair is a row ``[x_i, x_j]`` of 2d columns, and a fork of a tree looks at one column, that is at one half of the
-pair. Hence a pair falls into the leaf that both its halves, each for itself, can reach, and the values of all pairs of
-m candidates with p others are one product of matrices per tree, ``(m, n_leaves) (n_leaves, p)``. The ``m p`` rows are
-never built, which makes prediction several times as fast as LightGBM's own.
+A pair is a row ``[x_i, x_j]`` of 2d columns, and a fork of a tree tests one column, that is one half of the pair. So a
+pair falls into the leaf that each of its halves can reach by itself, and the values of all pairs of m candidates with p
+others are one product of matrices per tree, ``(m, n_leaves) (n_leaves, p)``. The ``m p`` rows are never built, which
+makes prediction several times as fast as in LightGBM.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ CACHE_SIZE = 2
 """Ensembles kept by `PairwiseSurrogate.refit_growth`, about 5 MiB each; a study needs one per measure."""
 
 _EXTRA_LEARNING_RATE = 0.1
-"""Of `PairwiseSurrogate.n_extra_trees`: at 0.03 ten trees would go a quarter of the way only."""
+"""Learning rate of `PairwiseSurrogate.n_extra_trees`: at 0.03 ten trees would cover only a quarter of the way."""
 
 _LEAF_UNIT = 2.0**-32
-"""Leaf values are multiples of this. Sums of them are exact, hence equal for any order, block or number of threads."""
+"""Leaf values are multiples of this. Their sums are exact, so equal for any order, block or number of threads."""
 
 
 def scheduled_size(n: int, growth: float) -> int:
-    """Return the largest number of observations, up to n, at which a surrogate is fitted anew.
+    """Return the largest number of observations, up to n, at which a surrogate is refitted.
 
     From 2 on, each size s is followed by ``s + max(1, floor(growth s))``.
 
     Parameters
     ----------
     n : int
-        Observations there are, at least 2.
+        Number of observations, at least 2.
     growth : float
-        Share by which they grow between two fits, non-negative.
+        Relative growth between two refits, non-negative.
 
     Examples
     --------
@@ -81,14 +81,14 @@ def choose_pairs(n: int, *, n_old: int = 0, include_self: bool = False) -> BoolA
     n : int
         Number of configurations.
     n_old : int
-        The first so many are not paired with each other.
+        The first `n_old` are not paired with each other.
     include_self : bool
-        Pair each one with itself, too.
+        Also pair each one with itself.
 
     Returns
     -------
     (n, n) array
-        Of all pairs n (n - 1), with selves n^2.
+        With ``n_old=0``, n (n - 1) marked pairs, or n^2 including selves.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def choose_pairs(n: int, *, n_old: int = 0, include_self: bool = False) -> BoolA
 
 @dataclass(kw_only=True)
 class PairwiseSurrogate:
-    """Predicts the measure between two configurations' predictions from both configurations, by LightGBM.
+    """Predict the measure between two configurations' predictions from both configurations, with LightGBM.
 
     Parameters
     ----------
@@ -118,36 +118,36 @@ class PairwiseSurrogate:
     learning_rate : float
         Shrinkage of a tree, in (0, 1].
     n_leaves : int
-        Leaves of a tree at most, at least 2.
+        Largest number of leaves of a tree, at least 2.
     feature_fraction, row_fraction : float
-        Share of the columns, and of the pairs, drawn anew for each tree, in (0, 1].
+        Share of the columns, and of the pairs, drawn for each tree, in (0, 1].
     include_self : bool
-        Learn also that a configuration has its own measure with itself (n more rows).
+        Also learn each configuration's measure with itself (n more rows).
     symmetrise : bool
         Average the predictions for both orders of a pair: exactly symmetric at twice the cost.
     refit_growth : float, optional
-        Fit anew only when the observations have grown by this share since the last fit, see `scheduled_size`; 0.05 is
-        the schedule of docs/papers/divbo.md#refits-of-the-pairwise-surrogate. In between, the ensemble of the *first*
-        observations, as many as the schedule says, is continued on the pairs with the later ones. It is a function of
-        the observations and of `seed`: the generator given to `fit` is neither used nor advanced, so that it does not
-        matter at which call the fit happens. The last `CACHE_SIZE` ensembles are kept in the process, found by their
-        training data, and recomputed with the same result where they are missing.
+        Refit only when the observations have grown by this share since the last fit, see `scheduled_size`; 0.05 is
+        the schedule of docs/papers/divbo.md#refits-of-the-pairwise-surrogate. In between, the ensemble fitted to the
+        *first* observations, as many as scheduled, is continued on the pairs with the later ones. It is a function of
+        the observations and of `seed`: the generator given to `fit` is neither used nor advanced, so it does not
+        matter in which call the fit happens. The last `CACHE_SIZE` ensembles are kept in the process, identified by
+        their training data, and recomputed with the same result if missing.
     n_extra_trees : int
         Trees by which each booster is continued; 0 for none.
     seed : int
-        Source of randomness with `refit_growth`; unused without.
+        Source of randomness with `refit_growth`; otherwise unused.
     max_rows, max_values : int
-        Validation rows, and numbers (rows times classes), used of each prediction at most, see
+        Limits on the validation rows, and numbers (rows times classes), used from each prediction, see
         `cashmere.surrogates.compression.stack_rows`.
     n_threads : int
         Threads of LightGBM; the result does not depend on it.
 
     Notes
     -----
-    The boosters share one `lightgbm.Dataset` and differ by the rows and columns that they draw. Targets are
-    standardised, after predicted values (not probabilities) have been cut at 10 standard deviations of `y` from its
-    mean. Codes of categories are used as plain numbers, as OpenBox does. The rule of `min_pairs_in_leaf` counts
-    observations, not pairs.
+    The boosters share one `lightgbm.Dataset` and differ in the rows and columns they draw. Targets are standardised,
+    after predicted values (not probabilities) have been cut at 10 standard deviations of `y` from its mean. Codes of
+    categories are used as plain numbers, as in OpenBox. The rule of `min_pairs_in_leaf` counts observations, not
+    pairs.
 
     References
     ----------
@@ -205,7 +205,7 @@ class PairwiseSurrogate:
         X : (n, d) array
             Encoded configurations of successful observations.
         predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
-            Their finite predictions of the same validation rows; only read.
+            Their finite predictions for the same validation rows; read only.
         y : (n_rows,) array
             Class codes or values.
         rng : numpy.random.Generator
@@ -235,7 +235,7 @@ class PairwiseSurrogate:
         return self._fit(X, measured, lambda n: [stack[:n], *common], rng)
 
     def fit_pairs(self, X: FloatArray, targets: FloatArray, rng: np.random.Generator) -> Self:
-        """Grow the trees on any number per pair.
+        """Grow the trees on arbitrary targets, one per pair.
 
         Parameters
         ----------
@@ -269,8 +269,8 @@ class PairwiseSurrogate:
         Returns
         -------
         (n_boosters, n_candidates, n_members) array
-            One slice per booster, which holds for all pairs together. Beside it, ``16 n_leaves n_candidates`` bytes
-            are needed at a time (2.5 MB for 5000 candidates).
+            One slice per booster: a coherent sample of all pairs. ``16 n_leaves n_candidates`` further bytes are
+            needed at a time (2.5 MB for 5000 candidates).
         """
         return self._sample(candidates, self._X[np.asarray(members, dtype=np.int64)])
 
@@ -287,7 +287,7 @@ class PairwiseSurrogate:
         Returns
         -------
         mean, variance : (m, p) array
-            Over the boosters; the variance is that of a population and may be 0.
+            Moments over the boosters; the variance is that of a population and may be 0.
         """
         samples = self._sample(candidates, others)
         return samples.mean(axis=0), samples.var(axis=0)
@@ -299,7 +299,7 @@ class PairwiseSurrogate:
     def _fit(
         self, X: FloatArray, targets: _Targets, origin: Callable[[int], Iterable[AnyArray]], rng: np.random.Generator
     ) -> Self:
-        """Fit to all observations, or by schedule; `origin` is what the targets of the first n are made from."""
+        """Fit to all observations, or by schedule; the targets of the first n are made from `origin`."""
         self._X = np.array(X, dtype=np.float32)
         if self.refit_growth is None:
             self._ensemble = self._train(len(X), targets, rng)
@@ -322,7 +322,7 @@ class PairwiseSurrogate:
         t = _finite(targets(slice(n), slice(n))[chosen])
         centre, scale = float(t.mean()), float(t.std())
         if scale <= 1e-12 * np.abs(t).max():
-            scale = 1.0  # a constant up to rounding must stay one
+            scale = 1.0  # a target that is constant up to rounding must stay constant
         start = np.zeros((self.n_boosters, len(t)))
         boosters = self._boost(chosen, (t - centre) / scale, start, self.n_trees, self.learning_rate, rng)
         return _Ensemble(boosters, centre, scale)
@@ -362,7 +362,7 @@ class PairwiseSurrogate:
         for scores, (row_seed, column_seed) in zip(start, rng.integers(2**31 - 1, size=(len(start), 2)), strict=True):
             data.set_init_score(scores.copy())  # LightGBM warns of views
             seeds = {"bagging_seed": int(row_seed), "feature_fraction_seed": int(column_seed)}
-            # A booster for training alone: it is read once, never saved and loaded.
+            # A booster for training only: it is read once, never saved and loaded.
             booster = lightgbm.train(settings | seeds, data, n_trees, keep_training_booster=True)
             boosters.append([_read_tree(tree["tree_structure"]) for tree in booster.dump_model()["tree_info"]])
         return boosters
@@ -397,7 +397,7 @@ class PairwiseSurrogate:
 
 
 class _Fork(NamedTuple):
-    """Sends a pair left if its column is at most the threshold; a child below 0 is the leaf with number ``~child``."""
+    """Send a pair left if its column is at most the threshold; a child below 0 is the leaf with number ``~child``."""
 
     column: int
     threshold: float
@@ -413,7 +413,7 @@ class _Tree(NamedTuple):
 
 
 class _Ensemble(NamedTuple):
-    """Trees of each booster, and the moments of the target that they were fitted to."""
+    """Trees of each booster, and the moments of the target they were fitted to."""
 
     boosters: list[list[_Tree]]
     centre: float
@@ -462,7 +462,7 @@ def _read_tree(structure: Mapping[str, Any]) -> _Tree:
 
 
 def _columns(X: FloatArray) -> Float64:
-    """Return float32 values, as LightGBM has learned from, ready to be compared with its float64 thresholds."""
+    """Return values rounded to float32, as LightGBM learned from them, to compare with its float64 thresholds."""
     return np.ascontiguousarray(np.asarray(X, dtype=np.float32).T, dtype=np.float64)
 
 
@@ -477,7 +477,7 @@ def _summed_values(trees: Iterable[_Tree], first: Float64, second: Float64) -> F
 
 
 def _reach(tree: _Tree, half: Float64, own: range) -> Float64:
-    """Return 1 for each leaf ``(n_leaves, m)`` that a half of a pair can reach, whatever the other half is."""
+    """Return 1 for each leaf ``(n_leaves, m)`` that one half of a pair can reach, whatever the other half."""
     reach = np.ones((len(tree.leaf_values), half.shape[1]))
     masks = [np.ones(half.shape[1], dtype=bool)] * len(tree.forks)
     for number, fork in enumerate(tree.forks):

@@ -1,10 +1,10 @@
-"""A forest that predicts predictions: of a configuration, from those of the observations near it.
+"""A forest that predicts the predictions of a configuration from those of the observations near it.
 
-The validation predictions of all observations are compressed to few coordinates, and every tree cuts the space of
+The validation predictions of all observations are compressed to a few coordinates, and every tree cuts the space of
 configurations so that observations in one leaf predict alike. A tree then says: this candidate will predict as the
-observations of its leaf did. Hence whatever can be computed of an observation (its distance to a member of the pool,
-the loss of the ensemble with it added) is known of a candidate by looking up leaves, and a tree is one coherent sample
-of all of it.
+observations of its leaf did. So any property of an observation (its distance to a member of the pool, the loss of the
+ensemble with it added) can be predicted for a candidate by looking up leaves, and each tree is one coherent sample of
+all of them.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -37,40 +37,40 @@ Float64 = NDArray[np.float64]
 
 @dataclass(kw_only=True)
 class PredictionSurrogate:
-    """Predicts how unlike the pool's a configuration's predictions will be, from the predictions of its neighbours.
+    """Predict how much a configuration's predictions will differ from the pool's, from those of its neighbours.
 
     Parameters
     ----------
     measure : Measure
         Measure between two predictions, see `cashmere.acquisition.diversity`.
     n_coordinates : int
-        Coordinates the trees are grown on, at most.
+        Largest number of coordinates to grow the trees on.
     n_trees : int
-        Number of trees, each a sample of what is predicted.
+        Number of trees, each one sample of the prediction.
     min_samples_leaf : int
-        Observations in a leaf at least. With 1 a tree knows the observations exactly, and the nearest pool member of
-        a candidate is often at distance 0: the observation in its leaf.
+        Smallest number of observations in a leaf. With 1 a tree reproduces the observations exactly, and the nearest
+        pool member of a candidate is often at distance 0: the observation in its leaf.
     feature_fraction : float
         Share of the columns of X examined at each split, in (0, 1].
     loss_weight : float
         Spread of the losses as a further coordinate; 1 is the spread of all others together.
     max_rows, max_values : int
-        Validation rows, and numbers (rows times classes), used of each prediction at most; beyond, a fixed choice
-        spread evenly over the targets. Copies take ``4 n max_values`` bytes at most (100 MB for 250 observations),
-        intermediate results about 50 MB.
+        Limits on the validation rows, and numbers (rows times classes), used from each prediction; beyond, a fixed
+        choice spread evenly over the targets. Copies take up to ``4 n max_values`` bytes (100 MB for 250
+        observations), intermediate results about 50 MB.
 
     Notes
     -----
-    The average over a leaf is taken of the quantity asked for, not of the predictions: the two agree in leaves of one
-    observation, and where a measure is linear in the candidate's prediction (``"mse"``, ``"bs"``). For ``"ce"`` the
-    measure of the average prediction ranks unseen configurations a little better (Kendall's tau 0.33 against 0.29 at
-    120 observations, mean of four recorded histories) at more than twice the cost; for the others tau differs by at
-    most 0.01 either way. On the same histories twice as many trees gain at most 0.01; a third of the columns loses up
-    to 0.03, all of them gain up to 0.02 on the largest history and nothing on the smallest.
+    A leaf averages the quantity in question, not the predictions: the two agree in leaves with one observation, and
+    where a measure is linear in the candidate's prediction (``"mse"``, ``"bs"``). For ``"ce"`` the measure of the
+    average prediction ranks unseen configurations slightly better (Kendall's tau 0.33 against 0.29 at 120 observations,
+    mean of four recorded histories) at more than twice the cost; for the others tau differs by at most 0.01 either way.
+    On the same histories twice as many trees gain at most 0.01; a third of the columns loses up to 0.03, all columns
+    gain up to 0.02 on the largest history and nothing on the smallest.
 
     Predicted values are cut at 10 standard deviations of the target, see `compression.cut_values`: otherwise one
-    diverged model would be the most unlike of all, by far, and draw candidates to it. Whatever is computed from the
-    predictions (`sample_pairs`, `predict_pairs`, `sample_ensemble_losses`) is computed from the cut ones.
+    diverged model would differ by far the most and attract candidates. `sample_pairs`, `predict_pairs` and
+    `sample_ensemble_losses` use the cut predictions.
 
     References
     ----------
@@ -105,7 +105,7 @@ class PredictionSurrogate:
         X : (n, d) array
             Encoded configurations.
         predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
-            Their finite predictions of the same validation rows; only read.
+            Their finite predictions for the same validation rows; read only.
         y : (n_rows,) array
             Class codes or values.
         rng : numpy.random.Generator
@@ -140,10 +140,10 @@ class PredictionSurrogate:
         return self
 
     def _scaled(self, losses: FloatArray) -> Float64:
-        """Return losses with the spread that `loss_weight` says, rounded as the coordinates are."""
+        """Return losses with the spread set by `loss_weight`, rounded like the coordinates."""
         centred = np.asarray(losses, dtype=np.float64) - np.mean(losses)
         spread = np.sqrt(np.square(self._coordinates).sum(axis=1).mean()) or 1.0
-        # Losses that differ by rounding are equal.
+        # Losses that differ only by rounding count as equal.
         own = centred.std() if centred.std() > 1e-9 * np.abs(losses).max() else np.inf
         scaled: Float64 = self.loss_weight * spread / own * centred
         return scaled.astype(np.float32).astype(np.float64)
@@ -159,13 +159,13 @@ class PredictionSurrogate:
             tree = ExtraTreeRegressor(
                 max_features=n_examined, min_samples_leaf=self.min_samples_leaf, random_state=int(seed)
             )
-            # The arrays are contiguous floats and the parameters ours: checking all that costs a fifth of growing.
+            # Arrays are contiguous floats and parameters are known to be valid: checking them costs a fifth of growing.
             with config_context(skip_parameter_validation=True, assume_finite=True):
                 self._trees.append(tree.fit(X, targets, check_input=False).tree_)
 
     def _note_leaves(self, X: NDArray[np.float32]) -> None:
-        """Sort the observations of each tree by leaves, so that sums over leaves are sums over ranges."""
-        self._n_nodes = 2 * len(X)  # of a tree at most: n leaves and n - 1 forks
+        """Sort the observations of each tree by leaf, so that sums over leaves are sums over ranges."""
+        self._n_nodes = 2 * len(X)  # a tree has at most n leaves and n - 1 forks
         nodes = self._nodes(X)
         leaves, self._sizes = np.unique(nodes, return_counts=True)
         self._sorted = np.argsort(nodes, axis=None, kind="stable") % len(X)
@@ -178,12 +178,12 @@ class PredictionSurrogate:
         return nodes + self._n_nodes * np.arange(len(nodes))[:, None]
 
     def sample(self, values: FloatArray, candidates: FloatArray) -> Float64:
-        """Predict anything that is known of each observation.
+        """Predict any quantity that is known for each observation.
 
         Parameters
         ----------
         values : (n,) or (n, k) array
-            Numbers for the observations given to `fit`, in their order.
+            Its values for the observations given to `fit`, in their order.
         candidates : (n_candidates, d) array
             Encoded configurations.
 
@@ -207,7 +207,7 @@ class PredictionSurrogate:
         members : (n_members,) int array
             Positions of observations given to `fit`.
         measure : Measure, optional
-            Another one than `measure`.
+            Overrides the surrogate's `measure`.
 
         Returns
         -------
@@ -228,18 +228,18 @@ class PredictionSurrogate:
         Returns
         -------
         mean, variance : (m, p) array
-            Over the trees; the variance is that of a population and may be 0.
+            Moments over the trees; the variance is that of a population and may be 0.
 
         Notes
         -----
-        A tree says: the pair will differ as the observations of the one leaf differ from those of the other. In its
-        own leaf an observation is not paired with itself, since two different configurations are asked about: that
-        would pull the prediction towards the measure of an observation with itself (0 for ``"div"``). A leaf of a
-        single observation, which there is only with ``min_samples_leaf=1`` or one observation in all, has no other
-        pair, and that measure is what it says.
+        A tree says: the pair will differ as the observations of one leaf differ from those of the other. Within a leaf
+        no observation is paired with itself, because the pair consists of two different configurations: that would
+        pull the prediction towards the measure of an observation with itself (0 for ``"div"``). A leaf with a single
+        observation, which occurs only with ``min_samples_leaf=1`` or one observation in all, has no other pair and
+        predicts that measure.
 
-        An observation is treated as if unseen, too; `sample_pairs` looks it up. Besides the result, ``20 n^2`` bytes
-        are needed for n observations, ``24 m p`` for the pairs.
+        Observations are treated as unseen, too; `sample_pairs` looks them up. Besides the result, ``20 n^2`` bytes are
+        needed for n observations, ``24 m p`` for the pairs.
         """
         measured = self._measured(np.arange(len(self._stack)), self.measure)
         first, second = (self._nodes(np.ascontiguousarray(X, dtype=np.float32)) for X in (candidates, others))
@@ -286,7 +286,7 @@ class PredictionSurrogate:
 
         Notes
         -----
-        Members and candidates count with their cut values: the loss with a diverged model is lower than the true one,
+        Members and candidates enter with their cut values: the loss with a diverged model is lower than the true one,
         yet far above those of the others.
         """
         if how not in get_args(AddedShare):

@@ -1,4 +1,4 @@
-"""The split into good and other observations, and their densities one parameter at a time: hyperopt's estimator.
+"""Split observations into good ones and others, and estimate their densities parameter by parameter, as hyperopt does.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -30,7 +30,7 @@ from cashmere.exceptions import InvalidParameterError
 Float64 = NDArray[np.float64]
 
 SplitRule = Literal["sqrt", "linear", "quantile"]
-"""How many observations are good: a share of the root of their number, or of their number with and without a limit."""
+"""How many observations are good: a share of the root of their number, or of their number with or without a limit."""
 
 _SHARES: dict[SplitRule, float] = {"sqrt": 0.25, "linear": 0.1, "quantile": 0.25}
 """Usual shares: hyperopt's, Optuna's, the paper's as it is mostly read."""
@@ -39,7 +39,7 @@ _MAX_BELOW = 25
 """Most good observations under hyperopt's and Optuna's rules."""
 
 _MAX_RATIO = 100.0
-"""Ranges are at most so many times as wide as the narrowest component."""
+"""Ranges are at most this many times as wide as the narrowest component."""
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
 
@@ -55,7 +55,7 @@ def n_below(n: int, rule: SplitRule = "sqrt", *, gamma: float | None = None) -> 
         min(ceil(gamma sqrt(n)), 25) as in hyperopt, min(ceil(gamma n), 25) as in Optuna, or ceil(gamma n) as in the
         paper.
     gamma : float or None
-        Share, in (0, 1]; None for the usual one of the rule: 0.25, 0.1, 0.25.
+        Share, in (0, 1]; None for the usual share of the rule: 0.25, 0.1, 0.25.
 
     Raises
     ------
@@ -81,14 +81,14 @@ def n_below(n: int, rule: SplitRule = "sqrt", *, gamma: float | None = None) -> 
 
 
 def forgetting_weights(n: int, *, n_full: int = 25) -> Float64:
-    """Return the weights of observations in order of time: old ones count less.
+    """Return the weights of observations in chronological order: old ones count less.
 
     Parameters
     ----------
     n : int
         Number of observations.
     n_full : int
-        The newest that have weight 1; the weights of the others rise linearly from 1/n to 1.
+        The newest `n_full` have weight 1; the weights of the others rise linearly from 1/n to 1.
 
     Returns
     -------
@@ -112,7 +112,7 @@ class TruncatedMixture:
     Attributes
     ----------
     means, deviations, weights : (m,) array
-        Of the components, sorted by mean; means lie within the bounds, weights sum to one.
+        Parameters of the components, sorted by mean; means lie within the bounds, weights sum to one.
     low, high : float
         Bounds, on the scale of the means.
     """
@@ -154,7 +154,7 @@ class TruncatedMixture:
         edges = np.cumsum(self._inside())
         which = np.searchsorted(edges / edges[-1], rng.random(n), side="right")
         mu, sigma = self.means[which], self.deviations[which]
-        # The inverse distribution function of the cut component: nothing is rejected.
+        # The inverse distribution function of the cut component needs no rejection.
         below, above = ndtr((self.low - mu) / sigma), ndtr((self.high - mu) / sigma)
         x = mu + sigma * ndtri(below + rng.random(n) * (above - below))
         return np.clip(x, self.low, self.high)
@@ -171,15 +171,15 @@ def fit_parzen(
 ) -> TruncatedMixture:
     """Estimate the density of a number from its observed values by the adaptive Parzen rule.
 
-    The prior is a component in the middle of the range, as wide as the range. The standard deviation of any other one
-    is the larger distance to its two neighbours, the prior among them; that of the outermost ones the distance to
-    their only neighbour; half the range if there is one observation. It is at least the range divided by
+    The prior is a component in the middle of the range, as wide as the range. The standard deviation of any other
+    component is the larger distance to its two neighbours, the prior among them; for the outermost ones the distance
+    to their only neighbour; half the range if there is one observation. It is at least the range divided by
     min(100, 1 + number of components), and at most the range.
 
     Parameters
     ----------
     x : (n,) array
-        Observed values, logarithms if the scale is logarithmic; none is fine.
+        Observed values, logarithms if the scale is logarithmic; may be empty.
     weights : (n,) array
         Their weights, see `forgetting_weights`.
     low, high : float
@@ -223,7 +223,7 @@ def fit_categorical(
     Parameters
     ----------
     codes : (n,) int array
-        Observed choices, in 0 .. k - 1; none is fine.
+        Observed choices, in 0 .. k - 1; may be empty.
     weights : (n,) array
         Their weights, see `forgetting_weights`.
     prior : (k,) array
