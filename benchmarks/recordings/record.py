@@ -31,6 +31,7 @@ from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.storage.store import RunStore
 from cashmere.study import Study
@@ -64,7 +65,8 @@ class RecordingObjective:
         outcome = self.objective(trial)
         seconds = time.process_time() - start
         if seconds > self.limit_seconds:
-            return Outcome(status=TrialStatus.TIMEOUT, error=f"took {seconds:.1f} s of CPU time", fit_seconds=seconds)
+            cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self.limit_seconds, used=seconds)
+            return Outcome(status=TrialStatus.TIMEOUT, error=cause, fit_seconds=seconds)
         return replace(outcome, fit_seconds=seconds, predict_seconds=0.0)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.recordings.recorded_history import RecordedHistory
 from cashmere.ensembles import IncrementalSelection
 from cashmere.evaluation.metrics import Metric
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
 from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies import make_strategy
@@ -55,7 +56,8 @@ class ReplayObjective:
         seconds = float(self.history.seconds[i])
         status = self.history.statuses[i]
         if status is not TrialStatus.SUCCESS:
-            return Outcome(status=status, error="failed when it was recorded", duration_seconds=seconds)
+            cause = Cause(kind=CauseKind.OTHER, text="failed when it was recorded")
+            return Outcome(status=status, error=cause, duration_seconds=seconds)
         return Outcome(
             status=status,
             loss=float(self.losses[i]),

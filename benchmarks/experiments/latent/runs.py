@@ -26,6 +26,7 @@ from cashmere.metalearning.artefact import SHIPPED, Artefact
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection.configurations import REFERENCE
 from cashmere.protocols import Strategy, TableAware
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding import CatalogueEncoder
@@ -113,8 +114,8 @@ class Target:
         i = self.position_of[trial.key]
         loss, seconds = float(self.losses[i]), float(self.table.seconds[i])
         if np.isnan(loss):
-            failed = "failed when it was recorded"
-            return Outcome(status=TrialStatus.ERROR, error=failed, duration_seconds=seconds)
+            cause = Cause(kind=CauseKind.OTHER, text="failed when it was recorded")
+            return Outcome(status=TrialStatus.ERROR, error=cause, duration_seconds=seconds)
         return Outcome(status=TrialStatus.SUCCESS, loss=loss, fold_losses=(loss,), duration_seconds=seconds)
 
 
