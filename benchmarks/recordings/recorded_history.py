@@ -178,7 +178,7 @@ def _pack(predictions: np.ndarray, task_type: TaskType) -> np.ndarray:
     """Return predictions as float16; of two classes the smaller probability, negative if it is that of class 0."""
     if task_type is not TaskType.BINARY:
         bound = np.finfo(np.float16).max  # some regressions run away
-        return np.clip(predictions, -bound, bound).astype(np.float16)
+        return np.asarray(np.clip(predictions, -bound, bound), dtype=np.float16)
     first, second = predictions[..., 0].astype(np.float64), predictions[..., 1].astype(np.float64)
     # Tails keep their precision this way: 1 - 1e-5 has no float16, 1e-5 has. -0.0 stands for "class 0 impossible".
     return np.where(second <= first, second, np.copysign(first, -1.0)).astype(np.float16)
@@ -192,6 +192,6 @@ def _unpack(packed: np.ndarray, task_type: TaskType) -> np.ndarray:
         return np.stack([np.where(np.signbit(packed), small, 1 - small), second], axis=-1)
     if task_type is TaskType.MULTICLASS:
         values = packed.astype(np.float32)
-        return values / values.sum(axis=-1, keepdims=True)
+        return np.asarray(values / values.sum(axis=-1, keepdims=True))
     bound = np.finfo(np.float16).max  # files written before values were bounded hold infinity
     return np.clip(packed.astype(np.float32), -bound, bound)

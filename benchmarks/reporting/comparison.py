@@ -245,7 +245,7 @@ def can_test_ranks(runs: pd.DataFrame) -> bool:
 
 
 def _rank_tests(runs: pd.DataFrame, trials: int, reference: str) -> Table:
-    losses = {part: comparison.mean_losses(runs, trials, part) for part in PARTS}
+    losses: dict[str, pd.DataFrame] = {part: comparison.mean_losses(runs, trials, part) for part in PARTS}
     return rank_test_table(losses, reference, title=f"Do the average ranks differ after {trials} trials?")
 
 

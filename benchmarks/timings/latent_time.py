@@ -119,7 +119,7 @@ def gpytorch_likelihood(objective: LatentObjective) -> Callable[[], None]:
     import gpytorch
     import torch
 
-    class Model(gpytorch.models.ExactGP):  # type: ignore[misc]
+    class Model(gpytorch.models.ExactGP):
         def __init__(self) -> None:
             super().__init__(inputs, targets, likelihood)
             self.mean, self.base = gpytorch.means.ConstantMean(), gpytorch.kernels.RBFKernel()

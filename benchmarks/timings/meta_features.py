@@ -64,9 +64,9 @@ def main() -> None:
         X, target = table.read()
         start = time.perf_counter()
         features = describe_frame(X, target, table.task_type)
-        seconds = time.perf_counter() - start
+        wall = time.perf_counter() - start
         n_undefined = int(np.isnan(list(features.values())).sum())
-        print(f"{table.name}: {len(X)} x {X.shape[1]}, {seconds:.2f} s, {n_undefined} of {len(features)} undefined")
+        print(f"{table.name}: {len(X)} x {X.shape[1]}, {wall:.2f} s, {n_undefined} of {len(features)} undefined")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ one) decides `cashmere.evaluation.objective.CELLS_PER_THREAD`.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -20,7 +21,7 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 SHAPES = [(800, 20), (4_000, 20), (20_000, 20), (100_000, 40), (200_000, 60)]
 
 
-def make_objective(n_rows: int, n_columns: int, n_threads: int):
+def make_objective(n_rows: int, n_columns: int, n_threads: int) -> Callable[[Trial], Outcome]:
     def fit(trial: Trial) -> Outcome:
         import lightgbm
 
@@ -47,7 +48,8 @@ def main() -> None:
         for n_threads in (1, cores):
             executor = WorkerProcessExecutor(1)
             try:
-                seconds.append(executor.submit(make_objective(n_rows, n_columns, n_threads), trial).result().loss)
+                outcome = executor.submit(make_objective(n_rows, n_columns, n_threads), trial).result()
+                seconds.append(float("nan") if outcome.loss is None else outcome.loss)
             finally:
                 executor.shutdown()
         cells = n_rows * n_columns

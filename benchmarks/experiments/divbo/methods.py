@@ -193,8 +193,8 @@ def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
             continue
         own = Contestant.of(text)
         if own.label == own.strategy or own.label in known:
-            labels = ", ".join(map(repr, known))
-            raise SystemExit(f"--methods {text!r}: expected one of {labels}, or new_label=strategy:options.")
+            there = ", ".join(map(repr, known))
+            raise SystemExit(f"--methods {text!r}: expected one of {there}, or new_label=strategy:options.")
         chosen.append(Method(label=own.label, strategy=own.strategy))
     labels = [method.label for method in chosen]
     if twice := {label for label in labels if labels.count(label) > 1}:

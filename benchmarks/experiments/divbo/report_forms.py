@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import MetricError
 from cashmere.records.trial import History
 
-TIE = "secondary"
+TIE: Final = "secondary"
 """As in the final selection of `fit` and in replays, see `cashmere.ensembles.TieRule`."""
 
 FORMS = ("best", "selection", "members", "selection100", "bagging", "bagging_uniform", "stacking")

@@ -27,8 +27,9 @@ from benchmarks.experiments.divbo.replays import replay_key, report_replay
 from benchmarks.experiments.divbo.report import make_report, print_report
 from benchmarks.experiments.divbo.results import by_metric
 from benchmarks.experiments.divbo.runs import EnsembleRun, protocol_of
+from benchmarks.recordings.recorded_history import RECORDED
 from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
-from benchmarks.recordings.replay_study import RECORDED, Contestant, add_missing, check_contestants
+from benchmarks.recordings.replay_study import Contestant, add_missing, check_contestants
 from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
@@ -180,10 +181,10 @@ def _from_recordings(
     missing: dict[SuiteKey, tuple[Path, Run, SuiteKey]] = {}
     for method, recording, run_key in wanted:
         if (run := replays.find(run_key, arguments.trials)) is not None:
-            key = replay_key(recording, run, arguments.trials)
-            reports.append((method, key))
-            if file.find(key) is None:
-                missing[key] = (recording.path.absolute(), run, key)
+            report_key = replay_key(recording, run, arguments.trials)
+            reports.append((method, report_key))
+            if file.find(report_key) is None:
+                missing[report_key] = (recording.path.absolute(), run, report_key)
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
         console.print(f"{len(missing)} replays are to be judged")

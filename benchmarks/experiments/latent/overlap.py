@@ -162,7 +162,7 @@ def _told(rows: Sequence[Mapping[str, float | int | str]]) -> str:
 def overlap_table(results: pd.DataFrame) -> Table:
     """Return the medians over seeds for each table, and over tables."""
     medians = results.groupby(["table", "lambda_adv"], sort=False).median(numeric_only=True).unstack()
-    columns = {}
+    columns: dict[str, pd.Series] = {}
     for measure, reference in (("rank_correlation", "rank_correlation_of_means"), ("accuracy", "accuracy_by_loss")):
         word = measure.partition("_")[2] or measure
         columns |= {f"{word}, λ = {weight:g}": medians[measure][weight] for weight in WEIGHTS}
