@@ -1,6 +1,6 @@
-"""Fit an ensemble to a table, judge it on rows it has not seen, look at what it is made of.
+"""Fit an ensemble to a table, score it on unseen rows and look at its members.
 
-Ten trials on one split are quick and repeatable. For real work give time, ``budget="10m"``, and leave the splits alone.
+Ten trials on one split are quick and repeatable. For real work give a time, ``budget="10m"``, and omit ``resampling``.
 """
 
 from sklearn.model_selection import train_test_split
@@ -21,4 +21,4 @@ print(model.leaderboard_[["rank", "trial", "algorithm", "score"]].head(5).to_str
 print(f"\nFailed trials: {len(model.failures_)}")
 print(f"Accuracy on {len(X_test)} unseen rows: {model.score(X_test, y_test):.3f}")
 probabilities = model.predict_proba(X_test)[0]
-print("The first of them:", ", ".join(f"{c} {p:.3f}" for c, p in zip(model.classes_, probabilities, strict=True)))
+print("The first row:", ", ".join(f"{c} {p:.3f}" for c, p in zip(model.classes_, probabilities, strict=True)))

@@ -1,6 +1,6 @@
-"""Two trials at a time. The result is the same as with one, bit for bit.
+"""Run two trials at a time. The result is the same as with one at a time, bit for bit.
 
-There is no ``if __name__ == "__main__"`` here, and none is needed: workers never run this script again.
+No ``if __name__ == "__main__"`` is needed: workers never run this script again.
 """
 
 import time
@@ -13,7 +13,7 @@ from cashmere.space import make_space
 
 
 def quick(profile):
-    """Two cheap algorithms of the default space; functions of a script or a notebook travel to the workers."""
+    """Restrict the default space to two cheap algorithms; workers receive functions of scripts and notebooks."""
     return make_space("default", profile).restricted_to(["lightgbm", "logistic_regression"])
 
 
@@ -30,4 +30,4 @@ for n_workers in (1, 2):
     print(f"{n_workers} worker(s): best trial {best.trial} ({best.algorithm}, loss {best.loss:.6f}), {seconds:.1f} s")
 
 assert np.array_equal(probabilities[1], probabilities[2])
-print("Predictions are equal, bit for bit.")
+print("The predictions are equal, bit for bit.")

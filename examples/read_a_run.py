@@ -1,4 +1,4 @@
-"""Read what a run has left: leaderboard, summary, model. None of this needs the script that made the run."""
+"""Read the results of a run: leaderboard, summary, model. None of this needs the script that made the run."""
 
 from cashmere import AutoClassifier, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -18,7 +18,7 @@ print(f"failed trials: {len(run_failures('some-run'))}")
 summary = summarise_run("some-run")  # plain data, ready for json.dumps; the report shows the same
 head = summary["headline"]
 print(
-    f"\nensemble {head['ensemble_score']:.4f}, cross-checked {head['honest_score']:.4f}, best {head['best_score']:.4f}"
+    f"\nensemble {head['ensemble_score']:.4f}, cross-fitted {head['honest_score']:.4f}, best {head['best_score']:.4f}"
 )
 print("digest:", summary["digest"])
 print("warnings:", summary["warnings"] or "none")

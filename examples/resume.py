@@ -1,4 +1,4 @@
-"""Stop after five trials, go on to ten, and get the very run that was never stopped.
+"""Stop after five trials, continue to ten, and get the same run as without the stop.
 
 On the command line: ``cashmere fit ... --out my-run``, then ``cashmere resume my-run --budget 5trials``.
 """
@@ -10,12 +10,12 @@ from cashmere.study import run_digest
 
 
 def quick(profile):
-    """Two cheap algorithms of the default space."""
+    """Restrict the default space to two cheap algorithms."""
     return make_space("default", profile).restricted_to(["lightgbm", "logistic_regression"])
 
 
 def fit(budget, **settings):
-    # isolation="none": trials run inside this process, without limits. Quick to start, good for demonstrations.
+    # isolation="none" runs trials inside this process, without limits: it starts quickly and suits demonstrations.
     model = AutoClassifier(budget=budget, space=quick, resampling="holdout", isolation="none", **settings)
     return model.fit(X, y)
 
@@ -31,7 +31,7 @@ X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
 first = fit("5trials", run_directory="resumed-run")
 print(f"{len(first.study_.history)} trials, digest {digest(first)}")
 
-# In Python the number of trials counts all of the run; seconds would count from this call.
+# In Python a number of trials is the total of the run; seconds would count from this call.
 resumed = fit("10trials", run_directory="resumed-run", resume=True)
 print(f"{len(resumed.study_.history)} trials, digest {digest(resumed)}: resumed")
 

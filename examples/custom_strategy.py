@@ -1,4 +1,4 @@
-"""Write a search strategy; use it on a plain function, and to fit an ensemble."""
+"""Write a custom search strategy; use it on a plain function and to fit an ensemble."""
 
 from ConfigSpace import ConfigurationSpace
 from ConfigSpace.util import get_one_exchange_neighbourhood
@@ -11,7 +11,7 @@ from cashmere.strategies import RandomSearch
 
 
 class HillClimb:
-    """Changes one value of the best configuration so far; random until a trial has succeeded.
+    """Change one value of the best configuration so far; draw at random until a trial has succeeded.
 
     References
     ----------
@@ -42,7 +42,7 @@ for name, strategy in {"random": "random", "hill climbing": HillClimb}.items():
 
 
 def quick(profile):
-    """Two cheap algorithms of the default space."""
+    """Restrict the default space to two cheap algorithms."""
     return make_space("default", profile).restricted_to(["lightgbm", "logistic_regression"])
 
 

@@ -1,4 +1,4 @@
-"""Add an algorithm to the search space, and read back a model that holds a class of your own."""
+"""Add a custom algorithm to the search space, and load a model that contains its class."""
 
 from ConfigSpace import Float
 from sklearn.neighbors import NearestCentroid
@@ -9,10 +9,10 @@ from cashmere.space import CLASSIFICATION, Algorithm, Subspace, make_space
 
 
 class Centroids(NearestCentroid):
-    """A learner that is not on cashmere's list of types that model files may hold."""
+    """A learner that is not on cashmere's list of types that model files may contain."""
 
 
-TRUSTED = ["__main__.Centroids"]  # in a module of yours: "my_package.my_module.Centroids"
+TRUSTED = ["__main__.Centroids"]  # in your own module: "my_package.my_module.Centroids"
 
 centroids = Algorithm(
     name="centroids",
@@ -31,10 +31,10 @@ def space(profile):
 table = demo_table()
 X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
 model = AutoClassifier(
-    budget="8trials", space=space, resampling="holdout", ensemble="bagging", run_directory="own-algorithm-run"
+    budget="8trials", space=space, resampling="holdout", ensemble="bagging", run_directory="custom-algorithm-run"
 ).fit(X, y)
 print(model.leaderboard_[["trial", "algorithm", "score", "weight"]].to_string(index=False))
 
-# Whoever reads the model decides what to trust: the list is never taken from the file.
-predictor = Predictor.load("own-algorithm-run", trusted=TRUSTED)
+# The reader of a model decides what to trust: the list never comes from the file.
+predictor = Predictor.load("custom-algorithm-run", trusted=TRUSTED)
 print("First predictions:", predictor.predict(X.head(5)))

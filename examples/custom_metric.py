@@ -1,4 +1,4 @@
-"""Search for what a mistake costs, with a function of your own as the metric."""
+"""Minimise the cost of mistakes, with your own function as the metric."""
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -10,14 +10,14 @@ from cashmere.space import make_space
 
 
 def cost(y_true, y_pred):
-    """A bad customer taken for a good one costs 5, a good one sent away costs 1 (the table's own cost matrix)."""
-    missed = (y_true == "bad") & (y_pred == "good")
-    sent_away = (y_true == "good") & (y_pred == "bad")
-    return np.mean(5.0 * missed + 1.0 * sent_away)
+    """Return the mean cost: 5 for accepting a bad customer, 1 for rejecting a good one (the table's cost matrix)."""
+    accepted = (y_true == "bad") & (y_pred == "good")
+    rejected = (y_true == "good") & (y_pred == "bad")
+    return np.mean(5.0 * accepted + 1.0 * rejected)
 
 
 def quick(profile):
-    """Two cheap algorithms of the default space."""
+    """Restrict the default space to two cheap algorithms."""
     return make_space("default", profile).restricted_to(["lightgbm", "logistic_regression"])
 
 
@@ -25,7 +25,7 @@ table = demo_table()
 X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.4, random_state=0, stratify=y)
 
-# A bare function is maximised. Whatever is to be minimised, or needs probabilities, goes through metric_from_callable;
+# A bare function is maximised. To minimise it, or to give it probabilities, wrap it with metric_from_callable.
 # `labels` are the sorted class labels: with them the function sees labels, without them codes 0, 1, ...
 metric = metric_from_callable(cost, greater_is_better=False, needs="labels", labels=np.unique(y))
 for name in ("log_loss", metric):
