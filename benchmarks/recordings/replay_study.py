@@ -39,21 +39,21 @@ from cashmere.study import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contestant:
+class LabelledStrategy:
     """A strategy with options, and the name that the tables give it."""
 
     label: str
     strategy: str
 
     @classmethod
-    def of(cls, text: str) -> Contestant:
+    def of(cls, text: str) -> LabelledStrategy:
         """Read ``name``, ``name:options`` or ``label=name:options``.
 
         Examples
         --------
-        >>> Contestant.of("slow=optdivbo:tau=0.1")
-        Contestant(label='slow', strategy='optdivbo:tau=0.1')
-        >>> Contestant.of("bo:cap_losses=False").label
+        >>> LabelledStrategy.of("slow=optdivbo:tau=0.1")
+        LabelledStrategy(label='slow', strategy='optdivbo:tau=0.1')
+        >>> LabelledStrategy.of("bo:cap_losses=False").label
         'bo:cap_losses=False'
         """
         head, colon, options = text.partition(":")
@@ -62,15 +62,15 @@ class Contestant:
         return cls(label=label or strategy, strategy=strategy)
 
 
-def read_contestants(texts: Sequence[str], reference: str) -> list[Contestant]:
+def read_strategies(texts: Sequence[str], reference: str) -> list[LabelledStrategy]:
     """Read the strategies of a command, whose labels must differ; one is that of the reference."""
-    contestants = [Contestant.of(text) for text in texts]
-    labels = [contestant.label for contestant in contestants]
+    strategies = [LabelledStrategy.of(text) for text in texts]
+    labels = [labelled.label for labelled in strategies]
     if len(set(labels)) < len(labels):
         raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to tell them apart.")
     if reference not in labels:
         raise SystemExit(f"--reference {reference} is none of --strategies: {', '.join(labels)}.")
-    return contestants
+    return strategies
 
 
 def find_recordings(wanted: Sequence[str], folder: Path = RECORDED) -> list[Recording]:
@@ -111,16 +111,16 @@ def choose_metric(recording: Recording, metrics: Sequence[str]) -> str | None:
     return None
 
 
-def check_contestants(contestants: Sequence[Contestant], recordings: Sequence[tuple[Recording, str]]) -> None:
+def check_strategies(strategies: Sequence[LabelledStrategy], recordings: Sequence[tuple[Recording, str]]) -> None:
     """Make every strategy for every metric once, so that a wrong option is found before the first hour."""
     for recording, name in {(r.task_type, metric): (r, metric) for r, metric in recordings}.values():
         history, metric = load_recorded(recording.path), get_metric(name, recording.task_type)
-        for contestant in contestants:
+        for labelled in strategies:
             try:
-                strategy = make_strategy(contestant.strategy, history.encoder)
+                strategy = make_strategy(labelled.strategy, history.encoder)
                 Study(history.space, strategy, metric=metric)
             except CashmereError as error:
-                raise SystemExit(f"--strategies {contestant.strategy}: {error}") from error
+                raise SystemExit(f"--strategies {labelled.strategy}: {error}") from error
 
 
 class Progress:
@@ -243,7 +243,7 @@ def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
-    contestants = read_contestants(arguments.strategies, arguments.reference)
+    strategies = read_strategies(arguments.strategies, arguments.reference)
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings: list[tuple[Recording, str]] = []
     for recording in find_recordings(arguments.recordings):
@@ -262,18 +262,18 @@ def main(arguments: argparse.Namespace) -> None:
 
     # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
     wanted = [
-        (contestant.label, recording, key)
+        (labelled.label, recording, key)
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)
         for recording, metric in recordings
-        for contestant in contestants
+        for labelled in strategies
         for key in [
             RunKey(
                 recording=recording.name, digest=recording.digest, metric=metric,
-                strategy=contestant.strategy, seed=seed,
+                strategy=labelled.strategy, seed=seed,
             )
         ]
     ]  # fmt: skip
-    check_contestants(contestants, recordings)
+    check_strategies(strategies, recordings)
     files = RunFiles(arguments.work)
     if arguments.fresh:
         console.print(f"{files.forget(key for _, _, key in wanted)} runs forgotten")
@@ -296,7 +296,7 @@ def main(arguments: argparse.Namespace) -> None:
     if frame.empty or arguments.reference not in set(frame["strategy"]):
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")
     complete = paired(frame)
-    _tell_incomplete(console, [c.label for c in contestants], frame, complete, len(recordings) * arguments.seeds)
+    _tell_incomplete(console, [c.label for c in strategies], frame, complete, len(recordings) * arguments.seeds)
     if complete.empty:
         raise SystemExit("No recording and seed for which all strategies have a run.")
     print_report(console, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from cashmere.analysis import RecordedContest, contest_fact, read_contest, recorded_contest, summarise_contest
 from cashmere.analysis.contest_summary import MAX_STAGES, stages
 from cashmere.cli import app
-from cashmere.contests import Candidate, Ledger, Rules, derive_ledger
+from cashmere.contests import Contender, Ledger, Rules, derive_ledger
 from cashmere.data.frames import to_frame
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
@@ -42,7 +42,7 @@ def play(losses_of, names, rules, *, n_trials, budget=None, metric=None) -> Reco
     for _ in range(n_trials + 1):
         per_part = [[loss for loss, m in zip(losses, members, strict=True) if m == i] for i in range(len(names))]
         candidates = [
-            Candidate(name=name, losses=np.array(found), seconds=np.ones(len(found)))
+            Contender(name=name, losses=np.array(found), seconds=np.ones(len(found)))
             for name, found in zip(names, per_part, strict=True)
         ]
         ledger = derive_ledger(candidates, rules, budget=budget, known=ledger)
@@ -145,7 +145,7 @@ def test_undecided_and_lonely_contests_are_told():
 
 
 def test_exhausted_sub_spaces_are_told():
-    candidates = [Candidate(name=name, losses=np.array([loss]), seconds=np.ones(1), capacity=1)
+    candidates = [Contender(name=name, losses=np.array([loss]), seconds=np.ones(1), capacity=1)
                   for name, loss in (("a", 0.3), ("b", 0.2))]  # fmt: skip
     ledger = derive_ledger(candidates, Rules(n_initial=1), budget=WorkBudget(trials=9))
     contest = RecordedContest(ledger=ledger, memberships=(0, 1), losses=np.array([0.3, 0.2]))

@@ -7,7 +7,7 @@ from fake_runs import hostile_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart
+from cashmere.charts.bracket import MAX_ROWS, BracketRow, Cell, bracket_chart
 
 cells = st.builds(
     Cell,
@@ -17,11 +17,11 @@ cells = st.builds(
 )
 
 
-def contest(*names: str) -> list[Contender]:
+def contest(*names: str) -> list[BracketRow]:
     """The first sub-space stays, each other one leaves a round before."""
     n = len(names)
     return [
-        Contender(
+        BracketRow(
             name=name,
             cells=[Cell(loss=0.1 * (k + 1), text=f"0.{9 - k}000", trials=5) for _ in range(n - k)],
             reason=f"best score 0.{k}" if k else None,
@@ -56,7 +56,7 @@ def test_every_sub_space_has_a_bar_and_those_that_left_a_cross(names_above):
 
 def test_better_values_are_deeper_and_outliers_do_not_press_the_rest_together():
     values = [0.1, 0.12, 0.13, 0.9]
-    contenders = [Contender(name=str(v), cells=[Cell(loss=v, text=str(v), trials=1)]) for v in values]
+    contenders = [BracketRow(name=str(v), cells=[Cell(loss=v, text=str(v), trials=1)]) for v in values]
     root, _ = drawn(contenders, ["0"])
     depth = [float(r.attrib["fill-opacity"]) for r in root.iter("rect") if r.find("title") is not None]
     assert depth == sorted(depth, reverse=True)
@@ -72,13 +72,13 @@ def test_long_names_are_cut_and_texts_without_room_left_to_the_tooltip():
 
 
 def test_rows_are_bounded():
-    many = [Contender(name=f"s{k}", cells=[Cell(loss=0.1, text="0.9", trials=1)], reason="late") for k in range(99)]
+    many = [BracketRow(name=f"s{k}", cells=[Cell(loss=0.1, text="0.9", trials=1)], reason="late") for k in range(99)]
     root, texts = drawn(many, ["0"])
     assert len(crosses(root)) == MAX_ROWS
     assert f"… and {99 - MAX_ROWS} more that left before" in texts
 
 
-@pytest.mark.parametrize(("contenders", "rounds"), [([], ["0"]), ([Contender(name="a", cells=[])], []), ([], [])])
+@pytest.mark.parametrize(("contenders", "rounds"), [([], ["0"]), ([BracketRow(name="a", cells=[])], []), ([], [])])
 def test_nothing_to_draw_is_said(contenders, rounds):
     assert "Nothing to draw" in bracket_chart(contenders, rounds=rounds, title="t", description="d")
 
@@ -103,7 +103,7 @@ def test_hostile_names_stay_text(names_above):
 
 
 @settings(deadline=None)
-@given(st.lists(st.builds(Contender, name=st.text(max_size=50), cells=st.lists(cells, max_size=4), reason=st.none())))
+@given(st.lists(st.builds(BracketRow, name=st.text(max_size=50), cells=st.lists(cells, max_size=4), reason=st.none())))
 def test_any_contest_is_well_formed(contenders):
     svg = bracket_chart(contenders, rounds=list("0123"), title="t", description="d")
     if any(contender.cells for contender in contenders):

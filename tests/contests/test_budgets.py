@@ -34,7 +34,7 @@ def test_the_budget_is_never_exceeded_and_candidates_only_leave(c, eta, budget, 
     counts = [m for m, _ in planned[1:]]
     assert counts == sorted(counts, reverse=True)
     assert len(planned) == number_of_rounds(c, eta=eta, schedule=schedule)
-    if schedule != "strict" and planned[-1].candidates == 1 and (len(planned) > 1 or schedule == "inclusive"):
+    if schedule != "strict" and planned[-1].contenders == 1 and (len(planned) > 1 or schedule == "inclusive"):
         assert spent == budget
 
 
@@ -60,7 +60,7 @@ def test_a_scarce_budget_shrinks_the_first_round_only(c, budget, first):
 
 
 def test_impossible_numbers_are_refused():
-    with pytest.raises(InvalidParameterError, match="n_candidates"):
+    with pytest.raises(InvalidParameterError, match="n_contenders"):
         cut_chain(0, 3)
     with pytest.raises(InvalidParameterError, match="eta"):
         cut_chain(3, 1)

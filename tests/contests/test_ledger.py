@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.contests import Candidate, Ledger, OpenRound, Rules, derive_ledger, paired_samples, plan_rounds
+from cashmere.contests import Contender, Ledger, OpenRound, Rules, derive_ledger, paired_samples, plan_rounds
 from cashmere.contests.budgets import SCHEDULES
 from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.records.work_budget import WorkBudget
@@ -18,11 +18,11 @@ STATISTICAL = Rules(elimination="statistical")
 
 
 def make(losses, seconds=None, capacities=None):
-    """Return candidates with these losses; None is a failure."""
+    """Return contenders with these losses; None is a failure."""
     seconds = [np.ones(len(each)) for each in losses] if seconds is None else seconds
     capacities = [None] * len(losses) if capacities is None else capacities
     return [
-        Candidate(
+        Contender(
             name=f"s{i}",
             losses=np.array([np.nan if loss is None else loss for loss in each], dtype=np.float64),
             seconds=np.asarray(time, dtype=np.float64),
@@ -32,10 +32,10 @@ def make(losses, seconds=None, capacities=None):
     ]
 
 
-def shortened(candidates, lengths):
+def shortened(contenders, lengths):
     return [
-        Candidate(name=c.name, losses=c.losses[:n], seconds=c.seconds[:n], capacity=c.capacity)
-        for c, n in zip(candidates, lengths, strict=True)
+        Contender(name=c.name, losses=c.losses[:n], seconds=c.seconds[:n], capacity=c.capacity)
+        for c, n in zip(contenders, lengths, strict=True)
     ]
 
 
@@ -47,7 +47,7 @@ def contests(draw):
     lengths = [draw(st.integers(0, 30)) for _ in range(c)]
     losses = [np.where(rng.random(n) < 0.2, np.nan, rng.integers(0, 9, n) / 3 + 0.4 * i) for i, n in enumerate(lengths)]
     capacities = [draw(st.one_of(st.none(), st.integers(0, 12))) for _ in range(c)]
-    candidates = make(losses, [rng.random(n) for n in lengths], capacities)
+    contenders = make(losses, [rng.random(n) for n in lengths], capacities)
     rules = Rules(
         elimination=draw(st.sampled_from(["highest", "statistical"])),
         b_first=draw(st.integers(1, 7)),
@@ -63,70 +63,70 @@ def contests(draw):
             st.builds(WorkBudget, trials=st.integers(1, 120), worker_seconds=st.floats(0.1, 50)),
         )
     )
-    return candidates, rules, budget
+    return contenders, rules, budget
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(str(case[k]) for k in ("c", "eta", "B", "b_init")))
 def test_rounds_are_those_of_the_plan(case, schedule):
     c, budget = case["c"], case["B"]
-    candidates = make([np.full(budget, 0.1 * i) for i in range(c)])
+    contenders = make([np.full(budget, 0.1 * i) for i in range(c)])
     rules = Rules(b_first=case["b_init"], eta=case["eta"], schedule=schedule)
-    ledger = derive_ledger(candidates, rules, budget=WorkBudget(trials=budget))
+    ledger = derive_ledger(contenders, rules, budget=WorkBudget(trials=budget))
     found = [(len(r.alive), r.granted[0]) for r in ledger.rounds]
     planned = plan_rounds(c, budget, first=case["b_init"], eta=case["eta"], schedule=schedule)
-    assert found == [tuple(p) for p in planned if p.candidates > 1]
+    assert found == [tuple(p) for p in planned if p.contenders > 1]
     assert ledger.open == OpenRound(number=len(found), alive=(0,), quotas=(None,))
 
 
 @settings(deadline=None)
 @given(contests(), st.data())
 def test_rounds_that_are_over_never_change(contest, data):
-    candidates, rules, budget = contest
-    now = derive_ledger(candidates, rules, budget=budget)
+    contenders, rules, budget = contest
+    now = derive_ledger(contenders, rules, budget=budget)
     before = derive_ledger(
-        shortened(candidates, [data.draw(st.integers(0, len(c.losses))) for c in candidates]), rules, budget=budget
+        shortened(contenders, [data.draw(st.integers(0, len(c.losses))) for c in contenders]), rules, budget=budget
     )
     assert now.rounds[: len(before.rounds)] == before.rounds
-    assert derive_ledger(candidates, rules, budget=budget, known=before) == now
+    assert derive_ledger(contenders, rules, budget=budget, known=before) == now
 
 
 @settings(deadline=None)
 @given(contests())
 def test_survivors_shrink_and_quotas_grow_within_the_budget(contest):
-    candidates, rules, budget = contest
-    ledger = derive_ledger(candidates, rules, budget=budget)
-    totals = [0] * len(candidates)
-    alive = tuple(i for i, c in enumerate(candidates) if c.capacity != 0)
+    contenders, rules, budget = contest
+    ledger = derive_ledger(contenders, rules, budget=budget)
+    totals = [0] * len(contenders)
+    alive = tuple(i for i, c in enumerate(contenders) if c.capacity != 0)
     for number, each in enumerate(ledger.rounds):
         assert (each.number, each.alive) == (number, alive)
         for i, granted, total in zip(each.alive, each.granted, each.totals, strict=True):
             totals[i] += granted
-            assert granted >= 0 and total == totals[i] <= len(candidates[i].losses)
+            assert granted >= 0 and total == totals[i] <= len(contenders[i].losses)
         assert set(each.dropped) <= set(alive) and len(each.reasons) == len(each.dropped)
         alive = each.survivors
     if rules.elimination == "highest" and budget.trials is not None:
-        # A candidate alone has no limit: there the study ends the run.
+        # A contender alone has no limit: there the study ends the run.
         assert sum(sum(each.granted) for each in ledger.rounds if len(each.alive) > 1) <= budget.trials
     if ledger.open is None:
         assert not alive
     else:
         assert ledger.open.alive == alive
         limits = zip(ledger.open.alive, ledger.open.quotas, strict=True)
-        assert any(quota is None or len(candidates[i].losses) < quota for i, quota in limits)
+        assert any(quota is None or len(contenders[i].losses) < quota for i, quota in limits)
 
 
 @settings(deadline=None)
 @given(contests())
 def test_plain_data_make_the_same_ledger(contest):
-    candidates, rules, budget = contest
-    ledger = derive_ledger(candidates, rules, budget=budget)
+    contenders, rules, budget = contest
+    ledger = derive_ledger(contenders, rules, budget=budget)
     assert Ledger.from_json(json.loads(json.dumps(ledger.to_json(), allow_nan=False))) == ledger
 
 
 def test_the_order_in_which_evaluations_arrive_does_not_matter():
-    candidates = make([[0.5, 0.1], [0.4, 0.3, 0.0], [0.6]])
-    ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(trials=30))
+    contenders = make([[0.5, 0.1], [0.4, 0.3, 0.0], [0.6]])
+    ledger = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(trials=30))
     assert ledger.open == OpenRound(number=0, alive=(0, 1, 2), quotas=(2, 2, 2))
     ledger = derive_ledger(
         make([[0.5, 0.1], [0.4, 0.3, 0.0], [0.6, 0.6]]), Rules(b_first=2), budget=WorkBudget(trials=30)
@@ -154,10 +154,10 @@ def test_a_budget_below_the_number_of_candidates_takes_the_first_ones():
 
 @pytest.mark.parametrize(("floor", "expected"), [(-np.inf, 0.9), (0.5, 0.9), (1.0, 1.0)])
 def test_failures_have_the_worst_loss_that_the_round_looks_at(floor, expected):
-    candidates = make([[0.9, 0.2], [None, None], [0.4, 7.0], [0.8, None, 99.0]])
-    candidates[2] = shortened(candidates, [2, 2, 1, 3])[2]
+    contenders = make([[0.9, 0.2], [None, None], [0.4, 7.0], [0.8, None, 99.0]])
+    contenders[2] = shortened(contenders, [2, 2, 1, 3])[2]
     rules = Rules(b_first=1)
-    ledger = derive_ledger(candidates, rules, budget=WorkBudget(trials=40), failure_floor=floor)
+    ledger = derive_ledger(contenders, rules, budget=WorkBudget(trials=40), failure_floor=floor)
     assert ledger.rounds[0].scores == (0.9, expected, 0.4, 0.8)
 
 
@@ -176,8 +176,8 @@ def test_ties_are_kept_for_a_round_but_the_last_one_goes_to_the_leader():
 
 
 def test_exhausted_candidates_leave():
-    candidates = make([[0.1, 0.2], [0.5] * 5, [0.6] * 5, []], capacities=[2, None, None, 0])
-    ledger = derive_ledger(candidates, Rules(), budget=WorkBudget(trials=60))
+    contenders = make([[0.1, 0.2], [0.5] * 5, [0.6] * 5, []], capacities=[2, None, None, 0])
+    ledger = derive_ledger(contenders, Rules(), budget=WorkBudget(trials=60))
     assert ledger.rounds[0].totals == (2, 5, 5)
     assert str(ledger.rounds[0].reasons[0]) == "all of its 2 configurations have been evaluated"
     assert ledger.open.alive == (1,)
@@ -187,13 +187,13 @@ def test_exhausted_candidates_leave():
 
 def test_time_is_divided_by_the_measured_costs():
     seconds = [np.full(100, cost) for cost in (1.0, 4.0, 2.0, 1.0, 1.0)]
-    candidates = make([np.full(100, loss) for loss in (0.1, 0.2, 0.3, 0.4, 0.5)], seconds)
-    ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(worker_seconds=98))
+    contenders = make([np.full(100, loss) for loss in (0.1, 0.2, 0.3, 0.4, 0.5)], seconds)
+    ledger = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(worker_seconds=98))
     # Round 0 takes 18 s; of the 80 left, two rounds are to come: 40 s for two survivors that cost 5 s together.
     assert [(r.alive, r.granted) for r in ledger.rounds[1:]] == [((0, 1), (8, 8))]
-    late = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(worker_seconds=10))
+    late = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(worker_seconds=10))
     assert late.rounds[1].granted == (1, 1)  # too late, but one evaluation each all the same
-    both = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(worker_seconds=98, trials=22))
+    both = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(worker_seconds=98, trials=22))
     assert both.rounds[1].granted == (3, 3)
     still = derive_ledger(
         make([[0.1] * 9, [0.2] * 9], [np.zeros(9)] * 2), Rules(), budget=WorkBudget(worker_seconds=98)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cashmere.contests import Candidate, RisingRules, derive_standing, find_beaten, pessimistic_and_optimistic
+from cashmere.contests import Contender, RisingRules, derive_standing, find_beaten, pessimistic_and_optimistic
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.work_budget import WorkBudget
 
@@ -20,7 +20,7 @@ BEST = 1 - np.array([REWARDS[name] for name in NAMES])
 
 def arm(losses, *, capacity=None, seconds=1.0):
     losses = np.array(losses, dtype=float)
-    return Candidate(name="", losses=losses, seconds=np.full(len(losses), seconds), capacity=capacity)
+    return Contender(name="", losses=losses, seconds=np.full(len(losses), seconds), capacity=capacity)
 
 
 def pulled(best, n=5):

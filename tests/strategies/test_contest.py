@@ -136,7 +136,7 @@ def test_sub_spaces_take_turns_and_leave_as_planned():
     members = parts_of(strategy, history)
     assert members[:35] == list(range(7)) * 5
     totals = [sum(str(o.trial.origin).startswith(f"round {r}") for o in history) for r in range(len(plan))]
-    assert totals == [p.candidates * p.evaluations for p in plan]
+    assert totals == [p.contenders * p.evaluations for p in plan]
     assert ledger.names[ledger.open.alive[0]] == "a0"
     for each in ledger.rounds:
         assert {ledger.names[i] for i in each.survivors} == {f"a{j}" for j in range(len(each.survivors))}

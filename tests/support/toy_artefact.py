@@ -14,11 +14,11 @@ from cashmere.surrogates.gaussian_process import GaussianProcessPrior
 from cashmere.surrogates.latent_space import Encoders
 
 
-def toy_artefact(space: ConfigurationSpace, *, n_sources: int = 4, n_candidates: int = 12, seed: int = 0) -> Artefact:
+def toy_artefact(space: ConfigurationSpace, *, n_sources: int = 4, n_contenders: int = 12, seed: int = 0) -> Artefact:
     rng = np.random.default_rng(seed)
     encoder = SpaceEncoder(space)
     blocks = AlgorithmBlocks(encoder)
-    rows = encoder.sample(n_candidates, rng)
+    rows = encoder.sample(n_contenders, rng)
     rows = rows[np.unique(encoder.keys(rows), return_index=True)[1]]
     tasks, vectors = blocks.tasks(rows), blocks.vectors(rows)
     features = rng.normal(size=(n_sources, len(META_FEATURES)))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.published import PUBLISHED
 from benchmarks.published.data_sets import TABLES_OF
-from benchmarks.recordings.replay_study import Contestant
+from benchmarks.recordings.replay_study import LabelledStrategy
 
 AS_PUBLISHED = {
     "bo": "cap_losses=False,random_fraction=0",
@@ -191,7 +191,7 @@ def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
         if text in known:
             chosen.append(known[text])
             continue
-        own = Contestant.of(text)
+        own = LabelledStrategy.of(text)
         if own.label == own.strategy or own.label in known:
             there = ", ".join(map(repr, known))
             raise SystemExit(f"--methods {text!r}: expected one of {there}, or new_label=strategy:options.")

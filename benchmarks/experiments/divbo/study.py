@@ -29,7 +29,7 @@ from benchmarks.experiments.divbo.results import by_metric
 from benchmarks.experiments.divbo.runs import EnsembleRun, protocol_of
 from benchmarks.recordings.recorded_history import RECORDED
 from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
-from benchmarks.recordings.replay_study import Contestant, add_missing, check_contestants
+from benchmarks.recordings.replay_study import LabelledStrategy, add_missing, check_strategies
 from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
@@ -168,8 +168,8 @@ def _from_recordings(
                     wanted.append((method, recording, key))
     for metric in {key.metric for *_, key in wanted}:
         mine = [(recording, key) for _, recording, key in wanted if key.metric == metric]
-        contestants = {key.strategy: Contestant(label=key.strategy, strategy=key.strategy) for _, key in mine}
-        check_contestants(list(contestants.values()), [(mine[0][0], metric)])
+        strategies = {key.strategy: LabelledStrategy(label=key.strategy, strategy=key.strategy) for _, key in mine}
+        check_strategies(list(strategies.values()), [(mine[0][0], metric)])
     replays = RunFiles(arguments.replays)
     replays.load((key.recording, key.metric) for *_, key in wanted)
     if arguments.fresh:

@@ -37,7 +37,7 @@ from benchmarks.experiments.latent.runs import (
     search_missing,
 )
 from benchmarks.recordings.replay_runs import Run, RunFiles
-from benchmarks.recordings.replay_study import add_missing, read_contestants
+from benchmarks.recordings.replay_study import add_missing, read_strategies
 from benchmarks.reporting.report import write_report
 from benchmarks.reporting.table import print_tables
 from benchmarks.statistics.comparison import paired
@@ -73,16 +73,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 160)
-    contestants = read_contestants(arguments.strategies, arguments.reference)
+    strategies = read_strategies(arguments.strategies, arguments.reference)
     targets = choose_targets(load_targets(arguments.observations), arguments.tables, arguments.trials)
-    learned = {c.strategy: _check(c.strategy, targets, arguments.artefact) for c in contestants}
+    learned = {c.strategy: _check(c.strategy, targets, arguments.artefact) for c in strategies}
 
     # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
     wanted = [
         (c.label, make_key(target, c.strategy, seed, n_trials=arguments.trials, learned=learned[c.strategy]))
         for seed in range(arguments.seeds)
         for target in targets
-        for c in contestants
+        for c in strategies
     ]
     files = RunFiles(arguments.work / "latent")
     if arguments.fresh:

@@ -53,7 +53,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contender:
+class BracketRow:
     """A sub-space, one row of the picture.
 
     Attributes
@@ -72,7 +72,7 @@ class Contender:
 
 
 def bracket_chart(
-    contenders: Sequence[Contender],
+    contenders: Sequence[BracketRow],
     *,
     rounds: Sequence[str],
     title: str,
@@ -88,7 +88,7 @@ def bracket_chart(
 
     Parameters
     ----------
-    contenders : sequence of Contender
+    contenders : sequence of BracketRow
         Rows from top to bottom; the first 40 are drawn.
     rounds : sequence of str
         Heads of the columns.
@@ -165,7 +165,7 @@ def _heads(
 
 
 def _row(
-    contender: Contender,
+    contender: BracketRow,
     name: str,
     first: _Box,
     heads: Sequence[str],

@@ -10,7 +10,7 @@ from cashmere.contests.budgets import (
     round_share,
 )
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
-from cashmere.contests.ledger import Candidate, Ledger, OpenRound, Round, derive_ledger
+from cashmere.contests.ledger import Contender, Ledger, OpenRound, Round, derive_ledger
 from cashmere.contests.reasons import Exhausted, NeverEvaluated, OtherReason, Reason, WorseLoss, WorseRank
 from cashmere.contests.rising_bandit import (
     Check,
@@ -33,8 +33,8 @@ from cashmere.contests.significance import (
 )
 
 __all__ = [
-    "Candidate",
     "Check",
+    "Contender",
     "Elimination",
     "Exhausted",
     "FriedmanTest",

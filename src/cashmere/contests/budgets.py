@@ -3,10 +3,10 @@
 ======================  ==========================================================================================
 symbol                  meaning
 ======================  ==========================================================================================
-``c``                   candidates (sub-spaces) at the start
+``c``                   contenders (sub-spaces) at the start
 ``eta``                 cut factor: a round keeps one in ``eta``, rounded up
-``m_r``                 candidates alive in round r: ``m_0 = c``, ``m_r = ceil(m_{r-1} / eta)``
-``R``                   number of cuts until one candidate is left
+``m_r``                 contenders alive in round r: ``m_0 = c``, ``m_r = ceil(m_{r-1} / eta)``
+``R``                   number of cuts until one contender is left
 ``B_r``                 evaluations, or seconds, of round r
 ======================  ==========================================================================================
 """
@@ -20,9 +20,9 @@ from cashmere.exceptions import InvalidParameterError
 Schedule = Literal["inclusive", "strict", "authors"]
 """How the paper's contradicting lines on the budget of a round are read: docs/papers/dacopt.md#budgets-of-the-rounds.
 
-- ``"inclusive"``: rounds 0 .. R; the last one has one candidate and all that is left.
+- ``"inclusive"``: rounds 0 .. R; the last one has one contender and all that is left.
 - ``"strict"``: rounds 0 .. R - 1, as the listing divides; what rounding leaves goes to the leader.
-- ``"authors"``: as in the authors' code, which keeps more for the last candidate.
+- ``"authors"``: as in the authors' code, which keeps more for the last contender.
 """
 
 SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
@@ -32,18 +32,18 @@ _ROUNDS_BEYOND: dict[Schedule, int] = {"strict": 0, "inclusive": 1, "authors": 2
 
 
 class PlannedRound(NamedTuple):
-    """A round as it is planned: how many candidates, and how many evaluations each of them gets."""
+    """A round as it is planned: how many contenders, and how many evaluations each of them gets."""
 
-    candidates: int
+    contenders: int
     evaluations: int
 
 
-def cut_chain(n_candidates: int, eta: int) -> tuple[int, ...]:
-    """Return the numbers of candidates ``m_0 .. m_R``, by repeated division and never by logarithms.
+def cut_chain(n_contenders: int, eta: int) -> tuple[int, ...]:
+    """Return the numbers of contenders ``m_0 .. m_R``, by repeated division and never by logarithms.
 
     Parameters
     ----------
-    n_candidates : int
+    n_contenders : int
         At least 1.
     eta : int
         At least 2.
@@ -58,41 +58,41 @@ def cut_chain(n_candidates: int, eta: int) -> tuple[int, ...]:
     >>> cut_chain(10, 3)
     (10, 4, 2, 1)
     """
-    if n_candidates < 1:
-        raise InvalidParameterError("n_candidates", n_candidates, "at least 1")
+    if n_contenders < 1:
+        raise InvalidParameterError("n_contenders", n_contenders, "at least 1")
     if eta < 2:
         raise InvalidParameterError("eta", eta, "at least 2")
-    chain = [n_candidates]
+    chain = [n_contenders]
     while chain[-1] > 1:
         chain.append(-(-chain[-1] // eta))
     return tuple(chain)
 
 
-def number_of_rounds(n_candidates: int, *, eta: int, schedule: Schedule) -> int:
+def number_of_rounds(n_contenders: int, *, eta: int, schedule: Schedule) -> int:
     """Return the number of rounds that are planned, round 0 included."""
-    n_cuts = len(cut_chain(n_candidates, eta)) - 1
+    n_cuts = len(cut_chain(n_contenders, eta)) - 1
     last = {"strict": max(n_cuts - 1, 0), "inclusive": n_cuts, "authors": max(n_cuts, 1)}
     return last[schedule] + 1
 
 
-def first_round(n_candidates: int, budget: int | None, evaluations: int) -> tuple[int, ...]:
-    """Return how many evaluations each candidate gets in round 0.
+def first_round(n_contenders: int, budget: int | None, evaluations: int) -> tuple[int, ...]:
+    """Return how many evaluations each contender gets in round 0.
 
     Parameters
     ----------
-    n_candidates : int
-        Number of candidates.
+    n_contenders : int
+        Number of contenders.
     budget : int or None
         Evaluations of the whole contest; None when unknown.
     evaluations : int
-        What each candidate should get.
+        What each contender should get.
 
     Returns
     -------
     tuple of int
-        One number per candidate. Where the budget does not suffice, the round takes half of it, so that something is
-        left for the better candidates, but at least one evaluation per candidate; where there are fewer than
-        candidates, the first ones get one each.
+        One number per contender. Where the budget does not suffice, the round takes half of it, so that something is
+        left for the better contenders, but at least one evaluation per contender; where there are fewer than
+        contenders, the first ones get one each.
 
     Notes
     -----
@@ -103,13 +103,13 @@ def first_round(n_candidates: int, budget: int | None, evaluations: int) -> tupl
     >>> first_round(4, 100, 5), first_round(4, 16, 5), first_round(4, 3, 5)
     ((5, 5, 5, 5), (2, 2, 2, 2), (1, 1, 1, 0))
     """
-    if budget is not None and n_candidates * evaluations > budget:
-        evaluations = max(1, budget // (2 * n_candidates))
-    affordable = n_candidates if budget is None else min(n_candidates, budget)
-    return (evaluations,) * affordable + (0,) * (n_candidates - affordable)
+    if budget is not None and n_contenders * evaluations > budget:
+        evaluations = max(1, budget // (2 * n_contenders))
+    affordable = n_contenders if budget is None else min(n_contenders, budget)
+    return (evaluations,) * affordable + (0,) * (n_contenders - affordable)
 
 
-def round_share(remaining: float, number: int, *, n_candidates: int, eta: int, schedule: Schedule) -> float:
+def round_share(remaining: float, number: int, *, n_contenders: int, eta: int, schedule: Schedule) -> float:
     """Return the share ``B_r`` of round `number` >= 1 in what remains.
 
     Parameters
@@ -118,33 +118,33 @@ def round_share(remaining: float, number: int, *, n_candidates: int, eta: int, s
         Evaluations or seconds that are left when the round begins.
     number : int
         Number r of the round, from 1.
-    n_candidates : int
-        Candidates at the start of the contest.
+    n_contenders : int
+        Contenders at the start of the contest.
     eta, schedule
         See `cut_chain` and `Schedule`.
 
     Examples
     --------
-    >>> [round_share(450, 1, n_candidates=10, eta=3, schedule=schedule) for schedule in SCHEDULES]
+    >>> [round_share(450, 1, n_contenders=10, eta=3, schedule=schedule) for schedule in SCHEDULES]
     [150.0, 225.0, 112.5]
     """
-    n_cuts = len(cut_chain(n_candidates, eta)) - 1
+    n_cuts = len(cut_chain(n_contenders, eta)) - 1
     return remaining / max(n_cuts - number + _ROUNDS_BEYOND[schedule], 1)
 
 
 def plan_rounds(
-    n_candidates: int, budget: int, *, first: int, eta: int = 3, schedule: Schedule = "inclusive"
+    n_contenders: int, budget: int, *, first: int, eta: int = 3, schedule: Schedule = "inclusive"
 ) -> tuple[PlannedRound, ...]:
     """Return all rounds of a contest without ties.
 
     Parameters
     ----------
-    n_candidates : int
-        Candidates at the start.
+    n_contenders : int
+        Contenders at the start.
     budget : int
         Evaluations of the whole contest, at least 1.
     first : int
-        Evaluations of each candidate in round 0.
+        Evaluations of each contender in round 0.
     eta : int
         Cut factor.
     schedule : {"inclusive", "strict", "authors"}
@@ -173,19 +173,19 @@ def plan_rounds(
     for name, value in (("budget", budget), ("first", first)):
         if value < 1:
             raise InvalidParameterError(name, value, "at least 1")
-    chain = cut_chain(n_candidates, eta)
+    chain = cut_chain(n_contenders, eta)
     rounds: list[PlannedRound] = []
     left = budget
-    for number in range(number_of_rounds(n_candidates, eta=eta, schedule=schedule)):
-        candidates = chain[min(number, len(chain) - 1)]
-        if candidates == 1 and (number > 0 or schedule == "inclusive"):
+    for number in range(number_of_rounds(n_contenders, eta=eta, schedule=schedule)):
+        contenders = chain[min(number, len(chain) - 1)]
+        if contenders == 1 and (number > 0 or schedule == "inclusive"):
             planned = PlannedRound(1, left)
         elif number == 0:
-            granted = first_round(candidates, budget, first)
+            granted = first_round(contenders, budget, first)
             planned = PlannedRound(sum(each > 0 for each in granted), granted[0])
         else:
-            share = round_share(left, number, n_candidates=n_candidates, eta=eta, schedule=schedule)
-            planned = PlannedRound(candidates, int(share) // candidates)
+            share = round_share(left, number, n_contenders=n_contenders, eta=eta, schedule=schedule)
+            planned = PlannedRound(contenders, int(share) // contenders)
         rounds.append(planned)
-        left -= planned.candidates * planned.evaluations
+        left -= planned.contenders * planned.evaluations
     return tuple(rounds)

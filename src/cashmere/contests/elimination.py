@@ -22,7 +22,7 @@ class Verdict:
     Attributes
     ----------
     dropped : tuple of int
-        Positions, among the candidates, of those who leave.
+        Positions, among the contenders, of those who leave.
     reasons : tuple of Reason
         One for each of them.
     test : str or None
@@ -30,7 +30,7 @@ class Verdict:
     statistic, p_value : float or None
         Of the test.
     adjusted_p : tuple of float
-        Adjusted probability of each candidate's difference from the best one; empty without comparisons.
+        Adjusted probability of each contender's difference from the best one; empty without comparisons.
     """
 
     dropped: tuple[int, ...] = ()
@@ -42,18 +42,18 @@ class Verdict:
 
 
 def drop_highest(scores: FloatArray, recent: FloatArray, n_keep: int, *, max_extra: int = 0) -> Verdict:
-    """Keep the candidates with the best values found so far.
+    """Keep the contenders with the best values found so far.
 
     Parameters
     ----------
     scores : (k,) array
-        Best loss of each candidate; infinite for those that were never evaluated.
+        Best loss of each contender; infinite for those that were never evaluated.
     recent : (k,) array
-        Mean loss of each in the round that ends, which orders equal scores; then the order of the candidates does.
+        Mean loss of each in the round that ends, which orders equal scores; then the order of the contenders does.
     n_keep : int
         How many are to stay, at least 1.
     max_extra : int
-        Of further candidates whose score equals that of the last one kept (to five digits), so many stay too, unless
+        Of further contenders whose score equals that of the last one kept (to five digits), so many stay too, unless
         then all would. 0 keeps exactly `n_keep`.
 
     Returns
@@ -76,7 +76,7 @@ def drop_highest(scores: FloatArray, recent: FloatArray, n_keep: int, *, max_ext
     kept = n_keep + n_extra if n_keep + n_extra < k else n_keep
     dropped = tuple(sorted(order[kept:].tolist()))
     reasons = tuple(
-        WorseLoss(best_loss=float(scores[i]), bar=float(last), n_kept=kept, n_candidates=k)
+        WorseLoss(best_loss=float(scores[i]), bar=float(last), n_kept=kept, n_contenders=k)
         if np.isfinite(scores[i])
         else NeverEvaluated()
         for i in dropped
@@ -92,7 +92,7 @@ def drop_defeated(
     min_blocks: int = 3,
     authors_z: bool = False,
 ) -> Verdict:
-    """Keep the candidates that are not significantly worse than the best one.
+    """Keep the contenders that are not significantly worse than the best one.
 
     Three and more are compared by Friedman's test and, if it rejects, each with the best by Holm's procedure; two by
     Wilcoxon's signed ranks.
@@ -102,7 +102,7 @@ def drop_defeated(
     samples : (n_blocks, k) array
         Losses, see `cashmere.contests.significance.paired_samples`.
     names : sequence of k str
-        What the reasons call the candidates.
+        What the reasons call the contenders.
     alpha : float
         Level of significance, in (0, 1).
     min_blocks : int

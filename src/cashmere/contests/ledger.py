@@ -1,6 +1,6 @@
-"""What has happened in a contest, derived from the evaluations of its candidates.
+"""What has happened in a contest, derived from the evaluations of its contenders.
 
-Nothing of a contest is stored: rounds, eliminations and the evaluations each candidate may still make follow from the
+Nothing of a contest is stored: rounds, eliminations and the evaluations each contender may still make follow from the
 losses and durations in order. A round looks at the evaluations it granted and at no later ones, so that more
 evaluations never change a round that is over.
 """
@@ -28,7 +28,7 @@ _LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Candidate:
+class Contender:
     """A sub-space and what has been evaluated in it.
 
     Attributes
@@ -58,7 +58,7 @@ class Round:
     number : int
         From 0.
     alive : tuple of int
-        Positions of the candidates that took part.
+        Positions of the contenders that took part.
     granted, totals : tuple of int
         Evaluations in this round, and in all up to its end.
     scores : tuple of (float or None)
@@ -68,10 +68,10 @@ class Round:
     statistic, p_value : float or None
         Of the test.
     adjusted_p : tuple of (float or None)
-        Adjusted probability of the difference from the best one; empty without comparisons, None for candidates that
+        Adjusted probability of the difference from the best one; empty without comparisons, None for contenders that
         did not enter them.
     dropped : tuple of int
-        Positions of the candidates that left, a part of `alive`.
+        Positions of the contenders that left, a part of `alive`.
     reasons : tuple of Reason
         Why, parallel to `dropped`.
     """
@@ -90,7 +90,7 @@ class Round:
 
     @property
     def survivors(self) -> tuple[int, ...]:
-        """Positions of the candidates that go on."""
+        """Positions of the contenders that go on."""
         return tuple(i for i in self.alive if i not in self.dropped)
 
 
@@ -103,7 +103,7 @@ class OpenRound:
     number : int
         From 0.
     alive : tuple of int
-        Positions of the candidates that take part.
+        Positions of the contenders that take part.
     quotas : tuple of (int or None)
         How many evaluations each may have made at the end of the round, those of earlier rounds included; None if
         there is no limit.
@@ -121,18 +121,18 @@ class Ledger:
     Attributes
     ----------
     names : tuple of str
-        Of the candidates.
+        Of the contenders.
     rounds : tuple of Round
         Those that are over, in order.
     open : OpenRound or None
-        The one that goes on; None once every candidate left has been evaluated exhaustively.
+        The one that goes on; None once every contender left has been evaluated exhaustively.
 
     Examples
     --------
     >>> import numpy as np
     >>> losses = {"svm": [0.3, 0.2], "forest": [0.1, 0.2], "knn": [0.5, 0.4]}
-    >>> candidates = [Candidate(name=n, losses=np.array(l), seconds=np.ones(2)) for n, l in losses.items()]
-    >>> ledger = derive_ledger(candidates, Rules(b_first=2), budget=WorkBudget(trials=20))
+    >>> contenders = [Contender(name=n, losses=np.array(l), seconds=np.ones(2)) for n, l in losses.items()]
+    >>> ledger = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(trials=20))
     >>> str(ledger.rounds[0].reasons[1])
     'best loss 0.4; the 1 kept of 3 reach 0.1'
     >>> ledger.open
@@ -167,7 +167,7 @@ def _with_tuples(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def derive_ledger(
-    candidates: Sequence[Candidate],
+    contenders: Sequence[Contender],
     rules: Rules,
     *,
     budget: WorkBudget | None = None,
@@ -178,18 +178,18 @@ def derive_ledger(
 
     Parameters
     ----------
-    candidates : sequence of Candidate
+    contenders : sequence of Contender
         In the order in which ties are broken.
     rules : Rules
         Of the contest.
     budget : WorkBudget, optional
         Evaluations and seconds of the whole contest; with both, the scarcer one decides. Seconds are compared with the
-        candidates' durations. A contest by statistics needs none.
+        contenders' durations. A contest by statistics needs none.
     failure_floor : float
         Least loss of a failed evaluation: the worst possible loss, or that of the constant predictor. It is raised to
         the worst loss that a round looks at (cf. `cashmere.records.trial.History.failure_loss`).
     known : Ledger, optional
-        Of shorter evaluations of the same candidates: its rounds are taken over, which saves time and changes nothing.
+        Of shorter evaluations of the same contenders: its rounds are taken over, which saves time and changes nothing.
 
     Raises
     ------
@@ -198,9 +198,9 @@ def derive_ledger(
 
     Notes
     -----
-    - A candidate left alone has no limit.
+    - A contender left alone has no limit.
     - What a schedule leaves over after its last round is the leader's.
-    - A candidate all of whose configurations have been evaluated leaves at the end of the round, whatever its loss:
+    - A contender all of whose configurations have been evaluated leaves at the end of the round, whatever its loss:
       there is nothing to spend on it.
     - With a budget in seconds a round has its share of the time that is left, and every survivor as many evaluations,
       at least 1, as fit into it by the mean durations so far.
@@ -216,18 +216,18 @@ def derive_ledger(
             "A contest by the highest value divides its budget among the rounds, but no budget is known. Pass "
             "budget, or use another elimination.",
         )
-    contest = _Contest(candidates, rules, budget, failure_floor)
+    contest = _Contest(contenders, rules, budget, failure_floor)
     rounds = [] if known is None else list(known.rounds)
     current = known.open if known is not None else contest.open(rounds)
     while current is not None and contest.is_over(current):
         rounds.append(contest.close(current, rounds))
         current = contest.open(rounds)
-    return Ledger(names=tuple(c.name for c in candidates), rounds=tuple(rounds), open=current)
+    return Ledger(names=tuple(c.name for c in contenders), rounds=tuple(rounds), open=current)
 
 
 @dataclass(frozen=True, slots=True)
 class _Contest:
-    candidates: Sequence[Candidate]
+    contenders: Sequence[Contender]
     rules: Rules
     budget: WorkBudget | None
     failure_floor: float
@@ -235,7 +235,7 @@ class _Contest:
     def open(self, rounds: Sequence[Round]) -> OpenRound | None:
         """Return the round after the given ones."""
         number = len(rounds)
-        alive = rounds[-1].survivors if rounds else tuple(i for i, c in enumerate(self.candidates) if c.capacity != 0)
+        alive = rounds[-1].survivors if rounds else tuple(i for i, c in enumerate(self.contenders) if c.capacity != 0)
         if not alive:
             return None
         totals = self._totals(rounds)
@@ -248,7 +248,7 @@ class _Contest:
         else:
             grants = (self._evaluations(rounds, totals),) * len(alive)
         quotas = tuple(
-            _smaller(None if grant is None else totals[i] + grant, self.candidates[i].capacity)
+            _smaller(None if grant is None else totals[i] + grant, self.contenders[i].capacity)
             for i, grant in zip(alive, grants, strict=True)
         )
         return OpenRound(number=number, alive=alive, quotas=quotas)
@@ -256,7 +256,7 @@ class _Contest:
     def is_over(self, current: OpenRound) -> bool:
         """Whether all evaluations of the round are there."""
         return all(
-            quota is not None and len(self.candidates[i].losses) >= quota
+            quota is not None and len(self.contenders[i].losses) >= quota
             for i, quota in zip(current.alive, current.quotas, strict=True)
         )
 
@@ -267,7 +267,7 @@ class _Contest:
         for i, quota in zip(current.alive, current.quotas, strict=True):
             totals[i] = quota or 0
         losses = self._losses(totals)
-        contested = [i for i in current.alive if totals[i] != self.candidates[i].capacity]
+        contested = [i for i in current.alive if totals[i] != self.contenders[i].capacity]
         if self.rules.elimination == "statistical":
             verdict = self._defeated(contested, losses)
         else:
@@ -298,7 +298,7 @@ class _Contest:
             return Verdict()
         return drop_defeated(
             paired_samples([losses[i] for i in contested], self.rules.n_initial),
-            [self.candidates[i].name for i in contested],
+            [self.contenders[i].name for i in contested],
             alpha=self.rules.alpha,
             min_blocks=self.rules.min_blocks,
             authors_z=self.rules.authors_z,
@@ -313,11 +313,11 @@ class _Contest:
         current: OpenRound,
     ) -> Verdict:
         eta, schedule = self.rules.eta, self.rules.schedule
-        n_candidates = len(rounds[0].alive if rounds else current.alive)
+        n_contenders = len(rounds[0].alive if rounds else current.alive)
         following = current.number + 1
-        is_last = following >= number_of_rounds(n_candidates, eta=eta, schedule=schedule)
-        chain = cut_chain(n_candidates, eta)
-        # Without a loss: worse than any, by the order of the candidates.
+        is_last = following >= number_of_rounds(n_contenders, eta=eta, schedule=schedule)
+        chain = cut_chain(n_contenders, eta)
+        # Without a loss: worse than any, by the order of the contenders.
         scores = np.array([losses[i].min() if len(losses[i]) else np.inf for i in contested])
         latest = [losses[i][before[i] :] if len(losses[i]) > before[i] else losses[i][-1:] for i in contested]
         return drop_highest(
@@ -329,33 +329,33 @@ class _Contest:
 
     def _evaluations(self, rounds: Sequence[Round], totals: Sequence[int]) -> int:
         """Return what each survivor gets in a round by the highest value, after the first one."""
-        survivors, number, n_candidates = rounds[-1].survivors, len(rounds), len(rounds[0].alive)
+        survivors, number, n_contenders = rounds[-1].survivors, len(rounds), len(rounds[0].alive)
 
         def share(remaining: float) -> float:
             return round_share(
-                remaining, number, n_candidates=n_candidates, eta=self.rules.eta, schedule=self.rules.schedule
+                remaining, number, n_contenders=n_contenders, eta=self.rules.eta, schedule=self.rules.schedule
             )
 
         limits = []
         if self.budget is not None and self.budget.trials is not None:
             limits.append(int(share(self.budget.trials - sum(totals))) // len(survivors))
         if self.budget is not None and self.budget.worker_seconds is not None:
-            spent = [np.sum(c.seconds[:n]) for c, n in zip(self.candidates, totals, strict=True)]
+            spent = [np.sum(c.seconds[:n]) for c, n in zip(self.contenders, totals, strict=True)]
             costs = [max(float(spent[i]) / max(totals[i], 1), _LEAST_SECONDS) for i in survivors]
             limits.append(max(1, int(share(self.budget.worker_seconds - float(np.sum(spent))) / sum(costs))))
         return min(limits)
 
     def _totals(self, rounds: Sequence[Round]) -> list[int]:
-        """Return the evaluations that all candidates were granted up to now."""
-        totals = [0] * len(self.candidates)
+        """Return the evaluations that all contenders were granted up to now."""
+        totals = [0] * len(self.contenders)
         for each in rounds:
             for i, total in zip(each.alive, each.totals, strict=True):
                 totals[i] = total
         return totals
 
     def _losses(self, totals: Sequence[int]) -> list[NDArray[np.float64]]:
-        """Return the granted losses of all candidates, with a number for failures."""
-        granted = [np.asarray(c.losses[:n], dtype=np.float64) for c, n in zip(self.candidates, totals, strict=True)]
+        """Return the granted losses of all contenders, with a number for failures."""
+        granted = [np.asarray(c.losses[:n], dtype=np.float64) for c, n in zip(self.contenders, totals, strict=True)]
         every = np.concatenate(granted)
         finite = every[np.isfinite(every)]
         worst = max(float(finite.max(initial=-np.inf)), self.failure_floor)

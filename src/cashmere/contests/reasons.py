@@ -1,4 +1,4 @@
-"""Why a candidate left a contest, as records; their sentences are made where they are shown."""
+"""Why a contender left a contest, as records; their sentences are made where they are shown."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class WorseLoss:
     Attributes
     ----------
     best_loss : float
-        Lowest loss of the candidate.
+        Lowest loss of the contender.
     bar : float
         Lowest loss of the last one that was kept.
-    n_kept, n_candidates : int
+    n_kept, n_contenders : int
         How many were kept, of how many.
     """
 
@@ -25,7 +25,7 @@ class WorseLoss:
     best_loss: float
     bar: float
     n_kept: int
-    n_candidates: int
+    n_contenders: int
 
     def sentence(self, word: str, value: Callable[[float], float]) -> str:
         """Say it in losses or in scores.
@@ -39,7 +39,7 @@ class WorseLoss:
         """
         return (
             f"best {word} {value(self.best_loss):.4g}; "
-            f"the {self.n_kept} kept of {self.n_candidates} reach {value(self.bar):.4g}"
+            f"the {self.n_kept} kept of {self.n_contenders} reach {value(self.bar):.4g}"
         )
 
     def __str__(self) -> str:
@@ -58,14 +58,14 @@ class NeverEvaluated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorseRank:
-    """A test finds the candidate worse than the best one.
+    """A test finds the contender worse than the best one.
 
     Attributes
     ----------
     test : str
         ``"wilcoxon"`` between two, ``"holm"`` among more.
     rank, best_rank : float
-        Mean ranks of the candidate and of the best one.
+        Mean ranks of the contender and of the best one.
     best : str
         Name of the best one.
     p_value : float
@@ -91,7 +91,7 @@ class Exhausted:
     Attributes
     ----------
     n_configurations : int
-        How many the candidate has.
+        How many the contender has.
     """
 
     kind: Literal["exhausted"] = field(default="exhausted", init=False)

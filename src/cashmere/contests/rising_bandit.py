@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.contests.ledger import Candidate
+from cashmere.contests.ledger import Contender
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.work_budget import WorkBudget
 
@@ -153,7 +153,7 @@ def find_beaten(pessimistic: FloatArray, optimistic: FloatArray) -> IntArray:
 
 
 def derive_standing(
-    arms: Sequence[Candidate],
+    arms: Sequence[Contender],
     rules: RisingRules,
     *,
     budget: WorkBudget | None = None,
@@ -166,7 +166,7 @@ def derive_standing(
 
     Parameters
     ----------
-    arms : sequence of Candidate
+    arms : sequence of Contender
         Their evaluations in order.
     rules : RisingRules
         How they are judged.
@@ -212,12 +212,12 @@ def derive_standing(
     return Standing(alive=alive, quotas=tuple(arms[i].capacity for i in alive), checks=tuple(checks))
 
 
-def _quotas(arms: Sequence[Candidate], alive: Sequence[int], n: int) -> tuple[int, ...]:
+def _quotas(arms: Sequence[Contender], alive: Sequence[int], n: int) -> tuple[int, ...]:
     capacities = [arms[i].capacity for i in alive]
     return tuple(n if capacity is None else min(n, capacity) for capacity in capacities)
 
 
-def _is_exhausted(arm: Candidate, granted: int) -> bool:
+def _is_exhausted(arm: Contender, granted: int) -> bool:
     return arm.capacity is not None and granted >= arm.capacity
 
 
@@ -230,7 +230,7 @@ def _best_after_pulls(losses: FloatArray, rules: RisingRules, n_pulls: int, fail
     return after
 
 
-def _pulls_left(arms: Sequence[Candidate], granted: IntArray, budget: WorkBudget | None, size: int) -> float:
+def _pulls_left(arms: Sequence[Contender], granted: IntArray, budget: WorkBudget | None, size: int) -> float:
     n_granted = int(granted.sum())
     left = np.inf
     if budget is not None and budget.trials is not None:

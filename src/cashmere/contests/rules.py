@@ -14,7 +14,7 @@ Elimination = Literal["highest", "statistical"]
 """Rounds that keep the best values found so far, or a test after every step."""
 
 Tie = Literal["keep", "cut"]
-"""What happens to candidates whose best value equals that of the last one kept: docs/papers/dacopt.md#equal-values."""
+"""What happens to contenders whose best value equals that of the last one kept: docs/papers/dacopt.md#equal-values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +26,12 @@ class Rules:
     elimination : {"highest", "statistical"}
         See `Elimination`.
     n_initial : int
-        Evaluations of a candidate's start-up, at least 1; in a test they count as one value.
+        Evaluations of a contender's start-up, at least 1; in a test they count as one value.
     b_first : int or None
-        Evaluations of every candidate in round 0, at least 1; by default `n_initial`, see
+        Evaluations of every contender in round 0, at least 1; by default `n_initial`, see
         docs/papers/dacopt.md#first-round.
     eta : int
-        A round keeps one candidate in `eta`, at least 2. Highest value only, as the next three.
+        A round keeps one contender in `eta`, at least 2. Highest value only, as the next three.
     schedule : {"inclusive", "strict", "authors"}
         See `cashmere.contests.budgets.Schedule`.
     tie : {"keep", "cut"}
@@ -77,7 +77,7 @@ class Rules:
 
     @property
     def first(self) -> int:
-        """Evaluations of every candidate in round 0."""
+        """Evaluations of every contender in round 0."""
         return self.n_initial if self.b_first is None else self.b_first
 
     @property

@@ -259,13 +259,13 @@ class IncrementalSelection:
         for chosen in order:
             total += predictions[chosen]
         for step in range(settled + 1, self._size + 1):
-            contenders, losses = self._contenders(pool, numbers, predictions, finite, total, step)
+            rivals, losses = self._rivals(pool, numbers, predictions, finite, total, step)
             minimum = float(losses.min())
-            ties = contenders[losses <= minimum + TIE_TOLERANCE]
+            ties = rivals[losses <= minimum + TIE_TOLERANCE]
             chosen = self._break_tie(ties, predictions, total, step, rng)
             order.append(chosen)
             minima.append(minimum)
-            trajectory.append(float(losses[contenders == chosen][0]))
+            trajectory.append(float(losses[rivals == chosen][0]))
             total += predictions[chosen]
 
         self._numbers, self._order, self._minima, self._trajectory = numbers, order, minima, trajectory
@@ -275,7 +275,7 @@ class IncrementalSelection:
             weights=np.bincount(order, minlength=len(numbers)) / self._size,
         )
 
-    def _contenders(
+    def _rivals(
         self,
         pool: _Pool,
         numbers: tuple[int, ...],
@@ -288,10 +288,10 @@ class IncrementalSelection:
         lower, upper = pool.bounds(numbers, predictions, total, step)
         lower = np.where(finite, lower, np.inf)
         upper = np.where(finite, upper, np.inf)
-        contenders = np.flatnonzero(finite & (lower <= upper.min() + 2 * TIE_TOLERANCE)).astype(np.int64)
+        rivals = np.flatnonzero(finite & (lower <= upper.min() + 2 * TIE_TOLERANCE)).astype(np.int64)
         known: dict[float, float] = {}
-        losses = np.empty(len(contenders))
-        for i, candidate in enumerate(contenders.tolist()):
+        losses = np.empty(len(rivals))
+        for i, candidate in enumerate(rivals.tolist()):
             bound = float(lower[candidate]) if pool.exact and lower[candidate] == upper[candidate] else None
             if bound is not None and bound in known:
                 losses[i] = known[bound]
@@ -302,7 +302,7 @@ class IncrementalSelection:
             tolerance = 1e-9 * (1 + abs(losses[i]))
             if lower[candidate] > losses[i] + tolerance or losses[i] > upper[candidate] + tolerance:
                 raise _KernelMismatchError
-        return contenders, losses
+        return rivals, losses
 
     def _settled_steps(
         self, numbers: tuple[int, ...], predictions: Sequence[FloatArray] | FloatArray, finite: BoolArray

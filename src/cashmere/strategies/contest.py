@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 import numpy as np
 from ConfigSpace import Configuration
 
-from cashmere.contests import Candidate, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
+from cashmere.contests import Contender, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
 from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
@@ -182,11 +182,11 @@ class Contest:
         for part, observation in zip(members, history, strict=True):
             losses[part].append(float("nan") if observation.loss is None else observation.loss)
             seconds[part].append(observation.duration_seconds)
-        candidates = tuple(
-            Candidate(name=part.label, losses=np.array(lost), seconds=np.array(spent), capacity=capacity)
+        contenders = tuple(
+            Contender(name=part.label, losses=np.array(lost), seconds=np.array(spent), capacity=capacity)
             for part, lost, spent, capacity in zip(self.parts, losses, seconds, self._capacities, strict=True)
         )
-        return self._derive(candidates, self._budget(history), _failure_floor(history))
+        return self._derive(contenders, self._budget(history), _failure_floor(history))
 
     def memberships(self, history: History) -> tuple[int, ...]:
         """Return the position in the ledger of every trial's sub-space, pending trials last."""
@@ -204,20 +204,20 @@ class Contest:
             )
         return budget
 
-    def _derive(self, candidates: tuple[Candidate, ...], budget: WorkBudget | None, failure_floor: float) -> Ledger:
+    def _derive(self, contenders: tuple[Contender, ...], budget: WorkBudget | None, failure_floor: float) -> Ledger:
         """Derive the ledger, from the latest one if that is of a shorter part of the same history."""
         known = None
         latest = self._latest.get("ledger")
         if latest is not None:
             before, its_budget, its_floor, ledger = latest
-            if (its_budget, its_floor) == (budget, failure_floor) and _is_continued(before, candidates):
+            if (its_budget, its_floor) == (budget, failure_floor) and _is_continued(before, contenders):
                 known = ledger
-        ledger = derive_ledger(candidates, self.rules, budget=budget, failure_floor=failure_floor, known=known)
-        self._latest["ledger"] = (candidates, budget, failure_floor, ledger)
+        ledger = derive_ledger(contenders, self.rules, budget=budget, failure_floor=failure_floor, known=known)
+        self._latest["ledger"] = (contenders, budget, failure_floor, ledger)
         return ledger
 
     @functools.cached_property
-    def _latest(self) -> dict[str, tuple[tuple[Candidate, ...], WorkBudget | None, float, Ledger]]:
+    def _latest(self) -> dict[str, tuple[tuple[Contender, ...], WorkBudget | None, float, Ledger]]:
         """The latest ledger and what it was derived from; a cache."""
         return {}
 
@@ -277,7 +277,7 @@ def _failure_floor(history: History) -> float:
     return history.baseline_loss if np.isfinite(history.baseline_loss) else -np.inf
 
 
-def _is_continued(before: Sequence[Candidate], now: Sequence[Candidate]) -> bool:
+def _is_continued(before: Sequence[Contender], now: Sequence[Contender]) -> bool:
     return all(
         len(old.losses) <= len(new.losses)
         and np.array_equal(old.losses, new.losses[: len(old.losses)], equal_nan=True)

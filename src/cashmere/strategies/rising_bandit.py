@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 import numpy as np
 
 from cashmere.base.arrays import IntArray
-from cashmere.contests import Candidate, RisingRules, Slope, Standing, derive_standing
+from cashmere.contests import Contender, RisingRules, Slope, Standing, derive_standing
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.records.work_budget import WorkBudget
@@ -97,7 +97,7 @@ class RisingBandit(PerAlgorithm):
         seconds = np.array([o.duration_seconds for o in history], dtype=np.float64)
         observed = members[: len(history)]
         arms = [
-            Candidate(
+            Contender(
                 name=self.blocks.names[task],
                 losses=losses[observed == task],
                 seconds=seconds[observed == task],

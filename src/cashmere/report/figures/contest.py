@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cashmere.charts.bracket import MAX_ROWS, Cell, Contender, bracket_chart
+from cashmere.charts.bracket import MAX_ROWS, BracketRow, Cell, bracket_chart
 from cashmere.charts.lines import Series, line_chart
 from cashmere.charts.svg import fitted_name
 from cashmere.report.figures.scale import SIZES, score_label, score_name, whisker
@@ -22,7 +22,7 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
         return []
     name = score_name(metric)
     contenders = [
-        Contender(
+        BracketRow(
             name=each["name"],
             cells=[
                 Cell(loss=cell["loss"], text=format_number(cell["score"]), trials=cell["trials"])

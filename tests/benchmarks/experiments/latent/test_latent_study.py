@@ -23,7 +23,7 @@ from benchmarks.experiments.latent.runs import (
     search,
 )
 from benchmarks.recordings.replay_runs import Run, RunFiles
-from benchmarks.recordings.replay_study import Contestant
+from benchmarks.recordings.replay_study import LabelledStrategy
 from cashmere.exceptions import ArtefactError, InvalidParameterError, ObservationsError, UnknownNameError
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.metalearning.observations import SourceObservations, SourceTable
@@ -358,6 +358,6 @@ def test_mistakes_are_told_before_anything_runs(path, tmp_path, monkeypatch, cap
 
 
 def test_the_strategies_of_the_paper_have_the_labels_of_the_report():
-    labels = {Contestant.of(text).label for text in latent_study.STRATEGIES}
+    labels = {LabelledStrategy.of(text).label for text in latent_study.STRATEGIES}
     assert set(latent_report.PAPER_NAMES) <= labels
     assert labels - set(latent_report.PAPER_NAMES) == {"latent_random", "latent_scratch"}
