@@ -120,7 +120,7 @@ def test_configurations_of_another_space_are_left_out(tmp_path):
     mixed = replace(observations, configurations=({"algorithm": "unknown"}, *observations.configurations[1:]))
     said = []
     artefact = build_artefact(mixed, cash_space(), work=tmp_path, settings=SETTINGS, report=said.append)
-    assert said[0] == "Left out 1 configurations that are not of the space made up"
+    assert said[0] == "Left out 1 configurations that are not in the space made up"
     assert len(artefact.candidates) == 39
 
 

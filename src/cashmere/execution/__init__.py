@@ -1,1 +1,1 @@
-"""Running trials: here, or in worker processes that are watched."""
+"""Run trials in this process or in watched worker processes."""

@@ -38,7 +38,7 @@ def run_trial(objective: Objective, trial: Trial) -> Outcome:
 
 
 class InProcessExecutor:
-    """Runs each trial at once in the calling process.
+    """Run each trial immediately in the calling process.
 
     No limits can be enforced: use it for tests, tiny budgets and debugging.
     """

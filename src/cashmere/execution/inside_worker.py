@@ -1,4 +1,4 @@
-"""What runs inside a worker process."""
+"""Code that runs inside a worker process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
 def initialise_worker(coordinator: int, log: str | None) -> None:
-    """Leave the terminal and Ctrl+C to the coordinator, end when it does, and write to the log."""
+    """Leave the terminal and Ctrl+C to the coordinator, end with it, and write to the log."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the coordinator's business
     if hasattr(os, "setsid"):
         with contextlib.suppress(OSError):
@@ -30,7 +30,7 @@ def initialise_worker(coordinator: int, log: str | None) -> None:
 
 
 def _set_process_options() -> None:
-    """Die with the coordinator even inside native code; adopt grandchildren, so that they can be found and killed."""
+    """End with the coordinator even inside native code; adopt grandchildren, so that they can be found and killed."""
     import ctypes
 
     pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
@@ -41,14 +41,14 @@ def _set_process_options() -> None:
 
 
 def exit_with_parent(coordinator: int) -> None:
-    """Wait until the process of that number is no longer the parent of this one, then end this process at once."""
+    """Wait until the process with that number is no longer this one's parent, then end this process immediately."""
     while os.getppid() == coordinator:
         time.sleep(0.5)
     os._exit(1)
 
 
 def warm_up() -> int:
-    """Import what every trial needs, so that the first one is not charged for it."""
+    """Import what every trial needs, so that the first trial is not charged for it."""
     import sklearn.pipeline  # noqa: F401
 
     import cashmere.evaluation.objective  # noqa: F401
@@ -57,7 +57,7 @@ def warm_up() -> int:
 
 
 def run_in_worker(objective: Objective, trial: Trial, limit_seconds: float | None) -> Outcome:
-    """Run a trial; end the process by itself long after its limit, should nobody else do so."""
+    """Run a trial; end the process long after the limit if the coordinator has not."""
     import faulthandler
 
     if limit_seconds is not None:

@@ -13,15 +13,15 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one trial may use.
+    """Limits of one trial.
 
     Attributes
     ----------
     seconds : float or None
         Wall time.
     cpu_seconds : float or None
-        CPU time of the worker process, all its threads together; processes it starts do not count. On a machine that
-        others use too, a fairer limit than wall time.
+        CPU time of the worker process, summed over its threads; processes it starts do not count. Fairer than wall
+        time on a shared machine.
     memory_mib : float or None
         Resident memory of the worker and all its descendants, in MiB.
     """
@@ -32,9 +32,9 @@ class Limits:
 
 
 class ProcessWatch:
-    """Follows the resident memory of a process tree, and the CPU time of its root, cheaply.
+    """Track the resident memory of a process tree, and the CPU time of its root, at little cost.
 
-    The process itself is read at every call, its descendants (which need a scan of the process table) only every
+    The process itself is read in every call, its descendants (which need a scan of the process table) only every
     `scan_interval` seconds.
     """
 
@@ -52,12 +52,12 @@ class ProcessWatch:
         Parameters
         ----------
         limit_mib : float, optional
-            Beyond it the sum is checked: pages that forked children share with their parent count once then.
+            Beyond it the sum is checked again, counting pages that forked children share with their parent only once.
 
         Raises
         ------
         psutil.NoSuchProcess
-            If the process itself is gone.
+            If the process itself has ended.
         """
         now = time.monotonic()
         if now >= self._next_scan:
@@ -78,15 +78,15 @@ class ProcessWatch:
         Raises
         ------
         psutil.NoSuchProcess
-            If the process is gone.
+            If the process has ended.
         """
         return _cpu_seconds(self._process) - self._cpu_start
 
 
 def kill_descendants(pid: int) -> int:
-    """Kill everything a process has started, but not the process itself; return how many were found.
+    """Kill everything a process has started, but not the process itself; return how many processes were found.
 
-    Workers are child subreapers (on Linux), so that grandchildren whose parent has gone are still found here.
+    Workers are child subreapers (on Linux), so grandchildren whose parent has ended are still found here.
     """
     found = 0
     with contextlib.suppress(psutil.Error):
@@ -104,14 +104,14 @@ def kill_descendants(pid: int) -> int:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants at once (SIGKILL; no handler can refuse).
+    """Kill a process and all its descendants immediately (SIGKILL, which no handler can refuse).
 
-    The process itself is not waited for: whoever started it must collect it.
+    The process itself is not waited for: its parent must collect it.
     """
     with contextlib.suppress(psutil.Error):
         root = psutil.Process(pid)
         with contextlib.suppress(psutil.Error):
-            root.suspend()  # it must not fork while its children are collected
+            root.suspend()  # the process must not fork while its children are collected
         kill_descendants(pid)
         root.kill()
 
@@ -122,7 +122,7 @@ def _cpu_seconds(process: psutil.Process) -> float:
 
 
 def _proportional(process: psutil.Process) -> int:
-    """Return resident bytes, each shared page divided by the number of its users (where the system tells)."""
+    """Return resident bytes, each shared page divided by the number of its users (if the system reports it)."""
     try:
         memory = process.memory_full_info()
     except psutil.Error:

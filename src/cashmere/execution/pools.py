@@ -1,4 +1,4 @@
-"""Worker processes for long computations: one thread each, ended with the main process however that ends."""
+"""Worker processes for long computations: one thread each, ended with the main process, however that ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 @contextmanager
 def worker_pool(n_workers: int) -> Iterator[Any]:
-    """Return a loky executor; when the block raises, or on Ctrl+C, its workers are killed with what they do."""
+    """Return a loky executor; if the block raises, or on Ctrl+C, its workers are killed."""
     from loky import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(
@@ -31,6 +31,6 @@ def worker_pool(n_workers: int) -> Iterator[Any]:
 
 
 def _start(parent: int) -> None:
-    """Leave Ctrl+C to the main process, and watch over it."""
+    """Leave Ctrl+C to the main process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()

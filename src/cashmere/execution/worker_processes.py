@@ -1,4 +1,4 @@
-"""Run trials: in this process, or in worker processes that are watched and can be killed."""
+"""Run trials in worker processes that are watched and can be killed."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ _START_SECONDS = 120.0
 
 
 class WorkerProcessExecutor:
-    """Runs trials in worker processes that outlive them, under limits enforced from outside.
+    """Run trials in reusable worker processes, under limits enforced from outside.
 
     Each of the `n_workers` slots owns one worker process and one watching thread. A worker that breaks its limits,
-    or dies, is killed together with everything it has started, and replaced; the other slots never notice.
+    or dies, is killed together with everything it has started, and replaced; the other slots are not affected.
 
     Parameters
     ----------
     n_workers : int
-        Trials at a time.
+        Number of trials that run at the same time.
     limits : Limits
-        Per trial.
+        Limits of each trial.
     n_threads : int or None
         OpenMP threads each worker may use, set before the libraries load; by default cores / workers, at least 1.
         BLAS gets one. OpenMP threads wait passively: spinning ones slow the other workers down.
     log_folder : path or None
-        Where the workers' standard output and error go; None discards them.
+        Where the workers' standard output and error are written; None discards them.
 
     Notes
     -----
-    A worker ends by itself soon after the coordinator has gone, however that happened.
+    A worker ends soon after the coordinator, however that ended.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class _Slot(threading.Thread):
                     continue
                 try:
                     outcome = self._run(objective, trial)
-                except Exception as error:  # a fault of ours must not hang the study
+                except Exception as error:  # a bug in the slot must not hang the study
                     logger.debug("slot failed on trial %d", trial.number, exc_info=True)
                     self._discard_worker()
                     cause = Cause(kind=CauseKind.WORKER_SLOT, text=f"{type(error).__name__}: {error}")
@@ -160,7 +160,7 @@ class _Slot(threading.Thread):
             memory = watch.read()
             kill_descendants(pid)
             if self._limits.memory_mib is not None and memory > self._limits.memory_mib / 2:
-                self._discard_worker()  # what this trial left behind must not count against the next one
+                self._discard_worker()  # processes left by this trial must not count against the next one
         return replace(outcome, memory_mib=watch.peak_mib)
 
     def _verdict(self, watch: ProcessWatch, seconds: float) -> Outcome | None:
@@ -176,7 +176,7 @@ class _Slot(threading.Thread):
             memory = watch.read(self._limits.memory_mib)
             cpu_seconds = 0.0 if self._limits.cpu_seconds is None else watch.cpu_seconds()
         except psutil.Error:
-            return None  # it has just died: the pool reports it at once
+            return None  # it has just died: the pool reports it immediately
         if self._limits.cpu_seconds is not None and cpu_seconds > self._limits.cpu_seconds:
             cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self._limits.cpu_seconds, used=cpu_seconds)
             return Outcome(status=TrialStatus.TIMEOUT, error=cause, fit_seconds=cpu_seconds)
@@ -191,7 +191,7 @@ class _Slot(threading.Thread):
 
             from loky import ProcessPoolExecutor
 
-            # Python's own is started with the first worker otherwise, and its start undoes the mask.
+            # Otherwise Python starts its own with the first worker, which undoes the mask.
             resource_tracker.ensure_running()
             if hasattr(signal, "pthread_sigmask"):
                 # Workers inherit it: Ctrl+C must not hit them before they have left the terminal's process group.
@@ -203,12 +203,12 @@ class _Slot(threading.Thread):
                 initargs=(os.getpid(), self._log and str(self._log)),
                 env={
                     "OMP_NUM_THREADS": n,
-                    # Sums inside BLAS depend on its number of threads, and with them, through iterative solvers, the
+                    # Sums inside BLAS depend on its number of threads, and through iterative solvers so do the
                     # losses. One thread keeps a run the same for any number of workers.
                     "OPENBLAS_NUM_THREADS": "1",
                     "MKL_NUM_THREADS": "1",
                     "OMP_WAIT_POLICY": "PASSIVE",
-                    # Memory is watched here; a restart of loky's own accord would hide the process from us.
+                    # Memory is watched here; an automatic restart by loky would hide the process.
                     "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",
                 },
             )
@@ -222,15 +222,15 @@ class _Slot(threading.Thread):
         if pid is not None:
             kill_tree(pid)
         if pool is not None:
-            # A worker killed while it sends a result leaves half a message, and loky's thread would wait for the rest
-            # for ever, because this process holds the other end open as well.
+            # A worker killed while sending a result leaves half a message, and loky's thread would wait for the rest
+            # forever, because this process holds the other end open as well.
             with contextlib.suppress(AttributeError, OSError):
                 pool._result_queue._writer.close()
             pool.shutdown(wait=True, kill_workers=True)
 
 
 def _death(watch: ProcessWatch) -> Outcome:
-    """Say why a worker nobody here has killed is gone."""
+    """Explain why a worker that was not killed here has ended."""
     total = psutil.virtual_memory().total / MIB
     if watch.peak_mib > 0.5 * total:
         cause = Cause(kind=CauseKind.KILLED_BY_SYSTEM, used=watch.peak_mib)

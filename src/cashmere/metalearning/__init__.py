@@ -1,1 +1,1 @@
-"""What other tables teach: observations of sources, meta-features, pre-training and rankings."""
+"""Learn from other tables: observations of sources, meta-features, pre-training and rankings."""

@@ -1,4 +1,4 @@
-"""What meta-learning leaves for later searches: a folder of numbers and texts, read without running any code.
+"""The result of meta-learning for later searches: a folder of numbers and texts, read without running any code.
 
 manifest.json     format, space, algorithms, sources, sizes and checksums of the other files; written last
 arrays.npz        encoders of all sources, meta-features, candidates, priors
@@ -33,12 +33,12 @@ from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 FORMAT = "cashmere artefact"
 VERSION = 1
 SHIPPED = Path(__file__).parent / "artefacts"
-"""Folder of the artefacts that come with the package, one folder per space."""
+"""Folder of the artefacts shipped with the package, one folder per space."""
 
 _MANIFEST, _ARRAYS = "manifest.json", "arrays.npz"
 _AGAIN = "Restore it from a copy, or build it again with `cashmere pretrain`."
 _N_SCALARS = 3
-"""Numbers of a prior besides its length scales, see `GaussianProcessPrior.theta`."""
+"""How many numbers a prior has besides its length scales, see `GaussianProcessPrior.theta`."""
 _LAYERS = tuple(f.name for f in fields(Encoders))
 
 
@@ -55,9 +55,9 @@ class Artefact:
     signature : dict
         See `AlgorithmBlocks.signature`; its keys are the algorithms in their order.
     sources, origins : tuple of S str
-        Names of the source tables; those of the same origin share raw data.
+        Names of the source tables and their origins; tables of the same origin share raw data.
     meta_features : (S, F) array
-        Of the sources, not scaled; see `META_FEATURES`.
+        Unscaled meta-features of the sources; see `META_FEATURES`.
     encoders : Encoders
         Arrays with a leading axis of S sources.
     loss_stds : (S,) array
@@ -65,13 +65,13 @@ class Artefact:
     candidates : tuple of mappings
         Configurations that were among the best on some source, for `ahs_ml`.
     candidate_tasks, candidate_vectors : (C,) int array, (C, width) array
-        The same as `AlgorithmBlocks` describes them.
+        The candidates in the form of `AlgorithmBlocks`.
     rankers : mapping of str to str
         LightGBM texts, any of ``embeddings``, ``algorithms`` and ``configurations``.
     priors : tuple of GaussianProcessPrior
-        Fitted to the standardised losses of all sources, one per algorithm; for `pretrain_bo`.
+        One per algorithm, fitted to the standardised losses of all sources; for `pretrain_bo`.
     notes : mapping
-        How it was made: number of configurations, limits, versions. For people.
+        How it was made, for people: number of configurations, limits, versions.
     """
 
     space: str
@@ -91,7 +91,7 @@ class Artefact:
 
     @property
     def algorithms(self) -> tuple[str, ...]:
-        """Names of the algorithms, in the order of the encoders."""
+        """Names of the algorithms in the order of the encoders."""
         return tuple(self.signature)
 
     @property
@@ -103,23 +103,23 @@ class Artefact:
         ]
 
     def serves(self, blocks: AlgorithmBlocks) -> bool:
-        """Whether every algorithm of a space is known here, with the same hyper-parameters and ranges."""
+        """Return whether the artefact knows every algorithm of a space, with the same hyper-parameters and ranges."""
         signature = blocks.signature()
         return all(self.signature.get(name) == ranges for name, ranges in signature.items())
 
     def positions(self, blocks: AlgorithmBlocks) -> IntArray:
-        """Return the positions, among the algorithms here, of those of a space that it `serves`."""
+        """Return the positions of a space's algorithms among those of the artefact, which must serve the space."""
         return np.array([self.algorithms.index(name) for name in blocks.names], dtype=np.int64)
 
     def embedding(self, source: int, blocks: AlgorithmBlocks) -> PretrainedEmbedding:
-        """Return what was pre-trained on one source, for the algorithms of a space that it `serves`."""
+        """Return the embedding pre-trained on one source, for the algorithms of a space it `serves`."""
         kept = self.positions(blocks)
         arrays = {name: np.asarray(getattr(self.encoders, name)[source][kept], dtype=np.float64) for name in _LAYERS}
         arrays["w1"] = arrays["w1"][:, : blocks.width]
         return PretrainedEmbedding(Encoders(**arrays), float(self.loss_stds[source]), self.sources[source])
 
     def rank_embeddings(self, meta_features: Mapping[str, float]) -> IntArray:
-        """Return the sources, the most promising embedding first, for a table with these meta-features."""
+        """Return the sources for a table with these meta-features, the most promising embedding first."""
         z, z_sources = self._scaled(meta_features)
         return _descending(apply_ranker(self._ranker("embeddings"), embedding_features(z, z_sources)))
 
@@ -146,7 +146,7 @@ class Artefact:
         return scaler.apply(stack_features([meta_features]))[0], scaler.apply(self.meta_features)
 
     def save(self, folder: str | Path) -> None:
-        """Write the folder; the manifest comes last, so that a folder with one is complete."""
+        """Write the folder; the manifest comes last, so a folder with a manifest is complete."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _MANIFEST).unlink(missing_ok=True)
@@ -155,7 +155,7 @@ class Artefact:
             "loss_stds": np.asarray(self.loss_stds, dtype=np.float64),
             "candidate_tasks": np.asarray(self.candidate_tasks, dtype=np.int16),
             "candidate_vectors": np.asarray(self.candidate_vectors, dtype=np.float64),
-            # Half precision moves an embedding by about 0.001, and halves what is shipped.
+            # Half precision moves an embedding by about 0.001, and halves the size of the package.
             **{name: getattr(self.encoders, name).astype(np.float16) for name in _LAYERS},
         }
         arrays["priors"] = np.concatenate([prior.theta for prior in self.priors] or [np.empty(0)])
@@ -184,7 +184,7 @@ class Artefact:
 
 
 def load_artefact(folder: str | Path) -> Artefact:
-    """Read what `Artefact.save` has written; remembered until the folder is written anew.
+    """Read an artefact written by `Artefact.save`; cached until the folder is written again.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def load_artefact(folder: str | Path) -> Artefact:
     Raises
     ------
     ArtefactError
-        If it is missing, damaged, of a newer version, or describes tables by other meta-features.
+        If it is missing, damaged, of a newer version, or uses other meta-features.
     """
     folder = Path(folder)
     if not (folder / _MANIFEST).exists():
@@ -252,19 +252,19 @@ def find_artefact(artefact: str | Path, blocks: AlgorithmBlocks) -> Artefact | N
     Parameters
     ----------
     artefact : str or path
-        A folder, or ``"auto"`` for one that comes with the package and serves the space.
+        A folder, or ``"auto"`` for an artefact shipped with the package that serves the space.
     blocks : AlgorithmBlocks
         The space.
 
     Returns
     -------
     Artefact or None
-        None if none of the package serves the space.
+        None if no shipped artefact serves the space.
 
     Raises
     ------
     ArtefactError
-        If a folder is named that cannot be read, or that was made for other hyper-parameters.
+        If the given folder cannot be read, or was made for other hyper-parameters.
     """
     if artefact == "auto":
         folders = sorted(path.parent for path in SHIPPED.glob(f"*/{_MANIFEST}"))

@@ -1,4 +1,4 @@
-"""How well six simple classifiers do on a table: numbers that describe the table, not the classifiers.
+"""Accuracies of six simple classifiers on a table: numbers that describe the table, not the classifiers.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -7,8 +7,8 @@ Z                       ``(n, p)``                  rows with standardised colum
 y                       ``(n,)``                    class codes 0, ..., K - 1
 ======================  ==========================  =============================================================
 
-The classifiers that are a formula are written out here. Their parameters are sums over rows, they give an answer for
-any training part (single rows of a class, columns that are constant in it, more columns than rows), and nothing warns.
+Classifiers with a closed form are written out here. Their parameters are sums over rows, they answer for any training
+part (single rows of a class, constant columns, more columns than rows), and nothing warns.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from cashmere.base.arrays import FloatArray, IntArray
 
 N_FOLDS = 3
 N_RANDOM_NODES = 10
-"""Draws of a column whose accuracies are averaged: one draw says more about itself than about the table."""
+"""Draws of a column whose accuracies are averaged: a single draw says more about itself than about the table."""
 
 _RIDGE = 1e-6
-"""Added to variances of columns that are standardised, so that the covariance within classes can be inverted."""
+"""Added to the variances of standardised columns, so that the covariance within classes can be inverted."""
 _NB_SMOOTHING = 1e-9
-"""Share of the largest variance added to all, as in scikit-learn's ``GaussianNB``."""
+"""Share of the largest variance added to all variances, as in scikit-learn's ``GaussianNB``."""
 
 Float64 = NDArray[np.float64]
 Classifier = Callable[[Float64, IntArray, Float64], IntArray]
 
 
 def nearest_neighbour(Z: Float64, y: IntArray, Z_new: Float64) -> IntArray:
-    """Return the class of the training row at the smallest Euclidean distance, of several the first."""
+    """Return the class of the training row at the smallest Euclidean distance, the first in a tie."""
     distances = np.square(Z).sum(axis=1) - 2 * Z_new @ Z.T  # the squared norm of the new row is the same for all
     codes: IntArray = y[np.argmin(distances, axis=1)]
     return codes
 
 
 def gaussian_naive_bayes(Z: Float64, y: IntArray, Z_new: Float64) -> IntArray:
-    """Return the most probable class if columns are independent normal variables within each class."""
+    """Return the most probable class, assuming independent normal columns within each class."""
     classes, counts = np.unique(y, return_counts=True)
     smoothing = _NB_SMOOTHING * max(float(Z.var(axis=0).max()), 1e-12)
     scores = np.empty((len(Z_new), len(classes)))
@@ -57,7 +57,7 @@ def gaussian_naive_bayes(Z: Float64, y: IntArray, Z_new: Float64) -> IntArray:
 
 
 def linear_discriminant(Z: Float64, y: IntArray, Z_new: Float64) -> IntArray:
-    """Return the most probable class if all classes are normal with one common covariance."""
+    """Return the most probable class, assuming normal classes with one common covariance."""
     classes, positions, counts = np.unique(y, return_inverse=True, return_counts=True)
     means = np.stack([Z[positions == k].mean(axis=0) for k in range(len(classes))])
     within = Z - means[positions]
@@ -108,7 +108,7 @@ def landmarker_accuracies(Z: FloatArray, y: IntArray, folds: IntArray) -> dict[s
     Returns
     -------
     dict of str to float
-        Share of right answers over all rows, by the names of `LANDMARKERS`; NaN without columns, with a single class
+        Share of correct answers over all rows, by the names of `LANDMARKERS`; NaN without columns, with a single class
         or with an empty fold.
 
     References

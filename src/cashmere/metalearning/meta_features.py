@@ -1,12 +1,11 @@
-"""A table as a vector of 40 numbers, by which data sets are compared.
+"""Describe a table by a vector of 40 numbers, by which data sets are compared.
 
 Four kinds (names in `META_FEATURES`): simple (sizes, classes, categories, missing values), statistical (shapes of the
 distributions, principal components), information-theoretic (what a column says about the target), and landmarkers
 (accuracies of simple classifiers).
 
-Whatever is said here depends on the *set* of rows only. Rows are first ordered by a hash of their content; the sample
-that the costly numbers are computed on is drawn evenly from this order, class by class, and so are the folds. There is
-no generator and no seed.
+All numbers depend only on the *set* of rows. Rows are first ordered by a hash of their content; the sample for the
+costly numbers is drawn evenly from this order, class by class, and so are the folds. There is no generator and no seed.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from cashmere.exceptions import ArrayError, ShapeError
 from cashmere.metalearning.landmarkers import LANDMARKERS, N_FOLDS, landmarker_accuracies
 
 MAX_SAMPLE_ROWS = 2000
-"""Rows used at most for principal components, information and landmarkers."""
+"""Largest number of rows used for principal components, information and landmarkers."""
 MAX_SAMPLE_COLUMNS = 300
-"""Columns used at most for the same; beyond, a choice spread evenly over the table."""
+"""Largest number of columns used for the same; beyond, a choice spread evenly over the table."""
 
 _MAX_LEVELS = 20
 _N_BINS = 10
@@ -69,7 +68,7 @@ META_FEATURES: tuple[str, ...] = (
     "information_mean",
     "information_max",
 )
-"""Names of the meta-features, in the order of every array of them."""
+"""Names of the meta-features, in the order used by every array."""
 
 
 def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, task_type: TaskType) -> dict[str, float]:
@@ -79,7 +78,7 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     ----------
     values : (n_rows, n_columns) array
         The coded table, see `cashmere.data.schema.CodedTable`: numbers, and codes of categories; NaN or infinite
-        where missing. Texts are not looked at.
+        where missing. Texts are ignored.
     y : (n_rows,) array
         Class codes, or values in regression.
     categorical : (n_columns,) array of bool
@@ -91,8 +90,8 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     -------
     dict of str to float
         One finite number per name of `META_FEATURES`, in their order, or NaN where there is nothing to describe:
-        numbers about classes and accuracies in regression, about skewness without numeric columns that vary, about
-        categories without categorical ones, accuracies with a single class or fewer than 3 rows.
+        classes and accuracies in regression, skewness without numeric columns that vary, categories without
+        categorical columns, accuracies with a single class or fewer than 3 rows.
 
     Raises
     ------
@@ -101,16 +100,17 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
 
     Notes
     -----
-    Logarithms are natural, entropy and information are in nats. Skewness and kurtosis are those of the population,
-    the latter 0 for a normal distribution; columns without variation have none. ``std`` is that of a population.
+    Logarithms are natural; entropy and information are in nats. Skewness, kurtosis (0 for a normal distribution) and
+    ``std`` are those of the population; columns without variation have no skewness or kurtosis.
 
     The last eleven come from at most `MAX_SAMPLE_ROWS` rows and `MAX_SAMPLE_COLUMNS` columns. For components and
     accuracies missing numbers are replaced by the median, categories are coded one-hot (the 20 most frequent levels)
     and all columns are standardised. ``components_share`` is the share of the principal components that hold 95 % of
     the variance. ``component_skewness`` is an absolute value, since the sign of a component is arbitrary. For the
-    information, numbers are cut into 10 bins of equally many rows, and missing is a value of its own.
+    information, numbers are cut into 10 bins of equally many rows, and missing counts as a separate value.
 
-    Ishikawa et al. (2025) list none; ours follow Feurer et al. (2015): docs/papers/latent.md#meta-features.
+    Ishikawa et al. (2025) list no meta-features; these follow Feurer et al. (2015):
+    docs/papers/latent.md#meta-features.
 
     References
     ----------
@@ -131,7 +131,7 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
             "values, y and categorical must have shapes (n_rows, n_columns), (n_rows,) and (n_columns,); "
             f"got {table.shape}, {y.shape} and {categorical.shape}.",
         )
-    table = np.where(np.isfinite(table), table + 0.0, np.nan)  # no negative zero: it has other bits
+    table = np.where(np.isfinite(table), table + 0.0, np.nan)  # no negative zero, whose bits differ
     order = np.argsort(_row_hashes(table, y), kind="stable")
     table, y = table[order], y[order]
     is_classification = task_type.is_classification
@@ -148,7 +148,7 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
 
 
 def describe_frame(X: Any, y: Any, task: Task | None = None) -> dict[str, float]:
-    """Describe a table as it comes, with the meaning that `fit` would give to its columns.
+    """Describe a raw table, with its columns interpreted as in `fit`.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def describe_frame(X: Any, y: Any, task: Task | None = None) -> dict[str, float]
     y : (n_rows,) array-like
         Labels or numbers.
     task : TaskType or "classification" or "regression", optional
-        What is known of the task; inferred otherwise.
+        The kind of task, if known; inferred by default.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def describe_frame(X: Any, y: Any, task: Task | None = None) -> dict[str, float]
     Raises
     ------
     DataError
-        As `fit`: if table or target cannot be used.
+        As in `fit`, if table or target cannot be used.
     """
     frame = to_frame(X)
     target = TargetCoding.from_target(y, task)
@@ -176,11 +176,11 @@ def describe_frame(X: Any, y: Any, task: Task | None = None) -> dict[str, float]
     return meta_features(coded.values, codes, categorical=coded.categorical, task_type=target.task_type)
 
 
-# ---------------------------------------------------------------- rows in an order of their own
+# ---------------------------------------------------------------- rows in an order by content
 
 
 def _row_hashes(values: Float64, y: AnyArray) -> NDArray[np.uint64]:
-    """Return numbers that look random and are equal for equal rows."""
+    """Return pseudo-random numbers that are equal for equal rows."""
     hashes = np.zeros(len(values), dtype=np.uint64)
     for column in (*values.T, y.astype(np.float64)):
         column = np.where(np.isnan(column), np.nan, column)  # one of the many bit patterns of NaN
@@ -253,7 +253,7 @@ def _skewness_kurtosis(x: Float64) -> tuple[float, float]:
 
 
 def _standardised(X: Float64) -> Float64:
-    """Return the columns that vary with mean 0 and standard deviation 1."""
+    """Return the varying columns, scaled to mean 0 and standard deviation 1."""
     if len(X) == 0:
         return X[:, :0]
     X = X[:, X.max(axis=0) > X.min(axis=0)]
@@ -277,8 +277,8 @@ def _entropy(counts: FloatArray) -> float:
 def _sampled(values: Float64, codes: IntArray, categorical: BoolArray, *, is_classification: bool) -> dict[str, float]:
     by_class = np.argsort(codes, kind="stable")
     chosen = by_class[_spread(len(codes), MAX_SAMPLE_ROWS)]
-    folds = np.arange(len(chosen)) % N_FOLDS  # class by class, hence stratified
-    hashed = np.argsort(chosen)  # not sorted by classes: among equal neighbours the first is taken
+    folds = np.arange(len(chosen)) % N_FOLDS  # class by class, so stratified
+    hashed = np.argsort(chosen)  # not sorted by class: among equally near neighbours the first is taken
     chosen, folds = chosen[hashed], folds[hashed]
     columns = _spread(values.shape[1], MAX_SAMPLE_COLUMNS)
     values, categorical, codes = values[np.ix_(chosen, columns)], categorical[columns], codes[chosen]
@@ -315,7 +315,7 @@ def _numbers(values: Float64, categorical: BoolArray) -> Float64:
 
 
 def _components(Z: Float64) -> dict[str, float]:
-    """Return what the principal components say."""
+    """Return the meta-features of the principal components."""
     if Z.shape[1] == 0:
         return {}
     variances, directions = np.linalg.eigh(Z.T @ Z / len(Z))
@@ -330,7 +330,7 @@ def _components(Z: Float64) -> dict[str, float]:
 
 
 def _levels(column: Float64) -> IntArray:
-    """Return numbers 0, 1, ... of the distinct values; missing is one of them."""
+    """Return the distinct values numbered 0, 1, ...; missing is one of them."""
     numbers: IntArray = np.unique(column, return_inverse=True)[1]
     return numbers
 
@@ -345,7 +345,7 @@ def _bins(column: Float64) -> IntArray:
 
 
 def _mutual_information(x: IntArray, y: IntArray) -> float:
-    """Return the information in nats that one variable has of another, from the counts of both."""
+    """Return the mutual information of two variables in nats, from their joint counts."""
     n_levels = int(y.max()) + 1
     joint = np.bincount(x * n_levels + y).astype(np.float64)
     return max(
@@ -363,25 +363,25 @@ def stack_features(tables: Sequence[Mapping[str, float]]) -> Float64:
 
 
 def features_to_json(features: Mapping[str, float]) -> dict[str, float | None]:
-    """Return meta-features as JSON knows them: NaN is null."""
+    """Return meta-features as plain data for JSON: NaN becomes null."""
     return {name: float(value) if np.isfinite(value) else None for name, value in features.items()}
 
 
 def features_from_json(stored: Mapping[str, float | None]) -> dict[str, float]:
-    """Return meta-features from what `features_to_json` has made of them."""
+    """Return the meta-features that `features_to_json` converted."""
     return {name: float("nan") if value is None else float(value) for name, value in stored.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MetaFeatureScaler:
-    """Brings meta-features to a common scale: the vectors z that rankers compare.
+    """Scale meta-features to the vectors z that rankers compare.
 
     Attributes
     ----------
     median : (n_features,) array
-        What NaN is replaced by.
+        Replacements for NaN.
     mean, std : (n_features,) array
-        Of the source tables after that; `std` is 1 where they do not differ.
+        Moments over the source tables after that; `std` is 1 where they do not differ.
     """
 
     median: Float64

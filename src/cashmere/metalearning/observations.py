@@ -1,7 +1,7 @@
 """Losses of many configurations on many tables, in one compact file.
 
 The file is a zip of ``.npy`` arrays and ``description.json`` (`numpy.load` opens the arrays, any zip tool the rest).
-The arrays of all tables stand one after the other; losses and seconds are float32.
+The arrays of all tables are concatenated; losses and seconds are float32.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ FORMAT = "cashmere source observations"
 VERSION = 1
 
 _DATE = (2026, 1, 1, 0, 0, 0)
-"""Of every part of the file: saving the same again gives the same bytes."""
+"""Date of every part of the file, so that saving the same again gives the same bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SourceTable:
-    """What is known about one table: how configurations did there.
+    """The losses of configurations on one table, and its meta-features.
 
     Attributes
     ----------
     name : str
-        Of the table, or of the run on it; unique among the tables.
+        Name of the table, or of the run on it; unique among the tables.
     origin : str
-        Tables with the same origin share raw data: what is learned on one says too much about another.
+        Tables with the same origin share raw data, so one must not be judged by what was learned on another.
     meta_features : mapping of str to float
-        Numbers that describe the table; empty until somebody has computed them.
+        Numbers that describe the table; empty until they are computed.
     configurations : (n,) int array
         Positions in `SourceObservations.configurations`, each at most once.
     losses : (n,) array
         Smaller is better; NaN where the evaluation failed.
     seconds : (n,) array
-        What the evaluations took.
+        Durations of the evaluations.
     metric : str
-        Name of what `losses` holds.
+        Name of the metric of `losses`.
     other_losses : mapping of str to (n,) arrays
-        Losses of the same predictions by other metrics.
+        Losses of the same predictions under other metrics.
     """
 
     name: str
@@ -85,16 +85,16 @@ class SourceObservations:
     space : str
         Name of the space.
     metric : str
-        By which the tables were collected; that of a single table may differ (`SourceTable.metric`).
+        Metric of the collection; that of a single table may differ (`SourceTable.metric`).
     configurations : tuple of mappings
-        Active values of each configuration by name of the hyper-parameter.
+        Active values of each configuration, by name of the hyper-parameter.
     tables : tuple of SourceTable
         In the order of collection.
 
     Raises
     ------
     ObservationsError
-        If tables share a name, or one refers to a configuration that is not there.
+        If tables share a name, or one refers to a missing configuration.
 
     Examples
     --------
@@ -106,7 +106,7 @@ class SourceObservations:
     ...     seconds=np.array([0.1]),
     ... )
     >>> knn = ({"algorithm": "knn", "knn:n_neighbors": k} for k in (1, 5))
-    >>> SourceObservations(space="own", metric="accuracy", configurations=tuple(knn), tables=(table,)).loss_matrix()
+    >>> SourceObservations(space="new", metric="accuracy", configurations=tuple(knn), tables=(table,)).loss_matrix()
     array([[ nan, 0.04]])
     """
 
@@ -150,7 +150,7 @@ class SourceObservations:
         Parameters
         ----------
         other : SourceObservations
-            Of the same space; its tables come last.
+            Observations of the same space; their tables come last.
 
         Raises
         ------
@@ -223,7 +223,7 @@ class SourceObservations:
 
     @classmethod
     def load(cls, path: str | Path) -> SourceObservations:
-        """Read what `save` has written; losses come back as float64.
+        """Read observations written by `save`; losses are returned as float64.
 
         Raises
         ------
@@ -270,7 +270,7 @@ _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What reading a damaged or foreign file raises."""
+"""Errors raised by reading a damaged or foreign file."""
 
 
 def _table(entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> SourceTable:

@@ -1,4 +1,4 @@
-"""Which of many candidates is best for a table, learned from how they ranked on other tables.
+"""Learn which of many candidates is best for a table from their ranks on other tables.
 
 A *query* is a table t, its rows are candidates: pre-trained embeddings, algorithms or configurations. A ranker is
 fitted on the queries of all source tables and scores the candidates of a new one.
@@ -28,7 +28,7 @@ from cashmere.exceptions import ArrayError, InvalidParameterError, ObservationsE
 N_LEVELS = 31
 """Relevance labels are 0, ..., 30: LightGBM's table of gains ends there."""
 MAX_QUERY_ROWS = 10_000
-"""Rows of a query that LightGBM accepts."""
+"""Largest number of rows of a query that LightGBM accepts."""
 ABSENT = -1.0
 """Stands for the coordinates that an algorithm lacks; the others are in [0, 1]."""
 
@@ -48,7 +48,7 @@ def ndcg(relevance: FloatArray | IntArray, k: int) -> float:
     relevance : (n,) array
         Relevance of the candidates, non-negative, in the predicted order, best first.
     k : int
-        How many count, at least 1; more than n is n.
+        How many count, at least 1; values above n mean n.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def ndcg(relevance: FloatArray | IntArray, k: int) -> float:
 
 
 def random_ndcg(relevance: FloatArray | IntArray, k: int) -> float:
-    """Return the expectation of `ndcg` over all orders of these candidates; parameters and errors as there."""
+    """Return the expectation of `ndcg` over all orders of these candidates; parameters and errors as for `ndcg`."""
     gains, discounts, ideal = _gains(relevance, k)
     return float(gains.mean() * discounts.sum() / ideal) if ideal > 0 else 1.0
 
@@ -97,9 +97,9 @@ def quantile_labels(ranks: FloatArray | IntArray, n_levels: int = N_LEVELS) -> I
     Parameters
     ----------
     ranks : (n,) array
-        Rank of each candidate among the n, 1 is best; equal ones share their average rank.
+        Rank of each candidate among the n, 1 is best; equal candidates share their average rank.
     n_levels : int
-        Labels there are at most, at least 1; fewer candidates get as many levels as they are.
+        Largest number of labels, at least 1; fewer candidates get one level each.
 
     Returns
     -------
@@ -144,12 +144,12 @@ def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: i
     groups : (n,) array of int
         Number of the query of each row, in any order; at most 10000 rows each.
     seed : int
-        Seed of the columns that trees look at.
+        Seed for the columns that trees may use.
 
     Returns
     -------
     str
-        The model as LightGBM's text, for `apply_ranker`. Equal input gives equal text.
+        The model in LightGBM's text format, for `apply_ranker`. Equal input gives equal text.
 
     Raises
     ------
@@ -158,10 +158,10 @@ def fit_ranker(features: FloatArray, labels: IntArray, groups: IntArray, seed: i
 
     Notes
     -----
-    Settings are for about 50 queries of as many rows and 120 features, of which most are irrelevant: small trees, few
+    The settings suit about 50 queries with as many rows and 120 features, most of them irrelevant: small trees, few
     features per tree. On rules planted over the meta-features of real tables, half or twice as many leaves, and a third
-    or three times as many trees, changed NDCG@5 by about 0.02 at most. But a leaf must have room for the rows of a
-    single candidate, one per query: hence it may be as small as 20 rows, or a third of the queries if they are few.
+    or three times as many trees, changed NDCG@5 by at most about 0.02. But a leaf must have room for the rows of a
+    single candidate, one per query, so it may be as small as 20 rows, or a third of the queries if they are few.
 
     References
     ----------
@@ -215,14 +215,14 @@ def apply_ranker(text: str, features: FloatArray) -> Float64:
     Returns
     -------
     (n,) array
-        Larger is better; comparable within a query only.
+        Scores, larger is better; comparable only within a query.
 
     Raises
     ------
     InvalidParameterError
-        If the text is no model.
+        If the text is not a model.
     ShapeError
-        If the model is one of another number of features.
+        If the model has another number of features.
     """
     booster = _parsed(text)
     features = np.asarray(features, dtype=np.float64)
@@ -236,7 +236,7 @@ def apply_ranker(text: str, features: FloatArray) -> Float64:
 
 @functools.lru_cache(maxsize=4)
 def _parsed(text: str) -> Any:
-    """Return the model of a text; strings remember their hash, hence the look-up takes microseconds."""
+    """Return the model of a text; strings cache their hash, so the look-up takes microseconds."""
     from lightgbm import Booster
     from lightgbm.basic import LightGBMError
 
@@ -283,8 +283,7 @@ def configuration_features(
     Returns
     -------
     (n, F + M + sum(n_dims)) array
-        All algorithms' vectors lie side by side, -1 for those of other algorithms: the same column never means two
-        things.
+        All algorithms' vectors lie side by side, -1 for those of other algorithms, so no column has two meanings.
     """
     n, M = len(tasks), len(n_dims)
     laid_out = np.full((n, int(np.sum(n_dims))), ABSENT)
@@ -300,12 +299,12 @@ def configuration_features(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankingQueries:
-    """Rows to fit a ranker on, of all source tables.
+    """Rows from all source tables to fit a ranker on.
 
     Attributes
     ----------
     features : (n, n_features) array
-        Target table and candidate.
+        Features of target table and candidate.
     labels : (n,) array of int
         Relevance of the candidate for the table, see `quantile_labels`.
     targets : (n,) array of int
@@ -325,7 +324,7 @@ class RankingQueries:
 
 
 def embedding_queries(z: FloatArray, losses: FloatArray, origins: Sequence[str]) -> RankingQueries:
-    """Return the queries that teach which pre-trained embedding to take for a table.
+    """Return the queries for a ranker that chooses the pre-trained embedding for a table.
 
     Parameters
     ----------
@@ -334,9 +333,9 @@ def embedding_queries(z: FloatArray, losses: FloatArray, origins: Sequence[str])
     losses : (S, S) array
         Row t, column s: loss of a search on table t with the embedding of s, averaged as in
         docs/papers/latent.md#labels-of-the-ranker; smaller is better. NaN where it was not tried. The diagonal is
-        not looked at.
+        ignored.
     origins : sequence of S str
-        Tables of the same origin share raw data: they are not paired, since a new table will have no such kin.
+        Tables of the same origin share raw data: they are not paired, since a new table has no such relatives.
 
     Returns
     -------
@@ -354,14 +353,14 @@ def embedding_queries(z: FloatArray, losses: FloatArray, origins: Sequence[str])
 
 
 def algorithm_queries(z: FloatArray, best_losses: FloatArray) -> RankingQueries:
-    """Return the queries of AS-ML: which algorithm to take for a table.
+    """Return the queries for AS-ML, which chooses the algorithm for a table.
 
     Parameters
     ----------
     z : (S, F) array
         Scaled meta-features of the sources.
     best_losses : (S, M) array
-        Smallest loss of each algorithm on each table; NaN where none of its configurations succeeded: the worst.
+        Smallest loss of each algorithm on each table; NaN, the worst, where none of its configurations succeeded.
 
     Returns
     -------
@@ -377,16 +376,16 @@ def algorithm_queries(z: FloatArray, best_losses: FloatArray) -> RankingQueries:
 
 
 def choose_candidates(losses: FloatArray, *, n_top: int = 100, n_max: int = MAX_QUERY_ROWS) -> IntArray:
-    """Return the configurations that are among the best of some table.
+    """Return the configurations that are among the best on some table.
 
     Parameters
     ----------
     losses : (S, C) array
         Losses of C configurations on the tables; NaN where one failed.
     n_top : int
-        Configurations taken from each table, fewer if fewer succeeded; at equal losses the first.
+        Configurations taken from each table, fewer if fewer succeeded; in a tie the first.
     n_max : int
-        Configurations in all; beyond, every table gives up its last ones alike.
+        Largest number in total; beyond it, the last configurations of each table are left out evenly.
 
     Returns
     -------
@@ -408,14 +407,14 @@ def configuration_queries(
     vectors: FloatArray,
     n_dims: Sequence[int],
 ) -> RankingQueries:
-    """Return the queries of AHS-ML: which configuration of which algorithm to take for a table.
+    """Return the queries for AHS-ML, which chooses an algorithm and its configuration for a table.
 
     Parameters
     ----------
     z : (S, F) array
         Scaled meta-features of the sources.
     losses : (S, C) array
-        Losses of the candidates, see `choose_candidates`; NaN where one failed: the worst.
+        Losses of the candidates, see `choose_candidates`; NaN, the worst, where one failed.
     tasks, vectors, n_dims
         The C candidates, see `configuration_features`.
 
@@ -437,7 +436,7 @@ def configuration_queries(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankingQuality:
-    """NDCG@k on tables that the ranker had not seen, one number per query in the order of `targets`."""
+    """NDCG@k on unseen tables, one number per query in the order of `targets`."""
 
     targets: IntArray
     ranked: Float64
@@ -445,12 +444,12 @@ class RankingQuality:
 
     @property
     def mean_ranked(self) -> float:
-        """Mean over the queries, with the ranker's order."""
+        """Mean over the queries in the ranker's order."""
         return float(self.ranked.mean())
 
     @property
     def mean_random(self) -> float:
-        """Mean over the queries, expected of a random order."""
+        """Mean over the queries expected from a random order."""
         return float(self.random.mean())
 
 
@@ -460,18 +459,18 @@ def leave_one_origin_out(queries: RankingQueries, origins: Sequence[str], *, k: 
     Parameters
     ----------
     queries : RankingQueries
-        Of at least two origins.
+        Queries of at least two origins.
     origins : sequence of S str
-        Tables of the same origin leave together, as queries and as sources of candidates.
+        Tables of the same origin are held out together, as queries and as sources of candidates.
     k : int
-        Candidates that count.
+        Number of candidates that count.
     seed : int
         See `fit_ranker`.
 
     Returns
     -------
     RankingQuality
-        Candidates of equal score keep their given order.
+        Candidates with equal scores keep their given order.
 
     Raises
     ------

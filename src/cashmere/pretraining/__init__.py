@@ -1,1 +1,1 @@
-"""Making what searches learn from other tables; may need PyTorch."""
+"""Build the artefacts through which searches learn from other tables; may need PyTorch."""

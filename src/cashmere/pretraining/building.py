@@ -1,7 +1,7 @@
-"""From source observations to an artefact: embeddings, the searches that rank them, rankers and priors.
+"""Build an artefact from source observations: embeddings, the searches that rank them, rankers and priors.
 
-The searches are what costs: one for every pair of tables. Their results are kept in ``searches.ndjson``, so that a
-build that was stopped goes on from there, and one with further tables makes the new searches only.
+Most of the time goes into the searches, one for every pair of tables. Their results are kept in ``searches.ndjson``, so
+a build that was stopped continues from there, and one with further tables makes only the new searches.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from cashmere.surrogates.gaussian_process import GaussianProcessPrior, fit_prior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
 SEARCHES = "searches.ndjson"
-"""File of the searches in the folder of work, where the files of evaluations are called ``*.jsonl``."""
+"""File of the searches in the work folder, where the files of evaluations are called ``*.jsonl``."""
 
 _FOREIGN = -1
-"""Stands for the algorithm of a configuration that is not of the space, as of a run on a table with categories."""
+"""Stands for the algorithm of a configuration outside the space, as from a run on a table with categories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildSettings:
-    """How an artefact is made.
+    """Settings for building an artefact.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class BuildSettings:
     lambda_adv : float
         Weight of the adversarial regularisation (eq. 13).
     n_steps : int
-        Steps of the pre-training on a source.
+        Steps of the pre-training on each source.
     n_iterations : int
         Decisions of each search that ranks embeddings.
     n_repeats : int
-        Searches per pair of tables, each with initial configurations of its own.
+        Searches per pair of tables, each with different initial configurations.
     seed : int
-        Of everything random.
+        Seed for all randomness.
     """
 
     q: int = 2
@@ -90,36 +90,36 @@ def build_artefact(
     n_workers: int = 1,
     report: Callable[[str], None] = lambda text: None,
 ) -> Artefact:
-    """Pre-train an embedding on every source, find out by searches which helps where, and fit the rankers.
+    """Pre-train an embedding on every source, test by searches which helps where, and fit the rankers.
 
     Parameters
     ----------
     observations : SourceObservations
-        Of at least three tables of different origins; their meta-features must be known.
+        Observations of tables from at least three origins, with meta-features.
     space : ConfigurationSpace
         The space of the observations.
     work : path
         Folder for work in progress.
     settings : BuildSettings, optional
-        How it is made.
+        Settings of the build.
     n_workers : int
-        Processes; the result does not depend on it.
+        Number of processes; the result does not depend on it.
     report : callable
-        Told, in words, how far it is.
+        Called with a line of text to report progress.
 
     Raises
     ------
     ObservationsError
         If there are too few tables with configurations of this space, or meta-features are missing.
     MissingDependencyError
-        Without PyTorch.
+        If PyTorch is not installed.
     """
-    import_torch()  # its absence is said before the work
+    import_torch()  # report its absence before the work
     settings = settings or BuildSettings()
     blocks = AlgorithmBlocks(SpaceEncoder(space))
     tasks, vectors = _vectors(observations, space, blocks)
     if n_foreign := int(np.sum(tasks == _FOREIGN)):
-        report(f"Left out {n_foreign} configurations that are not of the space {observations.space}")
+        report(f"Left out {n_foreign} configurations that are not in the space {observations.space}")
     sources = _describe(observations, tasks, vectors)
     origins = [source.table.origin for source in sources]
     if len(set(origins)) < 3:
@@ -199,13 +199,13 @@ def _describe(observations: SourceObservations, tasks: IntArray, vectors: FloatA
 def _vectors(
     observations: SourceObservations, space: ConfigurationSpace, blocks: AlgorithmBlocks
 ) -> tuple[IntArray, NDArray[np.float64]]:
-    """Return algorithm and vector of every listed configuration; `_FOREIGN` and zeros if it is not of the space."""
+    """Return algorithm and vector of each listed configuration; `_FOREIGN` and zeros if it is not in the space."""
     tasks = np.full(len(observations.configurations), _FOREIGN)
     vectors = np.zeros((len(tasks), blocks.width))
     for i, values in enumerate(observations.configurations):
         try:
             row = blocks.encoder.encode([Configuration(space, dict(values))])
-        except (ValueError, KeyError, TypeError):  # what ConfigSpace raises for unknown names and wrong values
+        except (ValueError, KeyError, TypeError):  # raised by ConfigSpace for unknown names and wrong values
             continue
         tasks[i], vectors[i] = blocks.tasks(row)[0], blocks.vectors(row)[0]
     return tasks, vectors
@@ -223,11 +223,11 @@ def _stack(encoders: Sequence[Encoders]) -> Encoders:
     return Encoders(**{name: np.stack([getattr(found, name) for found in encoders]) for name in names})
 
 
-# ---------------------------------------------------------------- the costly parts, each in a process of its own
+# ---------------------------------------------------------------- the costly parts, each in a separate process
 
 
 class _SameProcess:
-    """Does at once what it is given."""
+    """Run each call immediately."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -268,7 +268,7 @@ def _search_all(
     executor: Any,
     report: Callable[[str], None],
 ) -> NDArray[np.float64]:
-    """Return the mean loss ``(S, S)`` of searches on table t (row) with the embedding of s; NaN for kin."""
+    """Return the mean loss ``(S, S)`` of searches on table t (row) with the embedding of s; NaN for the same origin."""
     stamps = [_stamp(source, settings) for source in sources]
     known = SearchFile(work / SEARCHES)
     done = known.read()
@@ -291,7 +291,7 @@ def _search_all(
 
 
 def _search_one(source: _Described, embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings) -> list[float]:
-    """Return, per embedding, the best loss so far averaged over decisions and repeats (Algorithm 2)."""
+    """Return, per embedding, the best loss so far, averaged over decisions and repeats (Algorithm 2)."""
     worth = []
     for embedding in embeddings:
         curves = [
@@ -325,7 +325,7 @@ def _fit_prior(sources: Sequence[_Described], algorithm: int, n_dims: int) -> Ga
 
 
 def _stamp(source: _Described, settings: BuildSettings) -> str:
-    """Return what identifies the observations of a table, and with them its embedding and the searches on it."""
+    """Return a stamp that identifies the observations of a table, and so its embedding and the searches on it."""
     digest = hashlib.sha256(json.dumps([source.table.name, asdict(settings)]).encode())
     for array in (source.losses.astype(np.float32), source.tasks, source.vectors):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -339,7 +339,7 @@ class SearchFile:
     path: Path
 
     def read(self) -> dict[tuple[str, str], float]:
-        """Return the results by stamps; lines that a kill cut short are passed over."""
+        """Return the results by stamps; skip lines that a kill cut short."""
         found = {}
         for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
             try:

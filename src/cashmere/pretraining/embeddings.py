@@ -4,10 +4,10 @@
 symbol                  shape                      meaning
 ======================  =========================  ==================================================================
 M, P                    int                        algorithms, pairs of them
-n, b                    int                        longest list of configurations of an algorithm, drawn ones
+n, b                    int                        configurations of the algorithm with most, and drawn ones
 X                       ``(M, n, width)``          configurations of each algorithm, filled up
-weights                 ``(M, n)``                 1 / number of the algorithm's configurations; 0 for what is filled up
-regrets                 ``(M, n)``                 loss minus the table's least loss, over the losses' deviation
+weights                 ``(M, n)``                 1 / number of the algorithm's configurations; 0 for filled-up rows
+regrets                 ``(M, n)``                 loss minus the table's lowest loss, over the losses' deviation
 U                       ``(M, n, q)``              embeddings
 ======================  =========================  ==================================================================
 
@@ -40,7 +40,7 @@ _N_CLASSIFIER_STEPS = 5
 
 _N_CLASSIFIER_UNITS = 16
 _N_DRAWN = 32
-"""Embeddings of each algorithm that a classifier's step looks at."""
+"""Embeddings of each algorithm used in one step of the classifiers."""
 
 _LEARNING_RATE = 0.01
 
@@ -58,11 +58,11 @@ def pretrain(
     n_steps: int = 300,
     n_hidden: int = 32,
 ) -> PretrainedEmbedding:
-    """Train encoders whose squared radius is the regret, and which hide the algorithm (eq. 11, 13).
+    """Train encoders whose squared radius is the regret and which hide the algorithm (eq. 11, 13).
 
         min over W of  sum_m mean_i (r_i - ||phi_m(x_i)||^2)^2 - lambda_adv mean_{m<m'} min over theta CE_{m,m'}
 
-    with regrets r = loss - least loss in units of the losses' standard deviation.
+    with regrets r = loss - lowest loss in units of the losses' standard deviation.
 
     Parameters
     ----------
@@ -71,11 +71,11 @@ def pretrain(
     vectors : (n, width) array
         Hyper-parameters in [0, 1].
     losses : (n,) array
-        NaN where a configuration failed; such ones are left out.
+        NaN for failed configurations, which are left out.
     n_algorithms : int
         M.
     rng : numpy.random.Generator
-        Draws the first weights, and the embeddings that the classifiers look at.
+        Draws the initial weights, and the embeddings that the classifiers see.
     source : str
         Name of the table.
     q : int
@@ -90,8 +90,8 @@ def pretrain(
     Returns
     -------
     PretrainedEmbedding
-        With ``||u||^2`` near the regret in the units of the losses. An algorithm without a success gets one point for
-        all its configurations, at the radius of the mean regret.
+        Encoders with ``||u||^2`` near the regret in units of the losses. An algorithm without a success maps all its
+        configurations to one point, at the radius of the mean regret.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def pretrain(
     Deviations: regrets are divided by the losses' standard deviation while training, so that `lambda_adv` means the
     same for tables of any spread: on raw losses the target of a narrow table drowns in the adversarial term (0.1 there
     is 0.1 / variance here). Classifiers see a random part of the embeddings in each step and continue from the step
-    before. They stay above chance where algorithms differ in quality, because their radii then tell them apart.
+    before. They stay above chance where algorithms differ in quality, because the radii then reveal the algorithm.
     """
     torch = import_torch()
     if lambda_adv < 0:
@@ -164,30 +164,30 @@ def pairwise_accuracy(
     rng: np.random.Generator,
     n_steps: int = 500,
 ) -> float:
-    """Return how well new one-versus-one classifiers tell algorithms apart by their embeddings.
+    """Return how well new one-versus-one classifiers distinguish algorithms by their embeddings.
 
-    Little more than one half where the adversarial term has worked: docs/papers/latent.md#pre-training.
+    Little more than one half if the adversarial term has worked: docs/papers/latent.md#pre-training.
 
     Parameters
     ----------
     points, tasks : (n, q), (n,) array
         Embeddings that the classifiers learn from, and their algorithms.
     held_out_points, held_out_tasks : (n', q), (n',) array
-        Embeddings that they are asked about.
+        Embeddings on which they are tested.
     rng : numpy.random.Generator
-        Draws first weights and the embeddings looked at in a step.
+        Draws the initial weights and the embeddings of each step.
     n_steps : int
         Steps of Adam.
 
     Returns
     -------
     float
-        Balanced accuracy, the mean over pairs of algorithms that are on both sides: 0.5 is chance, 1 is apart.
+        Balanced accuracy, the mean over pairs of algorithms in both groups: 0.5 is chance, 1 is perfect separation.
 
     Raises
     ------
     ArrayError
-        If fewer than two algorithms are on both sides.
+        If fewer than two algorithms are in both groups.
     MissingDependencyError
         If PyTorch is not installed.
     """
@@ -212,7 +212,7 @@ def pairwise_accuracy(
 
 
 def import_torch() -> Any:
-    """Return PyTorch, which is needed to pre-train only.
+    """Return PyTorch, which only pre-training needs.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def import_torch() -> Any:
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Let PyTorch use one thread inside a ``with`` block: workers have the cores, and sums must not depend on them."""
+    """Let PyTorch use one thread inside a ``with`` block: cores belong to workers, sums must not depend on threads."""
     torch = import_torch()
     n_threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -239,7 +239,7 @@ def one_torch_thread() -> Iterator[None]:
 
 
 class _Lists:
-    """The rows of each algorithm, filled up to equal length, so that all algorithms are worked on at once."""
+    """The rows of each algorithm, filled up to equal length, to process all algorithms together."""
 
     def __init__(self, tasks: IntArray, n_algorithms: int, present: Sequence[int] | IntArray | None = None) -> None:
         rows = dict(rows_of_tasks(tasks))
@@ -253,12 +253,12 @@ class _Lists:
         self.pairs: IntArray = names[np.stack(np.triu_indices(len(names), 1), axis=1)]
 
     def fill(self, *arrays: FloatArray) -> list[FloatArray]:
-        """Return ``(M, n, ...)`` arrays of what belongs to the rows."""
+        """Return an array over the rows as ``(M, n, ...)``."""
         return [values[self._positions] for values in arrays]
 
 
 class _Classifiers:
-    """One small network per pair of algorithms, in the order of ``lists.pairs``, all trained at once (eq. 12)."""
+    """One small network per pair of algorithms, in the order of ``lists.pairs``, all trained together (eq. 12)."""
 
     def __init__(self, lists: _Lists, q: int, rng: np.random.Generator) -> None:
         torch = import_torch()
@@ -285,7 +285,7 @@ class _Classifiers:
         return (weights[self._first] * softplus(-first) + weights[self._second] * softplus(second)).sum(dim=1)
 
     def learn(self, U: Any, n_steps: int) -> None:
-        """Take steps towards telling apart embeddings ``(M, n, q)``, each on a random part of them."""
+        """Take training steps to distinguish embeddings ``(M, n, q)``, each on a random part of them."""
         torch = import_torch()
         sizes = np.maximum(self._lists.sizes, 1)[:, None]
         share = torch.full((len(sizes), _N_DRAWN), 1 / _N_DRAWN)
@@ -303,7 +303,7 @@ class _Classifiers:
 
 
 def _embed(X: Any, w: Sequence[Any]) -> Any:
-    """Return what `Encoders.embed` does, ``(M, n, q)`` for ``(M, n, width)``."""
+    """Compute `Encoders.embed` in PyTorch: ``(M, n, q)`` for ``(M, n, width)``."""
     torch = import_torch()
     w1, b1, w2, b2, w3, b3 = w
     hidden = torch.tanh(torch.baddbmm(b1[:, None], X, w1))

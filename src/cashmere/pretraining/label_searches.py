@@ -1,7 +1,7 @@
-"""Short searches on recorded losses, by which the worth of a pre-trained embedding for another table is judged.
+"""Short searches on recorded losses that judge the value of a pre-trained embedding for another table.
 
 Algorithm 2 of the paper searches every source table with the embedding of every other one. Losses are looked up in the
-sources' observations, so that a search costs its model fits only.
+sources' observations, so a search costs only its model fits.
 
 References
 ----------
@@ -36,13 +36,13 @@ def search_recorded(
     Parameters
     ----------
     losses : (C,) array
-        Losses of the recorded configurations; NaN where one failed, which then counts as the worst.
+        Losses of the recorded configurations; NaN where one failed, which counts as the worst.
     tasks, vectors : (C,) int array, (C, width) array
         The configurations, see `cashmere.space.encoding.algorithm_blocks`.
     pretrained : PretrainedEmbedding or None
         Networks the surrogate starts from.
     rng : numpy.random.Generator
-        Of the initial configurations; equal states compare embeddings on equal terms.
+        Draws the initial configurations; equal states compare embeddings on equal terms.
     n_iterations : int
         Decisions after the initial configurations.
     n_initial : int
@@ -51,7 +51,8 @@ def search_recorded(
     Returns
     -------
     (n_iterations + 1,) array
-        Best loss after the initial configurations and after each decision; constant from the least recorded loss on.
+        Best loss after the initial configurations and after each decision; constant once the lowest recorded loss is
+        found.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def search_recorded(
     ]
     best = [losses[chosen].min()]
     least = losses.min()
-    while len(best) <= n_iterations and best[-1] > least:  # after the least loss nothing can change any more
+    while len(best) <= n_iterations and best[-1] > least:  # after the lowest loss nothing can change any more
         rest = np.setdiff1d(np.arange(len(losses)), chosen)
         surrogate = LatentSurrogate(n_algorithms=n_algorithms, pretrained=pretrained)
         surrogate.fit(tasks[chosen], vectors[chosen], losses[chosen], rng)

@@ -1,4 +1,4 @@
-"""Losses of the same configurations on many tables, for everything that learns from other tables."""
+"""Collect the losses of the same configurations on many tables, for all methods that learn from other tables."""
 
 from cashmere.pretraining.collection.collection import collect
 from cashmere.pretraining.collection.configurations import draw_configurations

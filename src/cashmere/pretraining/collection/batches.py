@@ -1,4 +1,4 @@
-"""What a worker does for a collection: several evaluations in one call, each with its own limit."""
+"""Run several evaluations of a collection in one call of a worker, each under its own limit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 OTHER_METRIC = "log_loss"
 
 BATCH_SECONDS = 0.5
-"""A worker begins no further evaluation of a batch after this time: what a kill can lose, and what it costs to send
-work back and forth (50 ms), both stay small beside it."""
+"""A worker begins no further evaluation of a batch after this time. It is short enough that a kill loses little, and
+long compared with sending work back and forth (50 ms)."""
 
 
 class _OverLimitError(BaseException):
@@ -31,22 +31,22 @@ class _OverLimitError(BaseException):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchObjective:
-    """Evaluates several trials in one call of a worker; their results stand in a file, one line each.
+    """Evaluate several trials in one call of a worker, and write their results to a file, one line each.
 
-    Whatever ends the worker, the finished lines stay, and the first trial without a line is the one to blame.
+    Whatever ends the worker, the finished lines remain, and the first trial without a line is the one to blame.
 
     Attributes
     ----------
     objective : CrossValidationObjective
         Evaluates a single trial.
     trials : tuple of Trial
-        Evaluated in this order, until the batch has taken half a second; the others may be sent again.
+        Trials, evaluated in this order until the batch has taken half a second; the others may be sent again.
     y : (n_validation,) array
         Class codes of the validation rows.
     limit_seconds : float
         CPU seconds of one evaluation; wall time where the system has no such clock.
     results : Path
-        The file.
+        File of the results.
     """
 
     objective: CrossValidationObjective
@@ -56,7 +56,7 @@ class BatchObjective:
     results: Path
 
     def __call__(self, trial: Trial) -> Outcome:
-        """Evaluate the batch; `trial` is of no interest, and the outcome says only that the worker is alive."""
+        """Evaluate the batch; `trial` is ignored, and the outcome only says that the worker is alive."""
         end = time.perf_counter() + BATCH_SECONDS
         with self.results.open("a", encoding="utf-8") as file:
             for each in self.trials:
@@ -91,10 +91,10 @@ class BatchObjective:
 
 
 def _limit_cpu_time(seconds: float) -> None:
-    """Interrupt this process after so many CPU seconds, and end it one later if that has not helped; 0: do neither.
+    """Interrupt this process after so many CPU seconds, and end it one second later if that has not helped; 0 disarms.
 
-    The interruption is a Python exception and spares the worker, but native code does not hear it; the second signal
-    needs no interpreter: nobody handles it, so it ends the process.
+    The interruption is a Python exception and spares the worker, but native code does not notice it; the second signal
+    needs no interpreter: it is not handled, so it ends the process.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGPROF, _raise_over_limit)
@@ -107,7 +107,7 @@ def _raise_over_limit(number: int, frame: object) -> None:
 
 
 def failure_record(number: int, outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """Return what is written about a trial without a loss."""
+    """Return the record of a trial without a loss."""
     record = {"number": number, "status": outcome.status.value, "seconds": round(seconds, 4)}
     lines = str(outcome.error or "").strip().splitlines()
     return {**record, "error": lines[0][:300]} if lines else record

@@ -1,4 +1,4 @@
-"""Evaluate the same configurations on many tables, and continue where that was stopped."""
+"""Evaluate the same configurations on many tables, and continue a collection that was stopped."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from cashmere.records.trial import Outcome
 from cashmere.space.named.registry import SpaceFactory
 
 WALL_FACTOR = 20.0
-"""Wall seconds after which an evaluation is stopped that does not compute, per CPU second of its limit.
+"""Wall seconds, per CPU second of its limit, after which an evaluation that does not compute is stopped.
 
-Large, so that the losses do not depend on what else a busy machine has to do.
+Large, so that the losses do not depend on other load of the machine.
 """
 
 _MEMORY_MIB = 4096.0
@@ -52,9 +52,9 @@ def collect(
 ) -> SourceObservations:
     """Evaluate the same configurations of a space on many classification tables.
 
-    Each table is cut down to `n_rows` rows, of which 70 % train and the others validate; classes keep their shares.
-    The loss is 1 - accuracy, and the log loss of the same predictions is kept beside it. A table that cannot be used
-    is left out.
+    Each table is cut down to `n_rows` rows; 70 % of them train and the others validate, and classes keep their shares.
+    The loss is 1 - accuracy; the log loss of the same predictions is stored with it. Tables that cannot be used are
+    left out.
 
     Parameters
     ----------
@@ -63,31 +63,31 @@ def collect(
     space : str or callable
         See `make_space`.
     n_configurations : int
-        Of each algorithm, see `draw_configurations`.
+        Configurations per algorithm, see `draw_configurations`.
     n_rows : int
-        At most, of each table.
+        Largest number of rows used from each table.
     limit_seconds : float
-        CPU seconds of one evaluation; one that waits instead is ended after `WALL_FACTOR` times as long.
+        CPU seconds of one evaluation; an evaluation that waits instead is ended after `WALL_FACTOR` times as long.
     work : Path
-        Folder of work in progress. What is there already is not evaluated again.
+        Folder of work in progress. Evaluations found there are not repeated.
     n_workers : int
-        Worker processes of one thread each. The losses do not depend on it.
+        Worker processes with one thread each. The losses do not depend on it.
     seed : int
-        Of everything random; the same table, configuration and seed give the same loss.
+        Seed for all randomness; the same table, configuration and seed give the same loss.
     progress : callable, optional
-        Told a line of text for every table, and from time to time.
+        Called with a line of text for every table, and from time to time.
     stop : callable, optional
-        Asked often; once it says True, what is running is given up.
+        Called often; once it returns True, running evaluations are abandoned.
 
     Returns
     -------
     SourceObservations
-        Of the tables that are complete, in their order.
+        Observations of the complete tables, in their order.
 
     Raises
     ------
     InconsistentResumeError
-        If the folder was begun with other settings or other contents of a table; the text names them.
+        If the folder was begun with other settings or other contents of a table; the message names them.
     CorruptStoreError
         If a file of the folder is damaged.
     RunLockedError
@@ -110,10 +110,10 @@ def collect(
             "metric": METRIC,
         }
         scratch = work / "scratch"
-        shutil.rmtree(scratch, ignore_errors=True)  # of a killed call
+        shutil.rmtree(scratch, ignore_errors=True)  # left by a killed call
 
         def begin(source: SourceFile) -> TableWork | None:
-            """Return the work that is left on a table, or None if it is complete."""
+            """Return the remaining work on a table, or None if it is complete."""
             header = {
                 "table": source.name,
                 "origin": source.origin,
@@ -151,7 +151,7 @@ def _work_through(
     progress: Callable[[str], None],
     stop: Callable[[], bool],
 ) -> None:
-    """Keep the workers busy until all tables are complete; the next table begins before the last one has ended."""
+    """Keep the workers busy until all tables are complete; the next table begins before the last one ends."""
     upcoming = deque(tables)
     active: list[TableWork] = []
     running: dict[Future[Outcome], tuple[TableWork, BatchObjective]] = {}

@@ -17,8 +17,8 @@ from cashmere.space.splitting.restriction import lift, restrict
 from cashmere.storage.store import plain_values
 
 REFERENCE = TaskProfile(task_type=TaskType.MULTICLASS, n_rows=700, n_columns=20, n_classes=3)
-"""Task for which configurations are drawn. Numeric columns only: no choice among encodings is drawn then, and all
-tables get the default encoding."""
+"""Task for which configurations are drawn. It has numeric columns only, so that no choice among encodings is drawn
+and all tables get the default encoding."""
 
 
 def draw_configurations(space: Space, n_per_algorithm: int, seed: int) -> list[dict[str, Any]]:
@@ -27,17 +27,17 @@ def draw_configurations(space: Space, n_per_algorithm: int, seed: int) -> list[d
     Parameters
     ----------
     space : Space
-        Its algorithms are drawn from one after the other.
+        The space; its algorithms are treated one after the other.
     n_per_algorithm : int
-        Distinct configurations of each; an algorithm that has no more than these is listed completely.
+        Distinct configurations of each; an algorithm that has no more is listed completely.
     seed : int
-        Of the draws; the draws of an algorithm depend on its name and sub-space only.
+        Seed of the draws; those of an algorithm depend only on its name and sub-space.
 
     Returns
     -------
     list of dict
-        Active values by name of the hyper-parameter, in the order of the algorithms; of each the default
-        configuration comes first.
+        Active values by name of the hyper-parameter, in the order of the algorithms; the default configuration of
+        each comes first.
     """
     drawn: list[dict[str, Any]] = []
     for default in space.default_configurations():
@@ -54,8 +54,8 @@ def draw_configurations(space: Space, n_per_algorithm: int, seed: int) -> list[d
 
 
 def _candidates(part: ConfigurationSpace, n: int, seed: int) -> Iterator[Configuration]:
-    """Yield all configurations of a small space in random order, else random ones, some of them equal."""
-    most = part.estimate_size()  # an upper bound where there are conditions
+    """Yield all configurations of a small space in random order, else random ones, possibly repeated."""
+    most = part.estimate_size()  # an upper bound if there are conditions
     if most <= 100 * n:
         steps = {name: int(hp.size) for name, hp in part.items() if np.isfinite(hp.size)}
         grid = sorted(

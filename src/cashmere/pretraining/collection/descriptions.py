@@ -27,18 +27,18 @@ def describe_tables(
     work: Path,
     progress: Callable[[str], None] = lambda text: None,
 ) -> SourceObservations:
-    """Return the observations with the meta-features of their tables, computed from all rows.
+    """Add the meta-features of the tables to observations, computed from all rows.
 
     Parameters
     ----------
     observations : SourceObservations
         From `collect`.
     files : sequence of SourceFile
-        Where the tables are; tables that are not among them stay as they are.
+        Where the tables are; tables not among them are left unchanged.
     work : Path
-        Folder of work in progress: what was computed before is not computed again.
+        Folder of work in progress; meta-features found there are not computed again.
     progress : callable, optional
-        Told a line of text if there is something to compute.
+        Called with a line of text if there is something to compute.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def describe_run(folder: Path, schema: Mapping[str, Any]) -> dict[str, float]:
     folder : Path
         The run directory.
     schema : mapping
-        Content of its ``schema.json``.
+        Contents of its ``schema.json``.
 
     Raises
     ------

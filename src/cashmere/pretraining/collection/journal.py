@@ -1,4 +1,4 @@
-"""The folder of work of a collection: ``configurations.json``, and per table ``<name>.jsonl``.
+"""The work folder of a collection: ``configurations.json``, and ``<name>.jsonl`` for each table.
 
 The first line of a table's file holds the settings, every other line one evaluation.
 """
@@ -32,9 +32,9 @@ class Journal:
     Parameters
     ----------
     path : Path
-        The file; made if missing. What a kill has left of a line is cut off.
+        The file; created if missing. A line cut short by a kill is removed.
     header : mapping
-        For the first line; its ``settings`` must be those of a file that is there.
+        The first line; its ``settings`` must be those of an existing file.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Journal:
         begun, self.records, length = found
         check_same(path, begun["settings"], header["settings"])
         with path.open("r+b") as file:
-            file.truncate(length)  # what a kill left of a line
+            file.truncate(length)  # a line cut short by a kill
 
     def add(self, records: Iterable[dict[str, Any]]) -> None:
         """Write records and remember them."""
@@ -70,7 +70,7 @@ class Journal:
 
 
 def _read_journal(path: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]], int] | None:
-    """Return header, records and the length of what is whole; None if there is not even a header.
+    """Return header, records and the length of the complete lines; None if there is not even a header.
 
     Raises
     ------
@@ -94,12 +94,12 @@ def _read_journal(path: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]]
 
 
 def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Refuse to continue with other settings than those a file was begun with.
+    """Refuse to continue a file with other settings than it was begun with.
 
     Raises
     ------
     InconsistentResumeError
-        Naming what differs, before and now.
+        If settings differ; the message names them, before and now.
     """
     differing = [name for name in asked if begun.get(name) != asked[name]]
     if differing:
@@ -114,7 +114,7 @@ def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -
 def settle_configurations(
     work: Path, space: str | SpaceFactory, n_configurations: int, seed: int
 ) -> tuple[str, list[dict[str, Any]]]:
-    """Return the name of the space and the configurations that the folder was begun with, or draw them."""
+    """Return the name of the space and the configurations the folder was begun with, or draw them."""
     path = work / "configurations.json"
     reference = make_space(space, REFERENCE)
     settings = {"space": reference.name, "per_algorithm": n_configurations, "seed": seed}
@@ -143,19 +143,19 @@ def _read_configurations(path: Path) -> dict[str, Any]:
 
 
 def read_work(work: str | Path, names: Sequence[str] | None = None) -> SourceObservations:
-    """Return the observations of all complete tables of a folder of work; a collection may be going on there.
+    """Return the observations of all complete tables of a work folder, even while a collection is running there.
 
     Parameters
     ----------
     work : path
         See `collect`.
     names : sequence of str, optional
-        Tables that are wanted, in the order wanted; all, by name, by default.
+        Tables to return, in this order; by default all, sorted by name.
 
     Raises
     ------
     CorruptStoreError
-        If the folder is none, or a file is damaged.
+        If it is not a work folder, or a file is damaged.
     """
     work = Path(work)
     content = _read_configurations(work / "configurations.json")

@@ -1,4 +1,4 @@
-"""The user's own runs as observations."""
+"""Use earlier runs as observations."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from cashmere.storage.trial_tables import read_description, stored_metric
 def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservations:
     """Return the trials of classification runs as observations, one table per run.
 
-    Runs on the same training rows get the same origin. Trials that were given up after some folds are left out; a
-    configuration that was tried twice counts with its first trial.
+    Runs on the same training rows get the same origin. Trials stopped early are left out; a configuration tried twice
+    counts with its first trial.
 
     Parameters
     ----------
     folders : iterable of path
-        Run directories; they are only read, and a run may be going on.
+        Run directories; they are only read, and a run may still be active.
     space : str
         Name of the space that every run must have searched.
 
     Raises
     ------
     RunDirectoryError
-        If a folder is not that of a run, or its space or task is another one.
+        If a folder is not a run directory, or its space or task differs.
     CorruptStoreError
         If a file is damaged.
     """

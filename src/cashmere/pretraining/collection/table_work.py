@@ -1,4 +1,4 @@
-"""A table of a collection while it is being evaluated: what is left to do, and what has come back."""
+"""A table of a collection during its evaluation: the remaining work, and the results so far."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _NOT_OFFERED = "not offered"
 
 
 class TableWork:
-    """What is left to do on a table.
+    """The remaining work on a table.
 
     Parameters
     ----------
     source : SourceFile
-        The table; it is read and prepared at once.
+        The table; it is read and prepared immediately.
     journal : Journal
-        Where results go; what it holds is not done again.
+        Takes the results; evaluations it already holds are not repeated.
     configurations : sequence of mapping
-        All that are wanted.
+        All configurations to evaluate.
     space : str or callable
         See `make_space`.
     n_rows, limit_seconds, seed
         See `collect`.
     folder : Path
-        For the prepared rows; deleted by `close`.
+        Where the prepared rows are stored; deleted by `close`.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class TableWork:
         self._batches = deque(self._open_batches(configurations, seed))
 
     def _open_batches(self, configurations: Sequence[Mapping[str, Any]], seed: int) -> Iterator[tuple[Trial, ...]]:
-        """Yield what is left to do; a batch has one algorithm, so that those of fast ones are long."""
+        """Yield the remaining batches; each has one algorithm, so that those of fast algorithms are long."""
         batch: list[Trial] = []
         for number, values in enumerate(configurations):
             if number in self._journal.records:
@@ -108,7 +108,7 @@ class TableWork:
         )
 
     def tell(self, batch: BatchObjective, outcome: Outcome) -> None:
-        """Keep what a batch has brought; what it did not get to is done next."""
+        """Record the results of a batch; trials it did not reach come next."""
         found = batch.results.read_bytes() if batch.results.exists() else b""
         batch.results.unlink(missing_ok=True)
         records = [json.loads(line) for line in found.splitlines(keepends=True) if line.endswith(b"\n")]
@@ -125,7 +125,7 @@ class TableWork:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every configuration has its line."""
+        """Whether every configuration has a result."""
         return len(self._journal.records) == self._n_configurations
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class TableWork:
 def _prepare(
     source: SourceFile, folder: Path, space: str | SpaceFactory, *, n_rows: int, seed: int
 ) -> tuple[CrossValidationObjective, AnyArray]:
-    """Return what evaluates configurations on the drawn rows, and the classes of those that validate."""
+    """Return the objective on the drawn rows, and the classes of the validation rows."""
     frame, labels = source.read()
     rows = draw_rows(labels, n_rows, seed_of(seed, source.name, "rows"))
     target = TargetCoding.from_target(labels[rows], "classification")
@@ -167,7 +167,7 @@ def _prepare(
 
 
 def _in_space(space: Space, values: Mapping[str, Any]) -> Configuration | None:
-    """Return the configuration with these values, other choices at their defaults; None if the space has none such."""
+    """Return the configuration with these values and otherwise defaults; None if the space has none such."""
     try:
         return space.completed(values)
     except (UnknownNameError, ValueError):

@@ -1,4 +1,4 @@
-"""The tables of a collection: where they are, and which of their rows train and validate."""
+"""Find the tables of a collection, and choose which of their rows train and validate."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class SourceFile:
     Attributes
     ----------
     name : str
-        What it is called in results and in the folder of work.
+        Its name in results and in the work folder.
     path : Path
-        What `cashmere.data.reading.read_table` reads.
+        File for `cashmere.data.reading.read_table`.
     origin : str
         Tables with the same origin share raw data.
     task_type : TaskType or None
@@ -52,7 +52,7 @@ class SourceFile:
         Raises
         ------
         DataError
-            If the file cannot be read, has no such column or nothing beside it, or is no classification.
+            If the file cannot be read, has no such column or no other, or is not a classification.
         """
         if self.task_type is TaskType.REGRESSION:
             raise DataError(
@@ -95,9 +95,9 @@ def find_tables(folder: str | Path, *, group: str | None = None, target: str = "
     Parameters
     ----------
     folder : path
-        With a ``manifest.json``, a list of objects with ``name``, ``file`` and, where wanted, ``task``, ``origin`` and
-        ``group`` (a text or a list of texts), its tables in that order; without, all files that `read_table` knows, by
-        name. A table without origin is its own.
+        With a ``manifest.json``, a list of objects with ``name``, ``file`` and optional ``task``, ``origin`` and
+        ``group`` (a text or a list of texts), its tables are returned in that order; without, all files `read_table`
+        can read, sorted by name. The default origin of a table is its name.
     group : str, optional
         Only the tables of this group of the manifest.
     target : str
@@ -168,18 +168,18 @@ def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFil
 
 
 def draw_rows(labels: AnyArray, n_rows: int, seed: int) -> IntArray:
-    """Draw rows with all classes in proportion; fewer than asked for only where the table has no more.
+    """Draw rows with all classes in proportion; fewer than `n_rows` only if the table has no more.
 
-    A class of which a table has a single row is left out where rows are drawn.
+    Classes with a single row are left out when rows are drawn.
 
     Parameters
     ----------
     labels : (n,) array
         Classes.
     n_rows : int
-        How many are wanted.
+        How many to draw.
     seed : int
-        Of the draw.
+        Seed of the draw.
 
     Returns
     -------
@@ -191,9 +191,9 @@ def draw_rows(labels: AnyArray, n_rows: int, seed: int) -> IntArray:
 
 
 def holdout(y: IntArray, seed: int) -> Fold:
-    """Return 70 % of the rows, rounded down, to train on, the others to validate; all classes in proportion.
+    """Return 70 % of the rows, rounded down, for training and the others for validation; all classes in proportion.
 
-    A class with a single row trains. With fewer validation rows than classes the cut is random.
+    A class with a single row is used for training. With fewer validation rows than classes the split is random.
 
     References
     ----------
@@ -203,7 +203,7 @@ def holdout(y: IntArray, seed: int) -> Fold:
 
 
 def _cut(rows: IntArray, labels: AnyArray, n_other: int, seed: int) -> tuple[IntArray, IntArray]:
-    """Return the rows without `n_other` drawn ones, and these, both ascending."""
+    """Return the rows without `n_other` drawn ones, and the drawn ones, both ascending."""
     from sklearn.model_selection import train_test_split
 
     classes, counts = np.unique(labels[rows], return_counts=True)
