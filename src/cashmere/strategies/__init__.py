@@ -1,4 +1,4 @@
-"""One file per search method, and the names by which they are chosen."""
+"""Search strategies, one file per method, and the names by which to choose them."""
 
 from __future__ import annotations
 

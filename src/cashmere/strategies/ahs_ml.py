@@ -1,4 +1,4 @@
-"""Algorithm and hyper-parameter selection by meta-learning alone."""
+"""Select algorithm and hyper-parameters by meta-learning alone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from cashmere.strategies.shared.meta_learned import MetaLearned
 
 @dataclass(frozen=True)
 class AhsMl(MetaLearned):
-    """Decides for the next configuration of a list ranked for the table by what was good on other tables.
+    """Choose the next configuration of a list that is ranked for the table by what worked on other tables.
 
-    The list holds the configurations that were among the best hundred on some source table; a ranker that knows the
-    meta-features of the tables puts them in order. Losses of this table are not looked at. After the list: by chance.
+    The list holds the configurations that were among the best hundred on some source table; a ranker orders them by
+    the meta-features of the tables. Losses on the table at hand are ignored. After the end of the list, choose at
+    random.
 
     Parameters
     ----------

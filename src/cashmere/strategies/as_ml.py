@@ -1,4 +1,4 @@
-"""The algorithm by meta-learning, its hyper-parameters by Bayesian optimisation."""
+"""Choose the algorithm by meta-learning and its hyper-parameters by Bayesian optimisation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _N_DRAWS = 32
 
 @dataclass(frozen=True)
 class AsMl(MetaLearned):
-    """Decides for the algorithm that is ranked first for the table, and searches its hyper-parameters only.
+    """Choose the algorithm ranked first for the table, and search only its hyper-parameters.
 
-    A ranker that knows the meta-features of the tables puts the algorithms in order. The first one is searched by the
-    expected improvement under a Gaussian process; the next one only when the first has no new configuration left.
+    A ranker orders the algorithms by the meta-features of the tables. The first one is searched by expected improvement
+    under a Gaussian process; the next one only when the first has no new configuration left.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class AsMl(MetaLearned):
     def _promising(
         self, history: History, decided: NDArray[np.float64], task: int, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the best new configuration of an algorithm, shape ``(1, d)``; none before there is a model."""
+        """Return the best new configuration of an algorithm, shape ``(1, d)``; no row before there is a model."""
         own = np.flatnonzero(self.blocks.tasks(decided) == task)
         observed = own[own < len(history)]
         if len(observed) < self.n_initial:

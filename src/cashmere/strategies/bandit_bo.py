@@ -1,4 +1,4 @@
-"""A Gaussian process for every algorithm, and the largest expected improvement wins."""
+"""Fit a Gaussian process to every algorithm, and follow the largest expected improvement."""
 
 from __future__ import annotations
 
@@ -25,32 +25,33 @@ from cashmere.surrogates.gaussian_process import GaussianProcess, GaussianProces
 
 @dataclass(frozen=True)
 class BanditBO:
-    """Decides for the algorithm with the largest expected improvement, predicted for each from its own losses alone.
+    """Choose the algorithm with the largest expected improvement, predicted for each from its own losses alone.
 
-    Every algorithm has a Gaussian process over its own hyper-parameters. The expected improvement over the best loss of
-    all is maximised under each of them by local search, and the best of these maxima is taken. The first trials are
+    Each algorithm has a Gaussian process over its hyper-parameters. Local search maximises the expected improvement
+    over the best loss of all algorithms under each process, and the best of these maxima is taken. The first trials are
     random, the same number for every algorithm.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
-        The search space; without a categorical ``algorithm`` it is searched by one process.
+        The search space; without a categorical ``algorithm`` it is searched with one process.
     n_initial : int
-        Random trials of every algorithm at the start, at least 1.
+        Random trials of each algorithm at the start, at least 1.
     n_starts : int
         Starting points of the local search per algorithm, at least 1.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`.
     priors : tuple of GaussianProcessPrior, optional
-        Of each algorithm's standardised losses, instead of priors fitted to the losses seen; for `PretrainBO`.
+        Priors of each algorithm's standardised losses, instead of priors fitted to the observed losses; for
+        `PretrainBO`.
 
     Notes
     -----
     - Nguyen et al. choose the algorithm by Thompson sampling; the largest expected improvement is the form in which the
       method is compared with a shared latent space (docs/papers/latent.md#banditbo).
-    - Pending trials count with the loss that is predicted for them. Failed trials enter with `History.failure_loss`.
-    - It is meant for few hyper-parameters per algorithm. Choices are one-hot coordinates, and inactive parameters stand
-      at their defaults, see `AlgorithmBlocks`.
+    - Pending trials count with their predicted loss. Failed trials enter with `History.failure_loss`.
+    - It is meant for few hyper-parameters per algorithm. Choices are one-hot coordinates, and inactive parameters have
+      their defaults, see `AlgorithmBlocks`.
 
     References
     ----------
@@ -104,7 +105,7 @@ class BanditBO:
         return rows
 
     def _learn(self, decided: NDArray[np.float64], losses: NDArray[np.float64]) -> list[GaussianProcess]:
-        """Return the process of every algorithm; the rows beyond the losses are pending."""
+        """Return the process of each algorithm; rows beyond the losses are pending."""
         tasks, vectors = self.blocks.tasks(decided), self.blocks.vectors(decided)
         observed = np.arange(len(decided)) < len(losses)
         processes = []

@@ -24,7 +24,7 @@ from cashmere.surrogates.forest import ProbabilisticForest, Variance
 
 @dataclass(frozen=True)
 class BayesianOptimisation:
-    """Decides for the candidate with the largest expected improvement, from the losses of all trials so far.
+    """Choose the candidate with the largest expected improvement, from the losses of all trials so far.
 
     A probabilistic forest is fitted to the encoded configurations and their losses; about 5000 candidates (draws from
     the prior and one-exchange neighbours of the best observations) are ranked by the logarithm of the expected
@@ -35,13 +35,13 @@ class BayesianOptimisation:
     space : ConfigurationSpace or SpaceEncoder
         The search space.
     n_initial : int
-        Trials are random until so many succeeded, or twice as many ended (docs/papers/divbo.md#first-trials).
+        Trials are random until this many succeeded or twice as many ended (docs/papers/divbo.md#first-trials).
     n_global, n_local : int
-        Candidates drawn from the prior and from neighbourhoods.
+        Number of candidates drawn from the prior and from neighbourhoods.
     variance : {"total", "between"}
         Variance of the forest, see `cashmere.surrogates.forest.forest_moments`.
     random_fraction : float
-        Share of later trials that are random all the same, in [0, 1]. OpenBox uses 0.1, the papers say nothing.
+        Share of later trials that are still random, in [0, 1]. OpenBox uses 0.1; the papers are silent.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`; False as in the papers.
 
@@ -49,12 +49,12 @@ class BayesianOptimisation:
     -----
     - Pending trials enter the forest with the median loss of the history (constant liar, as in OpenBox), so that
       parallel decisions differ. Failed trials enter with `History.failure_loss`.
-    - Very bad losses are capped. A family of models with a few huge losses has a huge variance, and under an unbounded
-      metric that alone attracted the search: without the cap, 20 of 40 trials on eucalyptus (log loss) went to nearest
-      neighbours, whose best loss was 60 % above the incumbent's.
-    - Losses are centred by their median and divided by their interquartile range before the fit; the improvement's
+    - Very bad losses are capped. A family of models with a few huge losses has a huge variance, which under an
+      unbounded metric was enough to attract the search: without the cap, 20 of 40 trials on eucalyptus (log loss) went
+      to nearest neighbours, whose best loss was 60 % above the incumbent's.
+    - Before the fit, losses are centred by their median and divided by their interquartile range; the improvement's
       ranks do not change, but the lower bound of the forest's variance then suits every metric.
-    - Algorithms are stratified in the random start; the forest's splits, see `ProbabilisticForest`.
+    - The random start is stratified over algorithms. For the forest's splits, see `ProbabilisticForest`.
     - Ties of the acquisition are broken by `rng`.
 
     References
@@ -129,8 +129,8 @@ class BayesianOptimisation:
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the value to be minimised over the candidates, shape ``(n_candidates,)``.
 
-        Here the negative logarithm of the expected improvement; strategies that know their result will be an ensemble
-        differ in this method only.
+        Here it is the negative logarithm of the expected improvement; strategies that search for an ensemble differ
+        only in this method.
         """
         return -candidates.log_improvement
 

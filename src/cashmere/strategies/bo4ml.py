@@ -21,42 +21,42 @@ from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.tpe import TPE, Density
 
 Weight = Literal["uniform", "n_params"]
-"""How often an algorithm is drawn at the start: like the others, or in proportion to its size."""
+"""How often an algorithm is drawn at the start: as often as the others, or in proportion to its size."""
 
 _N_COMBINATIONS = 32
-"""Choices of all operators that are tried before the start-up gives up on a combination of groups."""
+"""Choices of all operators tried before the start-up gives up on a combination of groups."""
 
 
 @dataclass(frozen=True)
 class BO4ML(TPE):
-    """Decides like `TPE`, after first trials that are spread over groups of algorithms of all operators.
+    """Choose like `TPE`, after initial trials spread over groups of algorithms of all operators.
 
     The space is cut into `n_initial` combinations of groups, which together hold every algorithm of every operator.
-    Each of the first trials takes another combination, draws an algorithm of its group for every operator and all
-    other parameters from the prior.
+    Each of the initial trials takes another combination, draws for every operator an algorithm from its group, and
+    draws all other parameters from the prior.
 
     Parameters
     ----------
     space, gamma, split, prior_weight, linear_forgetting
         See `TPE`.
     density : {"independent", "joint"}
-        See `TPE`; the paper takes hyperopt's, of every parameter alone.
+        See `TPE`; the paper uses hyperopt's, one per parameter.
     n_initial : int
-        Trials at the start, failed and pending ones included; where the space has fewer combinations they are taken in
-        turn.
+        Trials at the start, failed and pending ones included; if the space has fewer combinations, they take turns.
     n_candidates : int, optional
         Values drawn per parameter; by default the larger of 24 and the number of parameters.
     weight : {"uniform", "n_params"}
-        Probability of an algorithm inside its group: the same for all, or proportional to one more than the number of
-        its own parameters.
+        Probability of an algorithm inside its group: the same for all, or proportional to one plus the number of its
+        parameters.
     seed : int
-        Decides how groups are cut where sizes leave a choice, and the order of the combinations. It is no randomness of
-        a run: trial k takes combination k in every study.
+        Seed for cutting groups where sizes leave a choice, and for the order of the combinations. It is independent of
+        the seed of a run: trial k takes combination k in every study.
 
     Notes
     -----
-    - The authors' code mixes several preferences when it draws algorithms; here they are alike, or weighted by size.
-    - Where prior or clauses exclude all that is drawn in a combination, its trial is one of `RandomSearch`.
+    - The authors' code mixes several preferences when it draws algorithms; here all have the same probability, or are
+      weighted by size.
+    - If prior or clauses exclude everything drawn in a combination, its trial is one of `RandomSearch`.
 
     References
     ----------
@@ -84,7 +84,7 @@ class BO4ML(TPE):
         return split(self.encoder.space, self.n_initial, np.random.default_rng(self.seed))
 
     def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
-        """Return a configuration of the combination of groups whose turn it is, see `TPE.draw_initial`."""
+        """Return a configuration from the combination of groups whose turn it is, see `TPE.draw_initial`."""
         part = self.combinations[len(decided) % len(self.combinations)]
         codes = {name: self._codes(name, values) for name, values in part.allowed.items()}
         seen = self.encoder.keys(decided)
@@ -97,7 +97,7 @@ class BO4ML(TPE):
         return draw_suggestion(self.encoder, decided, rng)
 
     def _codes(self, operator: str, values: tuple[Any, ...]) -> IntArray:
-        """Return the codes of those values of an operator that the prior does not exclude."""
+        """Return the codes of the values of an operator that the prior does not exclude."""
         choices = self._operators[operator].choices
         possible = set(self.encoder.choices(operator).tolist())
         return np.array([code for code, v in enumerate(choices) if v in values and code in possible], dtype=np.int64)
@@ -121,7 +121,7 @@ class BO4ML(TPE):
 
 
 def count_own_parameters(space: ConfigurationSpace, operator: str, value: Any) -> int:
-    """Return how many parameters may become active through one value of an operator, children of children included."""
+    """Return how many parameters one value of an operator may activate, children of children included."""
     own: set[str] = set()
     for name in space:  # parents come before their children
         for condition in space.parent_conditions_of[name]:

@@ -1,4 +1,4 @@
-"""DACOpt: a contest among sub-spaces, each searched by a strategy of its own."""
+"""DACOpt: a contest among sub-spaces, each searched by an inner strategy."""
 
 from __future__ import annotations
 
@@ -25,61 +25,60 @@ from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 _LARGEST_COUNTED = 1000
-"""Sub-spaces of more configurations count as endless."""
+"""Sub-spaces with more configurations count as infinite."""
 
 _CACHE_SIZE = 50_000
-"""Configurations whose sub-space is remembered."""
+"""Number of configurations whose sub-space is cached."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Decides which sub-space is searched next, from the losses in all of them; its own strategy decides where in it.
+    """Choose the sub-space to search next, from the losses in all of them; an inner strategy chooses within it.
 
-    The space is split along the groups of its operators. In every round the sub-spaces that are left take turns; at
-    its end the worse ones leave: those without one of the best values found so far (`elimination` "highest"), or those
-    that a test finds worse than the best (`elimination` "statistical"). Everything follows from the history.
+    The space is split along the groups of its operators. In each round the remaining sub-spaces take turns; at its end
+    the worse ones leave: those without one of the best values found so far (`elimination` "highest"), or those that a
+    test finds worse than the best (`elimination` "statistical"). Everything follows from the history.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
         The search space.
     elimination : {"highest", "statistical"}
-        Who leaves: all but the best values, or who is significantly worse.
+        Which sub-spaces leave: all but those with the best values, or those significantly worse than the best.
     inner : StrategyFactory
-        Strategy inside each sub-space: a class, a `Preset` of one, or a function from a space; `make_strategy` reads a
-        name, with options after a colon if need be. Its option ``n_initial`` is that of the contest unless a preset
-        says otherwise.
+        Strategy inside each sub-space: a class, a `Preset` of one, or a function from a space; `make_strategy` also
+        accepts a name, optionally with options after a colon. Its option ``n_initial`` is that of the contest unless a
+        preset sets it.
     max_subspaces : int
-        Sub-spaces asked for, at least 1; there may be fewer.
+        Largest number of sub-spaces, at least 1.
     n_initial : int
-        Start-up of every sub-space, at least 1.
+        Initial trials of each sub-space, at least 1.
     b_first : int or None
-        Trials of every sub-space in the first round; `n_initial` by default. The paper's experiments take twice that.
+        Trials of each sub-space in the first round; `n_initial` by default. The paper's experiments use twice that.
     eta : int
-        A round keeps one sub-space in `eta`, at least 2; by the highest value only.
+        A round keeps one in `eta` sub-spaces, at least 2; only for "highest".
     schedule, tie, max_extra
-        How the budget is divided and ties are treated by the highest value; see `cashmere.contests.Rules`.
+        How "highest" divides the budget and treats ties; see `cashmere.contests.Rules`.
     alpha, min_blocks, authors_z
         Level and form of the statistical tests; see `cashmere.contests.Rules`.
     independent : bool
-        Let a sub-space wait for its own pending trials: then a run is the same with any lookahead, and at most as many
-        workers are busy as there are sub-spaces left. False keeps all workers busy, except at the end of a round.
+        Let a sub-space wait for its own pending trials: then a run is the same with any lookahead, but no more workers
+        are busy than sub-spaces are left. False keeps all workers busy, except at the end of a round.
     seed : int
-        Of the split, where groups are cut at random, and of the order of the sub-spaces.
+        Seed of the split, where groups are cut at random, and of the order of the sub-spaces.
     budget : int or None
-        Trials of the whole study, at least 1; by default what the study was planned for, in trials or seconds.
+        Trials of the whole study, at least 1; by default the plan of the study, in trials or seconds.
 
     Notes
     -----
-    - The paper's listing contradicts itself on the budget of a round; `schedule` names three readings.
-    - The next turn is that of the sub-space with the fewest trials, in the order of the split: not whole searches one
-      after the other as in the paper, which comes to the same (docs/papers/dacopt.md#turns). Where a sub-space is not
-      ready the contest answers None rather than taking another one, so that the order does not depend on who is
-      fast.
-    - Warm starts count for the sub-space they lie in, the surplus over its quota for later rounds. Failed trials count
-      as evaluations.
-    - With a budget in seconds, durations decide how long rounds are: such runs differ between machines.
-    - A sub-space all of whose configurations have been evaluated leaves the contest. If none is left, the rest of the
+    - The paper's listing contradicts itself on the budget of a round; `schedule` offers three readings.
+    - The sub-space with the fewest trials has the next turn, in the order of the split. The paper runs whole searches
+      one after the other, which is equivalent (docs/papers/dacopt.md#turns). If a sub-space is not ready, the contest
+      answers None rather than taking another one, so that the order does not depend on the speed of trials.
+    - Warm starts count for the sub-space they lie in; the surplus over its quota counts for later rounds. Failed trials
+      count as evaluations.
+    - With a budget in seconds, the length of rounds depends on durations, so such runs differ between machines.
+    - A sub-space whose configurations have all been evaluated leaves the contest. If none is left, the rest of the
       space is searched at random.
 
     References
@@ -118,7 +117,7 @@ class Contest:
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        _ = self.rules  # refuses impossible ones now and not at the first suggestion
+        _ = self.rules  # refuses impossible ones now, not at the first suggestion
         for name, least in (("max_subspaces", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
@@ -141,12 +140,12 @@ class Contest:
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion | None:
         """Return the suggestion of the sub-space whose turn it is, see `cashmere.protocols.Strategy.suggest`.
 
-        None if an outcome is missing: of the round, or, with `independent`, of this sub-space.
+        None while an outcome of the round or, with `independent`, of this sub-space is missing.
 
         Raises
         ------
         MissingParameterError
-            If neither the contest nor the history knows the budget that the highest values are to divide.
+            If "highest" has a budget to divide that neither the contest nor the history knows.
         """
         current = self.ledger(history).open
         if current is None:
@@ -205,7 +204,7 @@ class Contest:
         return budget
 
     def _derive(self, contenders: tuple[Contender, ...], budget: WorkBudget | None, failure_floor: float) -> Ledger:
-        """Derive the ledger, from the latest one if that is of a shorter part of the same history."""
+        """Derive the ledger, continuing the latest one if it covers the beginning of the same history."""
         known = None
         latest = self._latest.get("ledger")
         if latest is not None:
@@ -218,7 +217,7 @@ class Contest:
 
     @functools.cached_property
     def _latest(self) -> dict[str, tuple[tuple[Contender, ...], WorkBudget | None, float, Ledger]]:
-        """The latest ledger and what it was derived from; a cache."""
+        """The latest ledger and the history it was derived from; a cache."""
         return {}
 
     # ------------------------------------------------------------ the sub-spaces
@@ -233,7 +232,7 @@ class Contest:
 
     @functools.cached_property
     def _memberships(self) -> dict[int, tuple[Configuration, int]]:
-        """Id -> (configuration, part); the configuration is kept so that its id is not given to another; a cache."""
+        """Id -> (configuration, part); keeping the configuration prevents the reuse of its id; a cache."""
         return {}
 
     @functools.cached_property
@@ -242,12 +241,12 @@ class Contest:
 
     @functools.cached_property
     def _searched(self) -> tuple[SearchSpace, ...]:
-        """What is searched in every part."""
+        """The space or encoder of each part."""
         return tuple(restrict_search(self.space, part.space, part.allowed) for part in self.parts)
 
     @functools.cached_property
     def _capacities(self) -> tuple[int | None, ...]:
-        """How many configurations every part has, None if (nearly) without end."""
+        """Number of configurations of each part, None if (nearly) infinite."""
         everything = [encoder_of(searched).enumerate(_LARGEST_COUNTED) for searched in self._searched]
         return tuple(None if rows is None else len(rows) for rows in everything)
 
@@ -259,7 +258,7 @@ class Contest:
         return make_inner(self.inner, searched, n_initial=self.n_initial)
 
     def _inside(self, part: int, history: History, members: Sequence[int]) -> History:
-        """Return what happened in a part; its configurations stay those of the whole space, with the same values."""
+        """Return the history of a part; configurations remain those of the whole space, with the same values."""
         observations = tuple(o for o, member in zip(history, members, strict=False) if member == part)
         pending: tuple[Trial, ...] = tuple(
             trial for trial, member in zip(history.pending, members[len(history) :], strict=True) if member == part

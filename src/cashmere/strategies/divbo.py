@@ -1,4 +1,4 @@
-"""DivBO: Bayesian optimisation that prefers configurations unlike the ensemble so far."""
+"""DivBO: Bayesian optimisation that prefers configurations that differ from the ensemble so far."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from cashmere.strategies.shared.temporary_pool import select_pool
 
 @dataclass(frozen=True)
 class DivBO(BayesianOptimisation):
-    """Decides by the rank of the expected improvement and, with a small weight, the rank of the diversity.
+    """Choose by the rank of the expected improvement and, with a small weight, the rank of the diversity.
 
     The diversity of a candidate is the smallest predicted distance of its predictions to those of a member of the
     temporary pool, the ensemble selected from the observations so far. Its weight grows with the number of trials
-    and stays small: it decides among the few per cent of candidates that promise most.
+    and stays small: it decides among the few per cent most promising candidates.
 
     Parameters
     ----------
     space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
         See `BayesianOptimisation`.
     beta : float
-        Twice the largest weight (Shen et al., 2022, eq. 5); at least 0. The papers take 0.05 for classification; for
-        regression 0.01 was found best.
+        Twice the largest weight (Shen et al., 2022, eq. 5); at least 0. The papers use 0.05 for classification and
+        found 0.01 best for regression.
     tau : float
         Speed at which the weight grows with the number of trials, positive.
     surrogate : {"prediction", "pairwise", "pairwise_fast", "pairwise_incremental"}
-        What predicts distances: the forest of `cashmere.surrogates.prediction`, or the papers' boosters on pairs of
+        Surrogate of the distances: the forest of `cashmere.surrogates.prediction`, or the papers' boosters on pairs of
         configurations, which take many seconds per trial; half as long in fast mode, and about a second on average
-        where they are fitted anew only when the observations have grown by 5 %.
+        if they are refitted only when the observations have grown by 5 %.
     ensemble_size : int
         Members of the temporary pool, repetitions included.
     draws : int, optional
-        Distances of each pair are drawn so often from a normal distribution, independently; by default every member
-        of the surrogate is one sample, which keeps what pairs have in common:
+        Number of independent draws of each pair's distance from a normal distribution; by default every member of the
+        surrogate is one sample, which preserves the dependence between pairs:
         docs/papers/divbo.md#samples-of-the-surrogate.
 
     Notes
@@ -86,13 +86,13 @@ class DivBO(BayesianOptimisation):
         return combine_ranks(candidates.log_improvement, diversity, self.weight(len(history)))
 
     def weight(self, n_trials: int) -> float:
-        """Return the weight of the diversity rank after so many finished trials."""
+        """Return the weight of the diversity rank after this many finished trials."""
         return float(divbo_weight(n_trials, beta=self.beta, tau=self.tau))
 
 
 @dataclass(frozen=True)
 class FixedDivBO(DivBO):
-    """Decides like `DivBO` with a weight of the diversity rank that does not grow: the papers' ablation.
+    """Choose like `DivBO`, but with a constant weight of the diversity rank: the papers' ablation.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class FixedDivBO(DivBO):
     surrogate, ensemble_size, draws
         See `DivBO`; `beta` and `tau` have no effect.
     fixed_weight : float
-        The weight, at least 0. The paper's ablation takes 0.1, four times what `DivBO` ends with; 0.025 tests the
+        The weight, at least 0. The paper's ablation uses 0.1, four times the final weight of `DivBO`; 0.025 tests the
         schedule alone.
 
     References

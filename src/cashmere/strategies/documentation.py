@@ -1,4 +1,4 @@
-"""What is told of a strategy: what it decides by, its reference, and what it is here."""
+"""Describe a strategy: its summary, its reference, and its status in this package."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from cashmere.strategies.smac import SMAC
 from cashmere.strategies.tpe import TPE
 
 Status = Literal["method", "variant", "baseline", "ours", "own"]
-"""What a strategy is here.
+"""Status of a strategy in this package.
 
 ``"method"``: proposed by one of the four papers that the package is about. ``"variant"``: an ablation in one of them.
-``"baseline"``: what they were compared with. ``"ours"``: new in this package. ``"own"``: everything else, such as a
-strategy that you add. A preset is what its strategy is.
+``"baseline"``: a method they were compared with. ``"ours"``: new in this package. ``"own"``: all others, such as your
+custom strategies. A preset has the status of its strategy.
 """
 
 _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
@@ -59,7 +59,7 @@ _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
 
 
 def cite(strategy: str | Strategy | StrategyFactory) -> str:
-    """Return the reference of a strategy, as its documentation gives it.
+    """Return the reference of a strategy from its documentation.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def cite(strategy: str | Strategy | StrategyFactory) -> str:
 
 
 def describe(strategy: str | Strategy | StrategyFactory) -> str:
-    """Return the first line of a strategy's documentation: what it decides by.
+    """Return the first line of a strategy's documentation, which says what it chooses and from what.
 
     Examples
     --------
     >>> describe("bo")
-    'Decides for the candidate with the largest expected improvement, from the losses of all trials so far.'
+    'Choose the candidate with the largest expected improvement, from the losses of all trials so far.'
     """
     named = _named(strategy)
     if isinstance(named, Preset) and named.summary:
@@ -85,7 +85,7 @@ def describe(strategy: str | Strategy | StrategyFactory) -> str:
 
 
 def status(strategy: str | Strategy | StrategyFactory) -> Status:
-    """Return what a strategy is here: a paper's method, a baseline, ..., see `Status`.
+    """Return the status of a strategy: a paper's method, a baseline, ..., see `Status`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ensemble gain: choose the configuration that is expected to lower the ensemble's loss most."""
+"""Ensemble gain: choose the configuration expected to lower the ensemble's loss most."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from cashmere.surrogates.prediction import PredictionSurrogate
 
 @dataclass(frozen=True)
 class EnsembleGain(BayesianOptimisation):
-    """Decides by the rank of the expected improvement plus the rank of the expected gain of the ensemble.
+    """Choose by the rank of the expected improvement plus the rank of the expected gain of the ensemble.
 
     How much one more member would lower the loss of the temporary pool is known for every observation. A forest that
-    has learned how configurations predict carries it over to candidates, each tree a sample of the gain; their mean is
-    the expected gain, and their spread draws the search to where it is uncertain. The improvement of the single model
-    keeps its say: it leads the search while the forest knows little.
+    has learned how configurations predict transfers it to candidates, each tree giving a sample of the gain; their mean
+    is the expected gain, and their spread draws the search to where it is uncertain. The improvement of the single
+    model still counts: it leads the search while the forest knows little.
 
     Parameters
     ----------
     space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
         See `BayesianOptimisation`.
     max_weight : float
-        Weight of the rank by gain in the end, at least 0.
+        Final weight of the rank by gain, at least 0.
     tau : float
         Speed at which the weight grows with the number of trials, positive; as in `OptDivBO`.
     share : {"best", "fixed"}
-        Weight of an added member: the one with the lowest loss, or 1/(m + 1) beside m others.
+        Weight of an added member: the one with the lowest loss, or 1/(m + 1) next to m others.
     kappa : float
         Standard deviations (over trees) added to the expected gain, at least 0.
     protect : bool
-        Multiply the weight by the credibility of gains, and compare with a smaller pool where the evidence is for
-        fewer members, see `cashmere.ensembles.evidence.judge_gain`: with few or noisy validation rows, what lowers
-        the loss of the ensemble there need not do so elsewhere. Below 40 rows there is no evidence and gains count
-        for nothing.
+        Multiply the weight by the credibility of gains, and compare with a smaller pool if the evidence favours fewer
+        members, see `cashmere.ensembles.evidence.judge_gain`: with few or noisy validation rows, an addition that
+        lowers the ensemble's loss there need not do so elsewhere. Below 40 rows there is no evidence, and gains do not
+        count.
     ensemble_size : int
-        Members of the temporary pool at most, repetitions included.
+        Largest number of members of the temporary pool, repetitions included.
 
     References
     ----------
@@ -92,7 +92,7 @@ class EnsembleGain(BayesianOptimisation):
         return combine_ranks(candidates.log_improvement, -bound, weight)
 
     def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
-        """Return the loss of the pool with each observation added, the worst quarter as bad as its best."""
+        """Return the loss of the pool with each observation added, with the worst quarter set to its lowest loss."""
         losses = added_losses(
             pool.predictions,
             pool.prediction,
@@ -102,11 +102,11 @@ class EnsembleGain(BayesianOptimisation):
             size=len(pool.order),
             row_weights=pool.row_weights,
         )
-        # How bad the bad ones are would only say which leaves to trust less.
+        # How bad the bad ones are would only tell which leaves to trust less.
         return np.minimum(losses, np.percentile(losses, 75))
 
     def _believe(self, pool: TemporaryPool) -> tuple[TemporaryPool, float]:
-        """Return the pool of the size that the evidence is for, and the credibility of gains."""
+        """Return the pool of the size that the evidence favours, and the credibility of gains."""
         evidence = judge_gain(
             pool.predictions,
             pool.y,

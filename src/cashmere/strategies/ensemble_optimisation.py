@@ -1,4 +1,4 @@
-"""Ensemble optimisation: the members of a fixed number of slots are searched one after the other."""
+"""Ensemble optimisation: search the members of a fixed number of slots one after the other."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.temporary_pool import ValidationPredictions, collect_predictions
 
 _SAME_LOSS = 1e-9
-"""Losses that differ by less, relative to 1 + loss, are equal: kernels round otherwise than metrics do."""
+"""Losses that differ by less, relative to 1 + loss, count as equal: kernels round differently from metrics."""
 
 
 @dataclass(frozen=True)
 class EnsembleOptimisation(BayesianOptimisation):
-    """Decides by the expected improvement of an ensemble, one member of which is to be replaced.
+    """Choose by the expected improvement of an ensemble in which one member is to be replaced.
 
     The ensemble has a fixed number of slots. Each trial empties one of them in turn; every configuration is judged by
-    the loss of the average of the other slots' members and itself. The forest learns these losses instead of those of
-    the configurations alone, and the expected improvement over the lowest of them is maximised. When the outcome is
-    known, the configuration with the lowest such loss fills the slot: the new one, or any that was evaluated before.
+    the loss of the average of itself and the members in the other slots. The forest learns these losses instead of
+    those of the configurations alone, and the expected improvement over the lowest of them is maximised. When the
+    outcome is known, the configuration with the lowest such loss fills the slot: the new one, or any evaluated before.
 
     Parameters
     ----------
     space, n_global, n_local, variance, random_fraction, cap_losses
         See `BayesianOptimisation`.
     n_initial : int
-        Trials are random until so many succeeded, or twice as many ended; in the paper as many as there are slots.
+        Trials are random until this many succeeded or twice as many ended; in the paper as many as there are slots.
     n_slots : int
         Members of the ensemble (m), at least 1.
 
     Notes
     -----
-    - The trial at position t of the history belongs to slot t mod m. The first m trials fill their own slots; that of
-      a failed one stays empty, and the average has fewer members, until its turn comes again. A later failure leaves
-      the slot to the best of what was evaluated before.
-    - Pending trials are passed over when slots are filled. They enter the forest with the median loss.
+    - The trial at position t of the history belongs to slot t mod m. The first m trials fill their own slots; the slot
+      of a failed trial stays empty, and the average has fewer members, until its turn comes again. After a later
+      failure, the best configuration evaluated before fills the slot.
+    - Pending trials are ignored when slots are filled. They enter the forest with the median loss.
     - Failed trials enter the forest with the largest loss that an ensemble has with any configuration.
-    - The surrogate is the forest of `BayesianOptimisation`; the paper has a Gaussian process
+    - The surrogate is the forest of `BayesianOptimisation`; the paper uses a Gaussian process
       (docs/papers/baselines.md#surrogate-of-ensemble-optimisation).
     - Slots follow from a replay of the history, whose time grows with the square of the number of trials: about a
-      second for 250 trials with 2000 validation rows. The latest slots are kept, so that a study replays everything
-      only once, when it is resumed.
+      second for 250 trials with 2000 validation rows. The latest slots are cached, so a study replays everything only
+      once, when it is resumed.
     - Runs report the greedy selection from all trials, as after any strategy; the paper's ensemble is `members`.
 
     References
@@ -72,12 +72,12 @@ class EnsembleOptimisation(BayesianOptimisation):
         Parameters
         ----------
         history : History
-            Its metric and targets must be known; pending trials do not count.
+            The history, with metric and targets; pending trials do not count.
 
         Returns
         -------
         tuple of int
-            In the order of the slots, repetitions included; fewer than `n_slots` as long as some are empty.
+            Trial numbers in the order of the slots, repetitions included; fewer than `n_slots` while some are empty.
 
         Raises
         ------
@@ -100,9 +100,9 @@ class EnsembleOptimisation(BayesianOptimisation):
         return super().draw_candidates(_judged_by(history, known, losses), decided, rng)
 
     def _fill_slots(self, history: History, known: ValidationPredictions) -> list[int | None]:
-        """Return for every slot the position of its member among the known predictions, None if it is empty.
+        """Return for each slot the position of its member among the known predictions, None if it is empty.
 
-        The history is replayed from the latest one on if that is the beginning of this one.
+        The replay continues from the latest history if that is the beginning of this one.
         """
         start = 0
         slots: list[int | None] = [None] * self.n_slots
@@ -124,7 +124,7 @@ class EnsembleOptimisation(BayesianOptimisation):
 
     @functools.cached_property
     def _latest(self) -> dict[str, tuple[History, tuple[int | None, ...]]]:
-        """The latest slots and the history that they follow from; a cache."""
+        """The latest slots and the history they follow from; a cache."""
         return {}
 
 
@@ -134,11 +134,11 @@ def ensemble_losses(known: ValidationPredictions, others: Sequence[int], n: int)
     Parameters
     ----------
     known : ValidationPredictions
-        The predictions and what they are judged by.
+        The predictions, with targets, weights and metric.
     others : sequence of int
-        Positions of the members in the other slots, repetitions included; without any, v_i is the loss of i alone.
+        Positions of the members in the other slots, repetitions included; if empty, v_i is the loss of i alone.
     n : int
-        How many of the predictions may be looked at, at least 1.
+        How many of the predictions may be used, at least 1.
 
     Returns
     -------
@@ -172,7 +172,7 @@ def _without(slots: Sequence[int | None], empty: int) -> list[int]:
 
 
 def _continues(history: History, earlier: History) -> bool:
-    """Whether the earlier history is the beginning of this one, judged in the same way."""
+    """Whether the earlier history is the beginning of this one, with the same metric and targets."""
     beginning = history.observations[: len(earlier)]
     return (
         len(beginning) == len(earlier)
@@ -184,10 +184,10 @@ def _continues(history: History, earlier: History) -> bool:
 
 
 def _judged_by(history: History, known: ValidationPredictions, losses: NDArray[np.float64]) -> History:
-    """Return the history with other losses; what failed is as bad as the worst of them."""
+    """Return the history with other losses; failed trials get the largest of them."""
     loss_of = dict(zip(map(id, known.observations), losses.tolist(), strict=True))
     observations = tuple(
         replace(o, outcome=replace(o.outcome, loss=loss_of.get(id(o), np.inf))) if o.succeeded else o for o in history
     )
-    # Neither bound is one of these losses, which lie much closer together than those of single configurations.
+    # Neither bound applies to these losses, which lie much closer together than those of single configurations.
     return replace(history, observations=observations, worst_loss=None, baseline_loss=float("nan"))

@@ -1,4 +1,4 @@
-"""The same number of trials for every algorithm, each searched on its own."""
+"""Give every algorithm the same number of trials, and search each independently."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 @dataclass(frozen=True)
 class KBO(PerAlgorithm):
-    """Decides for the algorithm with the fewest trials; its own strategy decides where in it.
+    """Choose the algorithm with the fewest trials; an inner strategy chooses within it.
 
-    The budget is divided equally over the algorithms, and each is searched as if there were no other: kBO. No algorithm
-    ever leaves, in contrast to `RisingBandit`.
+    The budget is divided equally over the algorithms, and each is searched as if there were no other: kBO. Unlike in
+    `RisingBandit`, no algorithm is ever dropped.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ class KBO(PerAlgorithm):
 
     Notes
     -----
-    - Whole searches one after the other, as in the paper, come to the same as they are independent. Taking turns, the
-      shares are equal whenever the search ends, and the budget need not be known.
-    - Warm starts count for their algorithm. An algorithm all of whose configurations have been decided leaves its share
-      to the others.
-    - A strategy inside that searches for an ensemble sees the trials of its algorithm only, see `RisingBandit`.
+    - The paper runs whole searches one after the other, which is equivalent because they are independent. When they
+      take turns, the shares are equal whenever the search ends, and the budget need not be known.
+    - Warm starts count for their algorithm. An algorithm whose configurations have all been decided leaves its share to
+      the others.
+    - An inner strategy that searches for an ensemble sees only the trials of its algorithm, see `RisingBandit`.
 
     References
     ----------

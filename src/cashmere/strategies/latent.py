@@ -27,12 +27,12 @@ EMBEDDINGS = ("auto", "ranked", "random", "scratch")
 
 @dataclass(frozen=True)
 class Latent(MetaLearned):
-    """Decides for the largest expected improvement of one Gaussian process over all algorithms' common latent space.
+    """Choose the largest expected improvement under one Gaussian process on a latent space shared by all algorithms.
 
     A small network per algorithm maps its hyper-parameters into a space of few dimensions, and one multi-task Gaussian
-    process predicts losses there, so that what one algorithm shows helps to judge the others. The networks come from a
-    source table on which they were trained beforehand, chosen by a ranking of the sources for the table at hand; only
-    their output layers are fitted during the search.
+    process predicts losses there, so that the losses of one algorithm help to judge the others. The networks were
+    pre-trained on a source table, chosen by a ranking of the sources for the table at hand; only their output layers
+    are fitted during the search.
 
     Parameters
     ----------
@@ -41,16 +41,16 @@ class Latent(MetaLearned):
     n_initial : int
         Random configurations of each algorithm before the first model.
     embedding : str
-        Which source's networks: ``"ranked"``, by the artefact's ranking for the table; ``"random"``, one drawn by
-        `embedding_seed`; ``"scratch"``, networks trained anew in every decision; or the name of a source.
+        Source of the networks: ``"ranked"``, by the artefact's ranking for the table; ``"random"``, drawn with
+        `embedding_seed`; ``"scratch"``, networks trained from scratch in every decision; or the name of a source.
         ``"auto"`` is ``"ranked"`` if there is an artefact for the space and the table is known, else
         ``"scratch"``.
     alpha : float
         Penalty for leaving the pre-trained weights (eq. 6), see `LatentSurrogate`.
     n_starts : int
-        Starting points, per algorithm, of the search for the largest improvement.
+        Starting points per algorithm of the search for the largest improvement.
     embedding_seed : int
-        Of the random choice of an embedding.
+        Seed of the random choice of an embedding.
     artefact, meta_features
         See `MetaLearned`.
 
@@ -58,8 +58,8 @@ class Latent(MetaLearned):
     -----
     - Pending trials enter with the median loss, failed ones with `History.failure_loss`; very bad losses are capped as
       in `BayesianOptimisation`.
-    - Each fit starts from the pre-trained weights, not from the last fit, so that a decision depends on the history
-      alone. Where the paper takes Adam, we take L-BFGS.
+    - Each fit starts from the pre-trained weights, not from the last fit, so a decision depends only on the history.
+      L-BFGS replaces the paper's Adam.
     - In spaces with operators the learner is the algorithm, and the operators' parameters join its vector.
 
     References
@@ -97,7 +97,7 @@ class Latent(MetaLearned):
         Raises
         ------
         InvalidParameterError
-            If they are to be ranked and nothing is known about the table, see `known_table`.
+            If they are to be ranked but the table is unknown, see `known_table`.
         """
         if self.embedding == "scratch" or (self.embedding == "auto" and not self._can_rank):
             return None
@@ -142,14 +142,14 @@ class Latent(MetaLearned):
         decided : (n_trials, d) array
             Encoded configurations of ``history.trials``.
         rng : numpy.random.Generator
-            Source of the first weights, without pre-training.
+            Draws the initial weights if there is no pre-training.
 
         Returns
         -------
         LatentSurrogate
-            Of losses as `scale_losses` gives them.
+            Surrogate of the losses from `scale_losses`.
         float
-            The best of these.
+            The best of these losses.
         """
         losses, best = scale_losses(history)
         liar = np.full(len(history.pending), np.median(losses))

@@ -1,4 +1,4 @@
-"""Strategies from text: a name with options, as the command line and the estimators take it."""
+"""Make strategies from text: a name with options, as the command line and the estimators accept it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
     Parameters
     ----------
     strategy : str, Strategy or callable
-        A name of `strategy_names`, options after a colon (``"optdivbo:tau=0.1,surrogate=pairwise"``) if need be; a
-        finished strategy, which is returned as it is; or a factory.
+        A name from `strategy_names`, optionally with options after a colon
+        (``"optdivbo:tau=0.1,surrogate=pairwise"``); a finished strategy, which is returned unchanged; or a factory.
     space : ConfigurationSpace or SpaceEncoder
-        What is searched; by a `CatalogueEncoder` only the configurations that it lists.
+        The search space; a `CatalogueEncoder` restricts it to the configurations it lists.
     **options
         Passed to the factory; see the parameters of the strategy.
 
@@ -35,7 +35,7 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
     UnknownNameError
         If there is no strategy of that name, or it has no such option.
     InvalidParameterError
-        If an option has a value that cannot be used, or `strategy` is none of the three.
+        If the value of an option cannot be used, or `strategy` is none of the three.
 
     Examples
     --------
@@ -96,12 +96,12 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_strategy(text: str) -> StrategyFactory:
-    """Return the factory that a name with options stands for.
+    """Return the factory for a name with options.
 
     Raises
     ------
     UnknownNameError, InvalidParameterError
-        As from `make_strategy`; what only the strategy itself refuses, it refuses when it is made.
+        As from `make_strategy`; options that only the strategy itself can check are refused when it is made.
 
     Examples
     --------
@@ -123,7 +123,7 @@ _SPELLINGS = {"true": "True", "false": "False", "none": "None"}
 def _read_options(
     name: str, factory: StrategyFactory, options: Mapping[str, Any], written: Collection[str]
 ) -> dict[str, Any]:
-    """Check options, some of them `written`, against those of a strategy, and make factories of strategies' names."""
+    """Check options, some of them `written`, against those of a strategy; turn names of strategies into factories."""
     known = options_of(factory)
     if known is not None:
         for option, value in options.items():
@@ -145,7 +145,7 @@ def _read_strategies(factory: Any, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _check_kind(strategy: str, name: str, value: Any, field: dataclasses.Field[Any]) -> None:
-    """Refuse a value of another kind than the option's default: the text "no" would count as true."""
+    """Refuse a value whose type differs from the option's default: the text "no" would count as true."""
     default = field.default
     wanted: dict[type, tuple[str, tuple[type, ...]]] = {
         bool: ("True or False", (bool,)),

@@ -19,36 +19,36 @@ from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 _N_DRAWS = 4
-"""Values of a number that are tried before another parameter is changed."""
+"""Values of a number to try before another parameter is changed."""
 
 
 @dataclass(frozen=True)
 class NES:
-    """Decides for a mutation of a member of the ensemble that the latest configurations make.
+    """Choose a mutation of a member of the ensemble selected from the latest configurations.
 
-    The population is the latest successful trials: each new one takes the place of the oldest. From it an ensemble is
-    selected, one of its members is drawn, and one of its hyper-parameters is changed: regularised evolution. The first
-    trials are random, stratified over algorithms.
+    The population is the latest successful trials: each new one replaces the oldest. An ensemble is selected from it,
+    one of its members is drawn, and one of its hyper-parameters is changed: regularised evolution. The first trials are
+    random, stratified over algorithms.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
         The search space.
     population : int
-        Trials in the population, at least 2. Trials are random until so many succeeded, or twice as many ended.
+        Trials in the population, at least 2. Trials are random until this many succeeded or twice as many ended.
     ensemble_size : int
-        Picks of the ensemble whose members may become parents, at least 1; repetitions included.
+        Size of the ensemble whose members may become parents, repetitions included; at least 1.
 
     Notes
     -----
     - Every distinct member of the ensemble is the parent with equal probability, however often it was picked.
-    - Of p active hyper-parameters, the choice of an operator (the algorithm, or another choice that others depend on)
-      changes with probability 1/p, one of the rest otherwise. Numbers move as in `SpaceEncoder.coordinate_moves`, and
-      children that become active take their default. If all that comes of it is known, another parameter is changed.
-    - Failed trials are never in the population, and pending ones are not yet.
-    - Where only listed configurations may be drawn, the one nearest to the mutation is taken, among those not decided
-      yet. The distance is the sum over hyper-parameters of differences on the unit scale; it is 1 for unequal choices
-      and where a parameter is active in one of the two only.
+    - With p active hyper-parameters, the choice of an operator (the algorithm, or another choice that others depend on)
+      changes with probability 1/p, otherwise one of the rest. Numbers move as in `SpaceEncoder.coordinate_moves`, and
+      children that become active take their default. If all results are known already, another parameter is changed.
+    - Failed trials are never in the population, and pending ones not yet.
+    - If only listed configurations may be drawn, the undecided one nearest to the mutation is taken. The distance is
+      the sum over hyper-parameters of differences on the unit scale; it is 1 for unequal choices and where a parameter
+      is active in only one of the two.
 
     References
     ----------
@@ -90,17 +90,17 @@ class NES:
         return suggestion or draw_suggestion(self.encoder, decided, rng)
 
     def parents(self, history: History) -> NDArray[np.float64] | None:
-        """Return the encoded configurations of the ensemble that the population makes.
+        """Return the encoded configurations of the ensemble selected from the population.
 
         Parameters
         ----------
         history : History
-            Its metric and targets must be known.
+            The history, with metric and targets.
 
         Returns
         -------
         (n_members, d) array or None
-            Each once. None as long as fewer than two of the population have finite predictions.
+            Distinct members. None while fewer than two of the population have finite predictions.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class NES:
         return sorted(names, key=lambda name: (name in self._operators) != operators_first)
 
     def _nearest_listed(self, row: FloatArray, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return all rows that may be drawn, the nearest first, equals in random order."""
+        """Return all rows that may be drawn, the nearest first, ties in random order."""
         listed = self.encoder.sample(n_listed, rng)
         distances = np.minimum(np.abs(listed - row), 1).sum(axis=1)
         return listed[np.argsort(distances, kind="stable")]

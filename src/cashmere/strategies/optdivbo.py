@@ -1,4 +1,4 @@
-"""OptDivBO: Bayesian optimisation with a diversity that belongs to the loss."""
+"""OptDivBO: Bayesian optimisation with a diversity derived from the loss."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from cashmere.strategies.shared.temporary_pool import select_pool
 
 @dataclass(frozen=True)
 class OptDivBO(BayesianOptimisation):
-    """Decides by the rank of the expected improvement plus the rank of the optimal diversity.
+    """Choose by the rank of the expected improvement plus the rank of the optimal diversity.
 
     The optimal diversity of two models follows from the loss: for squared errors it is the covariance of their errors,
-    for other losses the pairwise part of a bound. Of a candidate, it is summed over the members of the temporary pool;
-    of the uncertain sum a lower confidence bound is ranked, smallest first.
+    for other losses the pairwise part of a bound. For a candidate it is summed over the members of the temporary pool;
+    because the sum is uncertain, a lower confidence bound is ranked, smallest first.
 
     Parameters
     ----------
     space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
         See `BayesianOptimisation`.
     measure : Measure, optional
-        ``"div"``, ``"ce"``, ``"bs"``, ``"black_box"`` or ``"gap_ce"`` of class probabilities; ``"div"``, ``"mse"``,
-        ``"mae"``, ``"gap_mse"`` or ``"gap_mae"`` of values: see `cashmere.acquisition.diversity.cross_measure`. By
-        default what belongs to the metric, see `optimal_measure`. With ``"div"``, the distance of `DivBO`, the sum is
+        ``"div"``, ``"ce"``, ``"bs"``, ``"black_box"`` or ``"gap_ce"`` for class probabilities; ``"div"``, ``"mse"``,
+        ``"mae"``, ``"gap_mse"`` or ``"gap_mae"`` for values: see `cashmere.acquisition.diversity.cross_measure`. By
+        default the one for the metric, see `optimal_measure`. With ``"div"``, the distance of `DivBO`, the sum is
         maximised.
     tau : float
         Speed at which the weight grows from 0 to 1 with the number of trials, positive.
     max_weight : float
-        Weight of the diversity rank in the end, at least 0; 1 in the paper.
+        Final weight of the diversity rank, at least 0; 1 in the paper.
     kappa : float
-        Standard deviations taken off the predicted sum; not given in the paper.
+        Standard deviations subtracted from the predicted sum; not given in the paper.
     surrogate : {"prediction", "pairwise", "pairwise_fast", "pairwise_incremental"}
         See `DivBO`.
     ensemble_size : int
@@ -81,7 +81,7 @@ class OptDivBO(BayesianOptimisation):
             raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
 
     def check_metric(self, metric: Loss) -> None:
-        """Refuse a measure of other predictions than the metric judges, see `cashmere.protocols.MetricCheck`."""
+        """Refuse a measure that does not suit the metric's predictions, see `cashmere.protocols.MetricCheck`."""
         if self.measure is not None and isinstance(metric, Metric):
             of_classes = metric.needs != "values"
             check_measure(self.measure, is_classification=of_classes, parameter="measure of strategy 'optdivbo'")
@@ -95,7 +95,7 @@ class OptDivBO(BayesianOptimisation):
         surrogate = make_diversity_surrogate(self.surrogate, measure)
         surrogate.fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
         samples = surrogate.sample_pairs(candidates.rows, pool.members)
-        if measure == "div":  # the one measure of which more is better
+        if measure == "div":  # the only measure for which more is better
             samples = -samples
         bound = sum_over_pool(samples, pool.multiplicity, kappa=self.kappa)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))

@@ -1,4 +1,4 @@
-"""Strategies that are others with some options: searches that papers report under names of their own."""
+"""Presets: strategies with certain options, which papers report under separate names."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ PRESETS: dict[str, Preset] = {
     "dac_hb": Preset(
         Contest,
         {"elimination": "highest", "inner": BO4ML},
-        "Decides like `Contest` by the highest value, with BO4ML inside: DAC-HB of the paper.",
+        "Choose like `Contest` by the highest value, with BO4ML inside: the paper's DAC-HB.",
     ),
     "dac_hh": Preset(
         Contest,
         {"elimination": "highest", "inner": _HYPEROPT},
-        "Decides like `Contest` by the highest value, with hyperopt's Parzen estimators inside: DAC-HH of the paper.",
+        "Choose like `Contest` by the highest value, with hyperopt's Parzen estimators inside: the paper's DAC-HH.",
     ),
     "dac_sb": Preset(
         Contest,
         {"elimination": "statistical", "inner": BO4ML},
-        "Decides like `Contest` by statistics, with BO4ML inside: DAC-SB of the paper.",
+        "Choose like `Contest` by statistical tests, with BO4ML inside: the paper's DAC-SB.",
     ),
     "dac_sh": Preset(
         Contest,
         {"elimination": "statistical", "inner": _HYPEROPT},
-        "Decides like `Contest` by statistics, with hyperopt's Parzen estimators inside: DAC-SH of the paper.",
+        "Choose like `Contest` by statistical tests, with hyperopt's Parzen estimators inside: the paper's DAC-SH.",
     ),
-    "rb_smac": Preset(RisingBandit, {"inner": SMAC}, "Decides like `RisingBandit`, with SMAC inside: RB-SMAC."),
+    "rb_smac": Preset(RisingBandit, {"inner": SMAC}, "Choose like `RisingBandit`, with SMAC inside: RB-SMAC."),
 }
-"""Presets by the name under which they are registered; their reference is that of the strategy."""
+"""Presets by registered name; each has the reference of its strategy."""

@@ -14,18 +14,18 @@ from cashmere.strategies.shared.meta_learned import MetaLearned
 
 @dataclass(frozen=True)
 class PretrainBO(MetaLearned):
-    """Decides as `bandit_bo`, with mean and kernel of each algorithm's process as they were fitted to other tables.
+    """Choose like `bandit_bo`, with the mean and kernel of each algorithm's process learned from other tables.
 
     Parameters
     ----------
     space, artefact, meta_features
-        See `MetaLearned`; the meta-features are not looked at.
+        See `MetaLearned`; the meta-features are not used.
     n_initial, n_starts : int
         See `BanditBO`.
 
     Notes
     -----
-    The priors are of standardised losses, and so are the losses of this table, over all algorithms together.
+    The priors are for standardised losses; losses on the table at hand are standardised over all algorithms together.
 
     References
     ----------
@@ -39,7 +39,7 @@ class PretrainBO(MetaLearned):
 
     @functools.cached_property
     def search(self) -> BanditBO:
-        """What decides; a cache."""
+        """The strategy that decides; a cache."""
         known = self.known_artefact
         return BanditBO(
             self.space,

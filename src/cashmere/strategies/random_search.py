@@ -1,4 +1,4 @@
-"""Random search, the same number of trials for every algorithm."""
+"""Random search with the same number of trials for every algorithm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 @dataclass(frozen=True)
 class RandomSearch:
-    """Decides by chance: a least used algorithm of the history so far, then its hyper-parameters from the prior.
+    """Choose at random: one of the least used algorithms so far, then its hyper-parameters from the prior.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class RandomSearch:
 
     Notes
     -----
-    Stratification over algorithms is ours: it only lowers the variance of the uniform choice, so that a run shorter
-    than the number of algorithms repeats none. Configurations seen before are drawn again; when a finite space
-    is exhausted a repetition is suggested.
+    Stratification over algorithms is ours: it only lowers the variance of the uniform choice, so a run with fewer
+    trials than algorithms repeats none. A configuration seen before is replaced by a new draw; when a finite space is
+    exhausted, a repetition is suggested.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The names by which strategies are chosen."""
+"""The names by which to choose strategies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "tpe": TPE,
     **PRESETS,
 }
-"""Strategies that can be chosen by name; add yours to make it available everywhere."""
+"""Strategies that can be chosen by name; add a custom strategy to make it available everywhere."""
 
 
 def strategy_names() -> list[str]:
@@ -63,7 +63,7 @@ def strategy_names() -> list[str]:
 
 
 def find_strategy(name: str) -> StrategyFactory:
-    """Return the factory of that name.
+    """Return the factory with a given name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Rising bandits: algorithms take turns, and those that cannot win any more are dropped."""
+"""Rising bandits: algorithms take turns, and those that can no longer win are dropped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 @dataclass(frozen=True)
 class RisingBandit(PerAlgorithm):
-    """Decides which algorithm comes next, from how the best loss of each has fallen; its own strategy where in it.
+    """Choose the algorithm to try next, from how the best loss of each has fallen; an inner strategy chooses within it.
 
-    The algorithms are pulled in turn, a few trials each. One is dropped when it could not reach the best loss of
-    another even if its own fell as fast as in its last pulls until the budget is spent. Everything follows from the
+    The algorithms are pulled in turn, a few trials each. An algorithm is dropped when it could not reach the best loss
+    of another even if its loss fell as fast as in its last pulls until the budget is spent. Everything follows from the
     history.
 
     Parameters
@@ -29,28 +29,28 @@ class RisingBandit(PerAlgorithm):
     space, inner
         See `PerAlgorithm`.
     evaluations_per_pull : int
-        Trials of one pull, at least 1.
+        Trials per pull, at least 1.
     window : int
-        Pulls over which the slope is measured, at least 1; the first algorithms are dropped after one pull more.
+        Pulls over which the slope is measured, at least 1; no algorithm is dropped before one pull more.
     slope : {"paper", "authors"}
-        ``"authors"`` measures the slope like their code, a little lower and one pull earlier; see
+        ``"authors"`` measures the slope like their code, slightly lower and one pull earlier; see
         `cashmere.contests.pessimistic_and_optimistic`.
     budget : int or None
-        Trials of the whole study, at least 1; by default what the study was planned for, in trials or seconds. If
-        neither is known, only algorithms that have not improved within the window can be dropped.
+        Trials of the whole study, at least 1; by default the plan of the study, in trials or seconds. If neither is
+        known, only algorithms that have not improved within the window can be dropped.
 
     Notes
     -----
-    - The trials of the algorithms' pulls are interleaved one by one, which comes to the same as they are independent.
-      At the end of a cycle in which algorithms are judged the answer is None until all outcomes are known.
-    - Warm starts count for their algorithm. Failed trials count with the worst possible loss, of an unbounded metric
-      with that of the constant predictor.
-    - An algorithm all of whose configurations have been evaluated is dropped too. If none is left, the rest of the
-      space is searched at random.
-    - A strategy inside that searches for an ensemble (``inner=OptDivBO``) sees the trials of its algorithm only, and
-      its pool is selected from these. The bound rests on curves that depend on an algorithm's own pulls and on nothing
-      else, and the surrogates know the hyper-parameters of one algorithm only. So it looks for diversity inside every
-      algorithm; that between them is left to the ensemble selection from all trials.
+    - The trials of the algorithms' pulls are interleaved one by one, which is equivalent because they are independent.
+      At the end of a cycle in which algorithms are judged, the answer is None until all outcomes are known.
+    - Warm starts count for their algorithm. Failed trials count with the worst possible loss, or for an unbounded
+      metric with that of the constant predictor.
+    - An algorithm whose configurations have all been evaluated is dropped, too. If none is left, the rest of the space
+      is searched at random.
+    - An inner strategy that searches for an ensemble (``inner=OptDivBO``) sees only the trials of its algorithm, and
+      selects its pool from these. The bound relies on curves that depend only on an algorithm's own pulls, and the
+      surrogates know the hyper-parameters of one algorithm only. So the strategy looks for diversity inside each
+      algorithm; diversity between algorithms is left to the ensemble selection from all trials.
 
     References
     ----------
@@ -65,7 +65,7 @@ class RisingBandit(PerAlgorithm):
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        _ = self.rules  # refuses impossible ones now and not at the first suggestion
+        _ = self.rules  # refuses impossible ones now, not at the first suggestion
         if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
             raise InvalidParameterError(
                 "budget", self.budget, "a number of trials, or None for the budget of the study"
@@ -87,7 +87,7 @@ class RisingBandit(PerAlgorithm):
         return None if not unfinished and len(tasks) > 1 else unfinished
 
     def standing(self, history: History) -> Standing:
-        """Return which algorithms are left, as positions among those that are drawn, and all decisions so far."""
+        """Return the remaining algorithms, as positions among those that the prior draws, and all decisions so far."""
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         return self._standing(history, self.blocks.tasks(decided))
 

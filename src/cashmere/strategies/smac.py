@@ -17,29 +17,29 @@ from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.surrogates.forest import ProbabilisticForest
 
 _N_DRAWS = 4
-"""Trial values of a number in one step of the local search, as in SMAC."""
+"""Trial values per number in one step of the local search, as in SMAC."""
 
 
 @dataclass(frozen=True)
 class SMAC(BayesianOptimisation):
-    """Decides like `BayesianOptimisation`, with local searches from the best observations among its candidates.
+    """Choose like `BayesianOptimisation`, with candidates from local searches around the best observations.
 
-    Inactive parameters enter the forest with their defaults instead of a mark of their own, and every fifth later trial
-    is random.
+    Inactive parameters enter the forest with their defaults instead of a special value, and every fifth later trial is
+    random.
 
     Parameters
     ----------
     space, n_initial, n_global, variance, cap_losses
         See `BayesianOptimisation`.
     n_local : int
-        Best observations from which a local search starts.
+        Number of best observations from which a local search starts.
     random_fraction : float
-        Share of later trials that are random all the same, in [0, 1].
+        Share of later trials that are still random, in [0, 1].
 
     Notes
     -----
-    The forest is that of `BayesianOptimisation`, of losses and not of their logarithms. A step of the local search
-    changes one parameter, the algorithm included; it takes the best change.
+    The forest is that of `BayesianOptimisation`, fitted to losses and not to their logarithms. A step of the local
+    search makes the best change of one parameter, the algorithm included.
 
     References
     ----------

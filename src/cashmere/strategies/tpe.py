@@ -27,37 +27,38 @@ from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.surrogates.tpe import SplitRule, n_below
 
 Density = Literal["joint", "independent"]
-"""Of what densities are estimated: of parameters that are active together, or of every parameter alone."""
+"""Which densities are estimated: of parameters that are active together, or of each parameter alone."""
 
 _SPLITS: dict[Density, SplitRule] = {"joint": "linear", "independent": "sqrt"}
 
 _N_TRIES = 16
-"""Configurations put together before a random one is suggested."""
+"""Configurations assembled before a random one is suggested."""
 
 
 @dataclass(frozen=True)
 class TPE:
-    """Decides for values that are typical of good trials and not of the rest, from the ranks of all losses.
+    """Choose values that are typical of good trials and not of the rest, from the ranks of all losses.
 
-    The best few observations are the good ones. Two densities of parameters that are active together are estimated from
-    the trials in which they were: l from the good ones, g from the rest. Of some points drawn from l the one with the
-    largest l/g is taken, first for parameters without conditions, then for those that thereby become active. The first
-    trials are random, stratified over algorithms.
+    The best few observations are the good ones. For parameters that are active together, two densities are estimated
+    from the trials in which they were active: l from the good ones, g from the rest. Among some points drawn from l,
+    the one with the largest l/g is taken, first for parameters without conditions, then for those that thereby become
+    active. The first trials are random, stratified over algorithms.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
         The search space.
     density : {"joint", "independent"}
-        Decide for parameters under the same condition at once, by a joint density, as Optuna does; or for one after the
-        other, by densities of their own, as hyperopt does.
+        Choose parameters under the same condition together, by a joint density, as Optuna does; or one after the other,
+        by separate densities, as hyperopt does.
     n_initial : int
         Random trials at the start, failed and pending ones included; the default is hyperopt's.
     n_candidates : int or None
         Points drawn per decision; None for the larger of 24 and the number of parameters, as in DACOpt.
     gamma, split
-        Share of the good observations and its meaning, see `cashmere.surrogates.tpe.n_below`. None for the usual ones:
-        a tenth of the observations but at most 25, or, for independent densities, a quarter of their number's root.
+        Share of the good observations and its meaning, see `cashmere.surrogates.tpe.n_below`. None for the usual
+        values: a tenth of the observations but at most 25, or, for independent densities, a quarter of the root of
+        their number.
     prior_weight : float
         Weight of the prior in every density, positive; an observation has weight 1.
     linear_forgetting : int
@@ -65,16 +66,16 @@ class TPE:
 
     Notes
     -----
-    - Failed trials are never good. Pending trials belong to the rest, so that parallel decisions keep away from them;
-      hyperopt gives both an infinite loss.
-    - A configuration that is forbidden or was decided before is put together again, each time from half as many points
-      per decision, so that it is less and less greedy; after 16 attempts a random one is suggested.
+    - Failed trials are never good. Pending trials belong to the rest, so that parallel decisions avoid them; hyperopt
+      gives both an infinite loss.
+    - A configuration that is forbidden or was decided before is assembled again, each time from half as many points per
+      decision, so that it is less and less greedy; after 16 attempts a random one is suggested.
     - Integers and ordinals have the mass of their bin of the density, which spans lower - 0.5 to upper + 0.5.
-    - Where only listed configurations may be drawn, they are ranked by the sum of log l - log g over their active
+    - If only listed configurations may be drawn, they are ranked by the sum of log l - log g over their active
       parameters.
-    - The prior component of a number's density is that of a uniform prior, also where the space has another one.
-    - Parameters under the same condition are what Optuna finds in the trials with its option ``group``; without it, it
-      takes those jointly that are always active, and the others one by one.
+    - The prior component of a number's density is that of a uniform prior, even if the space has another one.
+    - Parameters under the same condition are the groups that Optuna finds in the trials with its option ``group``;
+      without it, Optuna treats only the parameters that are always active jointly, and the others one by one.
 
     References
     ----------
@@ -113,11 +114,11 @@ class TPE:
 
     @functools.cached_property
     def groups(self) -> Groups:
-        """The parameters that are decided together; a cache."""
+        """The parameters decided together; a cache."""
         return (parameter_groups if self.density == "joint" else single_parameters)(self.encoder)
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion:
-        """Return the configuration put together, see `cashmere.protocols.Strategy.suggest`."""
+        """Return the assembled configuration, see `cashmere.protocols.Strategy.suggest`."""
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         if len(decided) < self.n_initial:
             return self.draw_initial(decided, rng)
@@ -137,7 +138,7 @@ class TPE:
         return draw_suggestion(self.encoder, decided, rng)
 
     def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
-        """Return one of the first configurations, which no density decides.
+        """Return one of the first configurations, which no density chooses.
 
         Parameters
         ----------
@@ -170,7 +171,7 @@ class TPE:
         return row
 
     def _rank_listed(self, densities: Densities, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return all rows that may be drawn, the most promising first, equals in random order."""
+        """Return all rows that may be drawn, the most promising first, ties in random order."""
         rows = self.encoder.sample(n_listed, rng)
         active = self.encoder.activity(rows)
         scores = np.zeros(len(rows))
@@ -181,9 +182,9 @@ class TPE:
 
 
 def best_observations(history: History, n: int) -> NDArray[np.int64]:
-    """Return the positions of the n best successful observations, fewer if there are not so many.
+    """Return the positions of the n best successful observations, or of all if there are fewer.
 
-    Equal losses keep their order of time.
+    Equal losses keep their chronological order.
     """
     failed = np.array([not observation.succeeded for observation in history], dtype=np.bool_)
     order = np.lexsort([history.losses, failed])

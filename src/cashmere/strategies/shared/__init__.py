@@ -1,1 +1,1 @@
-"""What several strategies have in common."""
+"""Parts shared by several strategies."""

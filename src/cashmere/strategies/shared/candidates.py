@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidates:
-    """Configurations that may be suggested, and what the performance surrogate promises of them.
+    """Configurations that may be suggested, and their expected improvement.
 
     Attributes
     ----------

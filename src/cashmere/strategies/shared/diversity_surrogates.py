@@ -1,4 +1,4 @@
-"""The diversity surrogates by name."""
+"""Diversity surrogates by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SurrogateName = Literal["prediction", "pairwise", "pairwise_fast", "pairwise_inc
 
 
 def make_diversity_surrogate(name: SurrogateName, measure: Measure) -> DiversitySurrogate:
-    """Return an unfitted surrogate of a measure."""
+    """Return an unfitted surrogate for a measure."""
     match name:
         case "prediction":
             return PredictionSurrogate(measure=measure)
@@ -27,12 +27,12 @@ def make_diversity_surrogate(name: SurrogateName, measure: Measure) -> Diversity
 
 
 def check_surrogate(name: str, ensemble_size: int) -> None:
-    """Refuse a name that does not exist and a pool without members.
+    """Check the name of a surrogate and the size of the pool.
 
     Raises
     ------
     UnknownNameError, InvalidParameterError
-        If so.
+        If there is no such surrogate, or the pool would have no members.
     """
     if name not in get_args(SurrogateName):
         raise UnknownNameError("surrogate", name, get_args(SurrogateName))

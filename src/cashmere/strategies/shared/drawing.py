@@ -1,4 +1,4 @@
-"""Configurations drawn from the prior, and the first of a list that is new."""
+"""Draw new configurations from the prior, and find the first new one of a list."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
 
 _N_DRAWS = 32
-"""Configurations drawn at once, and hashed at once."""
+"""Number of configurations drawn, and hashed, together."""
 
 _ENUMERATION_LIMIT = 5000
-"""Spaces of more configurations are not looked through one by one."""
+"""Larger spaces are not searched configuration by configuration."""
 
 
 def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
-    """Draw a configuration of a least used algorithm that has not been decided before.
+    """Draw a new configuration of one of the least used algorithms.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np
         suggestion = first_unseen(encoder, rows, seen, origin=Origin(OriginKind.RANDOM))
         if suggestion is not None:
             return suggestion
-    # Every algorithm looks exhausted (or there is none): look at the space as a whole, at last one by one.
+    # Every algorithm seems exhausted (or there is none): try the space as a whole, finally one by one.
     rows = encoder.sample(_N_DRAWS if len(codes) == 0 else 1000, rng)
     if len(rows) == 0:
         raise SpaceError(
@@ -57,18 +57,18 @@ def first_unseen(
     encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64], *, origin: Origin
 ) -> Suggestion | None:
     """Return the first of the encoded rows whose configuration is not among the seen keys; None if all are."""
-    for start in range(0, len(rows), _N_DRAWS):  # the first row is nearly always good: hash few at a time
+    for start in range(0, len(rows), _N_DRAWS):  # the first row is nearly always new: hash few at a time
         chunk = rows[start : start + _N_DRAWS]
         for row in chunk[~np.isin(encoder.keys(chunk), seen)]:
             configuration = encoder.decode(row)
-            # ConfigSpace rounds floats, so that a new row may become a configuration known before.
+            # ConfigSpace rounds floats, so a new row may become a known configuration.
             if not np.isin(encoder.keys(encoder.encode([configuration])), seen)[0]:
                 return Suggestion(configuration=configuration, origin=origin)
     return None
 
 
 def _rank_algorithms(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> IntArray:
-    """Return the codes of all algorithms, least used first, equals in random order; empty without algorithms."""
+    """Return the codes of all algorithms, least used first, ties in random order; empty without algorithms."""
     codes = encoder.choices(ALGORITHM)
     if len(codes) == 0:
         return codes

@@ -1,4 +1,4 @@
-"""What makes a strategy from a search space: its class, a preset of it, or any function."""
+"""Factories of strategies: a strategy's class, a preset of it, or any function from a search space."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Preset:
     Attributes
     ----------
     factory : StrategyFactory
-        What makes the strategy.
+        Makes the strategy.
     options : mapping of str to object
-        Given to the factory unless the caller gives others.
+        Passed to the factory unless the caller gives others.
     summary : str
-        What the strategy decides by, in one line; that of the factory if empty.
+        Description of the strategy in one line; that of the factory if empty.
 
     Examples
     --------
@@ -50,14 +50,14 @@ class Preset:
 
 
 def described_class(factory: Any) -> Any:
-    """Return what a preset is one of: a class, or a function; anything else is returned as it is."""
+    """Return the class or function behind a preset; return anything else unchanged."""
     while isinstance(factory, Preset):
         factory = factory.factory
     return factory
 
 
 def options_of(factory: Any) -> dict[str, dataclasses.Field[Any]] | None:
-    """Return the options of a strategy class or a preset of it by name; None if they are not known."""
+    """Return the options of a strategy class or a preset of it by name; None if they are unknown."""
     described = described_class(factory)
     if not (inspect.isclass(described) and dataclasses.is_dataclass(described)):
         return None
@@ -65,7 +65,7 @@ def options_of(factory: Any) -> dict[str, dataclasses.Field[Any]] | None:
 
 
 def open_options(factory: Any) -> set[str]:
-    """Return the options that a factory is known to have and that no preset has set.
+    """Return the known options of a factory that no preset has set.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def make_inner(factory: StrategyFactory, space: SearchSpace, **options: Any) -> 
     space : ConfigurationSpace or SpaceEncoder
         The part.
     **options
-        Given to the factory if it has them and they have not been set.
+        Passed to the factory if it has them and no preset has set them.
 
     Raises
     ------
     InvalidParameterError
-        If `factory` makes no strategy.
+        If `factory` does not make a strategy.
     """
     given = {name: value for name, value in options.items() if name in open_options(factory)}
     made = factory(space, **given) if callable(factory) else None

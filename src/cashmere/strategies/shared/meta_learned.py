@@ -1,4 +1,4 @@
-"""What the strategies have in common that have learned from other tables."""
+"""The base of strategies that have learned from other tables."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 @dataclass(frozen=True)
 class MetaLearned:
-    """Holds an artefact of meta-learning, and what is known of the table.
+    """Hold an artefact of meta-learning and the meta-features of the table.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
         The search space.
     artefact : str or path
-        Folder made by ``cashmere pretrain``; ``"auto"`` for the one that comes with the package and serves the space.
+        Folder made by ``cashmere pretrain``; ``"auto"`` for the artefact shipped with the package that serves the
+        space.
     meta_features : mapping, optional
-        Of the table, see `for_table`.
+        Meta-features of the table, see `for_table`.
 
     Raises
     ------
     ArtefactError
-        If a folder is named that cannot be read, or that was made for other hyper-parameters.
+        If the given folder cannot be read, or was made for other hyper-parameters.
     """
 
     space: SearchSpace
@@ -39,7 +40,7 @@ class MetaLearned:
     meta_features: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
-        if self.artefact != "auto":  # what is wrong with a folder that is named is said before the first trial
+        if self.artefact != "auto":  # report problems with the given folder before the first trial
             _ = self.found_artefact
 
     def for_table(self, meta_features: Mapping[str, float]) -> Self:
@@ -58,7 +59,7 @@ class MetaLearned:
         Raises
         ------
         ArtefactError
-            If a folder is named that cannot be read, or that was made for other hyper-parameters.
+            If the given folder cannot be read, or was made for other hyper-parameters.
         """
         return find_artefact(self.artefact, self.blocks)
 

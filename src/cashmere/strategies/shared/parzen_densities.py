@@ -1,4 +1,4 @@
-"""Densities of a space's parameters among good and among other trials, for tree-structured Parzen estimators."""
+"""Densities of a space's parameters among good and other trials, for tree-structured Parzen estimators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cashmere.surrogates.joint_density import JointDensity, fit_joint
 from cashmere.surrogates.tpe import TruncatedMixture, fit_categorical, fit_parzen, forgetting_weights
 
 Groups = tuple[tuple[IntArray, ...], ...]
-"""For every level of an encoder the columns that are decided together; all of a group are active, or none."""
+"""For each level of an encoder, the columns decided together; either all columns of a group are active, or none."""
 
 
 class Densities(Protocol):
@@ -42,7 +42,7 @@ class SplitTrials:
     encoder : SpaceEncoder
         The space.
     decided : (n, d) array
-        Encoded configurations of all trials, in order of time.
+        Encoded configurations of all trials, in chronological order.
     is_good : (n,) bool array
         Which of them are good.
     linear_forgetting : int
@@ -101,7 +101,7 @@ class IndependentDensities:
     def _log_ratio(self, column: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
         if self._encoder.is_categorical[column]:
             codes = values.astype(np.int64)
-            # A choice without prior may have been tried all the same: its ratio is huge or tiny, not infinite.
+            # A choice without prior may still have been tried: its ratio is huge or tiny, not infinite.
             good, rest = (np.maximum(p[codes], np.finfo(np.float64).tiny) for p in self._categorical(column))
             return np.log(good) - np.log(rest)
         below, above = self._numeric(column)
@@ -213,7 +213,7 @@ def parameter_groups(encoder: SpaceEncoder) -> Groups:
 
 
 def _asked_for(condition: ConditionLike) -> Hashable:
-    """Return what a condition asks for, whichever parameter it is of."""
+    """Return the requirement of a condition, regardless of its parameter."""
     if isinstance(condition, Conjunction):
         return type(condition), frozenset(map(_asked_for, condition.components))
     values: Any = condition.values if isinstance(condition, InCondition) else [condition.value]

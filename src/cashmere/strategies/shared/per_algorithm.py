@@ -1,4 +1,4 @@
-"""Strategies that give their trials to algorithms, each of which is searched by a strategy of its own."""
+"""The base of strategies that divide their trials among algorithms, each searched by an inner strategy."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 _LARGEST_COUNTED = 1000
-"""Algorithms of more configurations count as endless."""
+"""Algorithms with more configurations count as infinite."""
 
 
 @dataclass(frozen=True)
 class PerAlgorithm(ABC):
-    """Decides which algorithm comes next; the algorithm's own strategy decides where in it.
+    """Choose the algorithm to try next; an inner strategy chooses within it.
 
-    Of the algorithms that may have a trial the one with the fewest comes next, in the order of the space. What is left
-    to the classes below is which may have one.
+    Among the algorithms that may have a trial, the one with the fewest comes next, in the order of the space.
+    Subclasses decide which algorithms may have a trial.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
-        The search space; without a categorical ``algorithm`` the inner strategy has all of it.
+        The search space; without a categorical ``algorithm`` the inner strategy searches the whole space.
     inner : StrategyFactory
-        Strategy inside each algorithm: a class, a `Preset` of one, or a function from a space; `make_strategy` reads a
-        name, with options after a colon if need be.
+        Strategy inside each algorithm: a class, a `Preset` of one, or a function from a space; `make_strategy` also
+        accepts a name, optionally with options after a colon.
     """
 
     space: SearchSpace
@@ -44,7 +44,7 @@ class PerAlgorithm(ABC):
     inner: StrategyFactory = field(metadata=HOLDS_STRATEGY)
 
     def __post_init__(self) -> None:
-        make_inner(self.inner, self.space)  # refuses impossible options now and not at the first suggestion
+        make_inner(self.inner, self.space)  # refuses impossible options now, not at the first suggestion
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
@@ -77,9 +77,9 @@ class PerAlgorithm(ABC):
 
     @abstractmethod
     def _open_tasks(self, history: History, members: IntArray) -> list[int] | None:
-        """Return the algorithms that may have the next trial; none: any configuration may; None: wait for outcomes.
+        """Return the algorithms that may have the next trial; empty: any configuration may; None: wait for outcomes.
 
-        `members` ``(n_trials,)`` is the algorithm of every trial, those that are pending last.
+        `members` ``(n_trials,)`` is the algorithm of each trial, pending ones last.
         """
 
     def check_metric(self, metric: Loss) -> None:
@@ -90,7 +90,7 @@ class PerAlgorithm(ABC):
 
     @functools.cached_property
     def _capacities(self) -> dict[int, int | None]:
-        """How many configurations every algorithm has, None if (nearly) without end."""
+        """Number of configurations of each algorithm, None if (nearly) infinite."""
         limit = _LARGEST_COUNTED if self.encoder.n_listed is None else self.encoder.n_listed
         everything = {
             task: self.encoder.enumerate(limit, fixed=self.blocks.fixed(task)) for task in self.blocks.drawable.tolist()
@@ -109,7 +109,7 @@ class PerAlgorithm(ABC):
         return inner
 
     def _inside(self, task: int, history: History, members: IntArray) -> History:
-        """Return what happened under an algorithm; its configurations stay those of the whole space."""
+        """Return the history of an algorithm; configurations remain those of the whole space."""
         mine = (members == task).tolist()
         observations = tuple(o for o, is_mine in zip(history, mine, strict=False) if is_mine)
         pending = tuple(t for t, is_mine in zip(history.pending, mine[len(history) :], strict=True) if is_mine)

@@ -1,4 +1,4 @@
-"""What a strategy searches: a space, or an encoder that stands for it."""
+"""The search space of a strategy: a space, or an encoder of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ConfigSpace import ConfigurationSpace
 from cashmere.space.encoding import SpaceEncoder
 
 SearchSpace = ConfigurationSpace | SpaceEncoder
-"""What a strategy is made for: a space, or an encoder of it.
+"""The search space of a strategy: a space, or an encoder of it.
 
-Replays of recorded trials give a `CatalogueEncoder`, which draws listed configurations only.
+Replays of recorded trials pass a `CatalogueEncoder`, which draws only listed configurations.
 """
 
 
@@ -30,7 +30,7 @@ def encoder_of(searched: SearchSpace) -> SpaceEncoder:
 def restrict_search(
     searched: SearchSpace, part: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]
 ) -> SearchSpace:
-    """Return a part of what is searched, which draws by the same rules.
+    """Return a part of the search space that draws by the same rules.
 
     Parameters
     ----------
@@ -39,6 +39,6 @@ def restrict_search(
     part : ConfigurationSpace
         The space, restricted to `allowed`; see `cashmere.space.splitting.restriction.restrict`.
     allowed : mapping of str to collection
-        Values of categoricals that the part offers.
+        Values of categoricals in the part.
     """
     return searched.restrict(part, allowed) if isinstance(searched, SpaceEncoder) else part

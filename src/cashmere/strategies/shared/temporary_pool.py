@@ -1,4 +1,4 @@
-"""What strategies that search for an ensemble look at: the validation predictions, and the ensemble they make."""
+"""The temporary pool: the ensemble selected from the validation predictions so far."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ValidationPredictions:
-    """Successful observations with finite predictions, and what these are judged by.
+    """Successful observations with finite predictions, and the targets and metric to judge them by.
 
     Attributes
     ----------
     observations : tuple of n Observation
         In the order of the history.
     predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
-        Their predictions of the validation rows, or of the rows that are looked at if there are very many.
+        Their predictions for the validation rows, or for a fixed choice if there are very many.
     y, row_weights : (n_rows,) array
         Targets, and weights or None.
     metric : Loss
-        What is minimised.
+        The metric to minimise.
     """
 
     observations: tuple[Observation, ...]
@@ -52,11 +52,11 @@ class TemporaryPool:
     rows : (n, d) array
         Encoded configurations of the successful observations.
     predictions : tuple of n arrays (n_rows, n_classes) or (n_rows,)
-        Their predictions of the validation rows.
+        Their predictions for the validation rows.
     y, row_weights : (n_rows,) array
         Targets, and weights or None.
     metric : Loss
-        What is minimised.
+        The metric to minimise.
     order : (size,) int array
         Positions of the observations in the order they were added, with repetitions.
     """
@@ -92,7 +92,7 @@ class TemporaryPool:
         return self.counts[self.members]
 
     def first(self, size: int) -> TemporaryPool:
-        """Return the smaller ensemble of the first additions."""
+        """Return the smaller ensemble of the first members added."""
         return replace(self, order=self.order[:size])
 
     @property
@@ -102,12 +102,12 @@ class TemporaryPool:
 
 
 def collect_predictions(history: History) -> ValidationPredictions | None:
-    """Return what is known of the predictions of a history; None without any finite ones.
+    """Return the finite predictions of a history; None if there are none.
 
     Parameters
     ----------
     history : History
-        Its metric and targets must be known.
+        The history, with metric and targets.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def collect_predictions(history: History) -> ValidationPredictions | None:
     predictions = list(itertools.compress(predictions, finite))
     y: AnyArray = history.targets if predictions[0].ndim == 1 else history.targets.astype(np.int64)
     row_weights = history.row_weights
-    kept = fixed_rows(predictions[0], y)  # those that the surrogates would choose: they see the same rows
+    kept = fixed_rows(predictions[0], y)  # the rows that the surrogates choose, so that both see the same ones
     if len(kept) < len(y):
         predictions, y = [stack[kept] for stack in predictions], y[kept]
         row_weights = None if row_weights is None else row_weights[kept]
@@ -150,7 +150,7 @@ def select_pool(
     Parameters
     ----------
     history : History
-        Its metric and targets must be known.
+        The history, with metric and targets.
     encoder : SpaceEncoder
         Encodes the configurations.
     size : int
@@ -161,7 +161,7 @@ def select_pool(
     Returns
     -------
     TemporaryPool or None
-        None as long as fewer than two observations have finite predictions: there is no pair to learn from.
+        None while fewer than two observations have finite predictions: there is no pair to learn from.
 
     Raises
     ------

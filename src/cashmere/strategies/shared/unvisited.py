@@ -1,4 +1,4 @@
-"""Algorithms that have hardly been looked at."""
+"""Find algorithms with too few trials."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 
 
 def has_unvisited(blocks: AlgorithmBlocks, decided: FloatArray, n_initial: int) -> bool:
-    """Return whether an algorithm has been decided for fewer than `n_initial` times and has configurations left.
+    """Return whether an algorithm has fewer than `n_initial` trials and new configurations left.
 
     Parameters
     ----------
@@ -18,12 +18,11 @@ def has_unvisited(blocks: AlgorithmBlocks, decided: FloatArray, n_initial: int) 
     decided : (n, d) array
         Encoded configurations of all trials so far.
     n_initial : int
-        Trials that every algorithm should have.
+        Trials that each algorithm should have.
 
     Notes
     -----
-    After twice as many trials as that would take the answer is False: forbidden clauses may make an algorithm hard to
-    draw.
+    After twice the trials this would take, the answer is False: forbidden clauses may make an algorithm hard to draw.
     """
     if len(decided) >= 2 * n_initial * len(blocks.drawable):
         return False
