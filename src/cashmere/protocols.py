@@ -1,8 +1,8 @@
-"""The contracts everything else plugs into. Read this first.
+"""The contracts that all parts implement. Read this first.
 
-A *strategy* decides the next trial from the history, an *executor* runs it, an *objective* is what it runs, a
-*diversity surrogate* predicts how configurations go together. None of them keeps state that could not be
-thrown away at any moment.
+A *strategy* decides the next trial from the history, an *executor* runs it, an *objective* evaluates it, a *diversity
+surrogate* predicts how well configurations complement each other. None of them keeps state that could not be dropped at
+any moment.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from cashmere.records.trial import History, Outcome, Suggestion, Trial
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Decides which configuration to evaluate next, from the history alone."""
+    """Decide which configuration to evaluate next, from the history alone."""
 
     def suggest(self, history: History, rng: np.random.Generator) -> Suggestion | None:
         """Return the next decision; None if it cannot be taken before more pending trials are observed.
 
         A pure function: the same history and the same state of `rng` give the same suggestion, in any process.
         It must survive failed observations, avoid the configurations in ``history.seen`` and never read clocks.
-        Who answers None is asked again with one more outcome; without pending trials there must be an answer.
+        After None it is asked again with one more outcome; without pending trials it must return a suggestion.
 
         Parameters
         ----------
         history : History
             All committed observations and the pending trials.
         rng : numpy.random.Generator
-            The only source of randomness; made for this trial from the study's seed and the trial's number.
+            The only source of randomness; created for this trial from the study's seed and the trial's number.
         """
         ...
 
 
 @runtime_checkable
 class MetricCheck(Protocol):
-    """What a strategy offers besides `Strategy` if its options do not suit every metric."""
+    """An addition to `Strategy` for strategies whose options do not suit every metric."""
 
     def check_metric(self, metric: Loss) -> None:
         """Refuse a metric, before the first trial.
@@ -49,14 +49,14 @@ class MetricCheck(Protocol):
         Raises
         ------
         InvalidParameterError
-            Naming the option that does not suit the metric.
+            If an option does not suit the metric; the message names it.
         """
         ...
 
 
 @runtime_checkable
 class TableAware(Protocol):
-    """What a strategy offers besides `Strategy` if it has learned from other tables and looks for similar ones."""
+    """An addition to `Strategy` for strategies that have learned from other tables and look for similar ones."""
 
     def for_table(self, meta_features: Mapping[str, float]) -> Strategy:
         """Return the strategy for the table at hand.
@@ -64,13 +64,13 @@ class TableAware(Protocol):
         Parameters
         ----------
         meta_features : mapping of str to float
-            From `cashmere.metalearning.meta_features`; NaN where a number is not defined.
+            From `cashmere.metalearning.meta_features`; NaN where a number is undefined.
         """
         ...
 
 
 class DiversitySurrogate(Protocol):
-    """Predicts how the predictions of an encoded configuration go together with those of the observations."""
+    """Predict how well the predictions of a configuration complement those of the observations."""
 
     def fit(
         self,
@@ -88,7 +88,7 @@ class DiversitySurrogate(Protocol):
         X : (n, d) array
             Their encoded configurations.
         predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
-            Their predictions of the validation rows.
+            Their predictions for the validation rows.
         y : (n_rows,) array
             Targets of these rows.
         rng : numpy.random.Generator
@@ -111,13 +111,13 @@ class DiversitySurrogate(Protocol):
         Returns
         -------
         (n_samples, n_candidates, n_members) array
-            Each sample is coherent: it holds for all pairs together.
+            Each sample is coherent over all pairs.
         """
         ...
 
 
 class Objective(Protocol):
-    """What a trial runs; it must be picklable by cloudpickle and is called inside a worker."""
+    """The function that a trial runs; it must be picklable by cloudpickle and is called inside a worker."""
 
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial's configuration. Exceptions are turned into failed outcomes by the executor."""
@@ -125,7 +125,7 @@ class Objective(Protocol):
 
 
 class Executor(Protocol):
-    """Runs trials, somewhere, at most `n_workers` at a time."""
+    """Run trials, at most `n_workers` at a time."""
 
     n_workers: int
 
@@ -138,5 +138,5 @@ class Executor(Protocol):
         ...
 
     def shutdown(self) -> None:
-        """Stop at once: running trials are killed with their children, queued ones cancelled."""
+        """Stop immediately: kill running trials with their children, cancel queued ones."""
         ...

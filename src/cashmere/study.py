@@ -39,7 +39,7 @@ Callback = Callable[["Study", Observation], None]
 
 
 class Study:
-    """One optimisation: a space, a strategy, a seed, and the history they have made.
+    """One optimisation: a space, a strategy, a seed, and the resulting history.
 
     Trial n is decided from the outcomes of trials 0 .. n - `lookahead` and from the decisions in between, and
     outcomes are committed in trial order. So the same seed gives the same run with any number of workers up to
@@ -48,23 +48,24 @@ class Study:
     Parameters
     ----------
     space : ConfigurationSpace
-        What is searched.
+        The search space.
     strategy : str or Strategy
         A name from `cashmere.strategies` or an object with ``suggest(history, rng)``.
     seed : int
-        Of everything random; each trial's generators are made from it and the trial's number.
+        Seed for all randomness; each trial's generators are derived from it and the trial's number.
     lookahead : int
-        At least 1 (strictly sequential).
+        How many trials may be decided ahead of known results, at least 1 (strictly sequential).
     warm_start : sequence of Configuration
         Evaluated first, in this order, before the strategy is asked.
     store : RunStore, optional
-        Where finished trials are kept; what it already holds is continued.
+        Where finished trials are kept; a study it already holds is continued.
     fold_racing : {"none", "incumbent"}
-        With ``"incumbent"`` a trial is given up after a fold if the mean loss of its folds is above the worst fold of
-        the best trial that the lookahead lets it know. It gets no score then. A good configuration can be lost so.
+        With ``"incumbent"`` a trial is stopped after a fold if the mean loss of its folds is above the worst fold of
+        the best trial that the lookahead lets it know. It then gets no score. A good configuration may be lost this
+        way.
     plan : WorkBudget, optional
-        What the study may spend in all, for strategies that divide it. By default that of the first `optimize`. A store
-        keeps the first plan it is given, so that a study that is extended continues as planned.
+        Total work of the study, for strategies that divide it. By default the budget of the first `optimize`. A store
+        keeps its first plan, so that an extended study continues as planned.
     worst_loss, baseline_loss, metric, targets, row_weights
         See `History`; strategies that search for an ensemble need metric and targets.
 
@@ -154,18 +155,18 @@ class Study:
     def _set_plan(self, plan: WorkBudget | None) -> None:
         """Keep the plan, unless the store knows an earlier one."""
         text = (self._store.facts().plan if self._store is not None else None) or str(plan)
-        self._plan = WorkBudget.from_text(text)  # of the text, which is what a resumed study will read
+        self._plan = WorkBudget.from_text(text)  # parsed from the text, as a resumed study will read it
         if self._store is not None:
             self._store.set_fact("plan", text)
 
     def _replay(self) -> None:
-        """Take up stored trials: the leading ones as they are, later ones when their turn to be asked comes."""
+        """Load stored trials: commit the leading ones, keep later ones until their turn to be asked comes."""
         while (observation := self._arrived.get(len(self._trials))) is not None:
             self._trials.append(observation.trial)
         self._commit()
 
     def _commit(self) -> list[Observation]:
-        """Move outcomes to the history, in trial order, up to the first trial that is still out."""
+        """Move outcomes to the history, in trial order, up to the first trial without one."""
         fresh = []
         while len(self._committed) < len(self._trials):
             observation = self._arrived.pop(len(self._committed), None)
@@ -178,7 +179,7 @@ class Study:
     # ------------------------------------------------------------ ask and tell
 
     def can_ask(self) -> bool:
-        """Whether enough outcomes are in to decide the next trial; it is decided to find out."""
+        """Return whether enough outcomes are known to decide the next trial; deciding it is how to find out."""
         return len(self._trials) < len(self._committed) + self.lookahead and self._decide() is not None
 
     def ask(self) -> Trial:
@@ -191,7 +192,7 @@ class Study:
         UsageError
             If the strategy has to see the outcome of an open trial first.
         StrategyError
-            If the strategy has seen all outcomes and decides nothing.
+            If the strategy has seen all outcomes and still returns None.
         """
         n_open = len(self._trials) - len(self._committed)
         if n_open >= self.lookahead:
@@ -230,7 +231,7 @@ class Study:
         return trial
 
     def _stop_above(self, number: int) -> float:
-        """Return the worst fold of the best trial among those whose outcome the lookahead leaves to see."""
+        """Return the worst fold of the best trial among those whose outcome the lookahead reveals."""
         best = self._history(max(0, number - self.lookahead + 1), ()).incumbent if self.fold_racing != "none" else None
         return max(best.fold_losses, default=np.inf) if best is not None else np.inf
 
@@ -239,10 +240,10 @@ class Study:
         return np.random.SeedSequence(self.seed, spawn_key=(number,)).spawn(2)
 
     def _decide(self) -> Suggestion | None:
-        """Return the next decision, or None if it takes more outcomes than are in.
+        """Return the next decision, or None if it needs more outcomes than are known.
 
-        The strategy first sees the outcomes that the lookahead leaves; while they do not suffice, one more at a time:
-        what it sees at last does not depend on which ones have arrived.
+        The strategy first sees the outcomes that the lookahead reveals, then, while they do not suffice, one more at a
+        time, so what it finally sees does not depend on which ones have arrived.
         """
         number = len(self._trials)
         if self._decision is None and number < len(self.warm_start):
@@ -271,7 +272,7 @@ class Study:
         self._decision, self._n_insufficient = None, -1
 
     def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
-        """Store an outcome and commit what is complete up to now; return the newly committed observations.
+        """Store an outcome and commit all that is complete so far; return the newly committed observations.
 
         Aborted outcomes are forgotten: the same trial will be decided again on resume.
         """
@@ -303,16 +304,16 @@ class Study:
         objective : callable
             Trial -> Outcome.
         budget : str, float, Budget or None
-            The number of trials counts all trials of the study, those of earlier calls included; seconds count
-            from now. The first one becomes the plan of a study made without. None leaves it to `stop` to end the loop.
+            The number of trials counts all trials of the study, earlier calls included; seconds count from now. The
+            first budget becomes the plan of a study that has none. With None only `stop` ends the loop.
         executor : Executor, optional
             By default trials run in this process.
         stop : callable
-            Asked about twenty times a second; true ends the loop and leaves running trials unfinished.
+            Called about twenty times a second; true ends the loop and leaves running trials unfinished.
         callback : callable, optional
             Called in trial order with every committed observation.
         on_tick : callable, optional
-            Called whenever the loop turns, for progress displays.
+            Called in each iteration of the loop, for progress displays.
         """
         budget = None if budget is None else Budget.parse(budget)
         deadline = Deadline(None if budget is None else budget.seconds)
@@ -344,7 +345,7 @@ class Study:
                 self._announce(self.tell(running.pop(future), future.result()), callback)
             if on_tick is not None:
                 on_tick()
-        # What is still running was decided but never observed: forget the decisions, they can be made again.
+        # Running trials were decided but never observed: forget the decisions, they can be made again.
         del self._trials[len(self._committed) :]
         self._forget_decision()
         if self._store is not None:
@@ -360,7 +361,7 @@ class Study:
                 callback(self, observation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the open store behind when pickled; the history stays."""
+        """Leave out the open store when pickling; keep the history."""
         committed = [_in_memory(o) for o in self._committed]
         return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}}
 
@@ -378,7 +379,7 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
     Returns
     -------
     str
-        16 hexadecimal digits; equal if and only if the runs are equal (up to hash collisions). Times do not enter.
+        16 hexadecimal digits; equal if and only if the runs are equal (up to hash collisions). Times do not count.
     """
     digest = hashlib.sha256()
     for o in history:

@@ -1,1 +1,1 @@
-"""Records that rooms hand to each other: trials, budgets, losses."""
+"""Records that rooms exchange: trials, budgets, losses."""

@@ -1,4 +1,4 @@
-"""How much one call may spend, and the one clock that watches over it."""
+"""The budget of one call, and the one clock that watches over it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Budget:
     Attributes
     ----------
     seconds : float or None
-        Wall-clock seconds for the whole call, reading, ensembling, saving and report included.
+        Wall-clock seconds for the whole call, including reading, ensembling, saving and the report.
     trials : int or None
-        Number of trials. With both, whichever ends first.
+        Number of trials. With both, whichever limit is reached first.
 
     Examples
     --------
@@ -129,18 +129,18 @@ def parse_memory_mib(text: str | float, parameter: str = "memory") -> float:
 
 
 class Deadline:
-    """The clock of one call: everything that takes time asks it.
+    """The clock of one call, which everything that takes time consults.
 
     Parameters
     ----------
     seconds : float or None
         Allowed wall time from now; None for no limit.
     already_spent : float
-        Seconds that count as spent before now (start-up of the process, say).
+        Seconds that count as spent already, such as the start-up of the process.
 
     Notes
     -----
-    The monotonic clock is used: a change of the system time has no effect.
+    It uses the monotonic clock: changes of the system time have no effect.
     """
 
     def __init__(self, seconds: float | None, *, already_spent: float = 0.0) -> None:
@@ -154,5 +154,5 @@ class Deadline:
 
     @property
     def remaining(self) -> float:
-        """Seconds left, infinite without a limit; negative after the end."""
+        """Remaining seconds: infinite without a limit, negative after the end."""
         return float("inf") if self.seconds is None else self.seconds - self.elapsed

@@ -1,4 +1,4 @@
-"""Why a trial ended without a loss, as a record; its sentence is made where it is shown."""
+"""Why a trial ended without a loss, as a record; the sentence is written where it is shown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CauseKind(StrEnum):
     """The operating system, most likely because memory ran out."""
     WORKER_DIED = "worker died"
     WORKER_SLOT = "worker slot"
-    """A fault of the executor itself."""
+    """A bug in the executor itself."""
     MISSING_PACKAGE = "missing package"
     NOT_FINITE = "not finite"
     """A loss, a prediction or a number on the way to them is NaN or infinite."""
@@ -27,21 +27,21 @@ class CauseKind(StrEnum):
     EXCEPTION = "exception"
     """Any other exception of a learner or a metric."""
     OTHER = "other"
-    """What an objective of the user says, or an earlier version has stored."""
+    """Reported as text by a custom objective, or stored by an earlier version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """What ended a trial, with the numbers that belong to it.
+    """The cause that ended a trial, with its numbers.
 
     Attributes
     ----------
     kind : CauseKind
-        What it was.
+        Kind of cause.
     text : str
-        Of an exception its type and message, a traceback may follow; of other causes what else is known.
+        Type and message of an exception, possibly with a traceback; for other causes any further details.
     limit, used : float or None
-        The limit that was broken and what was used: seconds of a time limit, MiB of a memory limit.
+        The broken limit and the amount used: seconds for a time limit, MiB for a memory limit.
 
     Examples
     --------
@@ -63,9 +63,7 @@ class Cause:
             case CauseKind.MEMORY_LIMIT if self.limit is not None:
                 return f"over the memory limit of {self.limit:.0f} MiB ({self.used or 0:.0f} MiB resident)"
             case CauseKind.KILLED_BY_SYSTEM:
-                return (
-                    f"the system killed the worker, most likely for want of memory ({self.used or 0:.0f} MiB resident)"
-                )
+                return f"the system killed the worker, most likely out of memory ({self.used or 0:.0f} MiB resident)"
             case CauseKind.WORKER_DIED:
                 return "the worker process died (crash in native code, exit, or kill)"
             case CauseKind.WORKER_SLOT:
@@ -74,7 +72,7 @@ class Cause:
 
     @classmethod
     def other(cls, text: str) -> Self:
-        """Return a cause that is known by a text only."""
+        """Return a cause known only as text."""
         return cls(kind=CauseKind.OTHER, text=text)
 
     def to_json(self) -> str:
@@ -84,7 +82,7 @@ class Cause:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the cause that a store keeps; the sentence that an earlier version stored is not taken apart."""
+        """Return a stored cause; a sentence stored by an earlier version is kept as text."""
         try:
             data = json.loads(text)
             limit, used = (None if data.get(name) is None else float(data[name]) for name in ("limit", "used"))

@@ -1,4 +1,4 @@
-"""What ensembles and strategies need of a metric."""
+"""The part of a metric that ensembles and strategies need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Loss(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the metric; decides which kernel is used."""
+        """Name of the metric; selects the kernel."""
         ...
 
     def loss(self, y: AnyArray, predictions: AnyArray, weight: FloatArray | None = None, /) -> float:

@@ -1,4 +1,4 @@
-"""Where a configuration came from, as a record; its words are made where it is shown."""
+"""Where a configuration came from, as a record; the text is written where it is shown."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from typing import Self
 
 
 class OriginKind(StrEnum):
-    """Who chose a configuration."""
+    """How a configuration was chosen."""
 
     RANDOM = "random"
     REPEATED = "random (repeated)"
-    """Drawn although it had been evaluated before: nothing new was left."""
+    """Drawn although evaluated before, because nothing new was left."""
     MODEL = "model"
     MUTATION = "mutation"
     RANKING = "ranking"
     """The next of a list learned from other tables."""
     START = "start"
-    """One of the first configurations, which a strategy places by a plan."""
+    """One of the first configurations, placed by a strategy according to a plan."""
     WARM_START = "warm start"
     """Given by the user or by a portfolio."""
     OTHER = "other"
-    """What a strategy of the user says, or an earlier version has stored."""
+    """Reported as text by a custom strategy, or stored by an earlier version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Whose turn it was when a strategy divides the space.
+    """The part of the space whose turn it was, if a strategy divides the space.
 
     Attributes
     ----------
     subspace : str
         Name of the part.
     round : int or None
-        Round of the contest; None where there are no rounds.
+        Round of the contest; None if there are no rounds.
     """
 
     subspace: str
@@ -52,11 +52,11 @@ class Origin:
     Attributes
     ----------
     kind : OriginKind
-        Who chose it.
+        How it was chosen.
     detail : str
-        More about it, such as the part of the space that a plan starts with; all of it if the kind is other.
+        Further details, such as the part of the space that a plan starts with; the whole text if the kind is other.
     turns : tuple of Turn
-        The divisions of the space around it, the outermost first.
+        The enclosing parts of the space, outermost first.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class Origin:
 
     @classmethod
     def other(cls, text: str) -> Self:
-        """Return an origin that is known by a text only."""
+        """Return an origin known only as text."""
         return cls(OriginKind.OTHER, text)
 
     def within(self, subspace: str, *, round: int | None = None) -> Self:
@@ -97,9 +97,9 @@ class Origin:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the origin that a store keeps.
+        """Return a stored origin.
 
-        Earlier versions stored what `str` returns; such a text is not taken apart: it is one of the kinds or other.
+        Earlier versions stored the result of `str`. Such a text is not parsed: it is one of the kinds, or other.
         """
         if text in set(OriginKind):
             return cls(OriginKind(text))

@@ -1,4 +1,4 @@
-"""Records of a search: what to run (`Trial`), what happened (`Observation`), and all of it in order (`History`)."""
+"""Records of a search: what to run (`Trial`), what happened (`Observation`), and all in order (`History`)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from cashmere.records.origin import Origin
 from cashmere.records.work_budget import WorkBudget
 
 FOLD_RACING = ("none", "incumbent")
-"""When trials are given up after some folds, see `cashmere.study.Study`."""
+"""When to stop trials early, see `cashmere.study.Study`."""
 
 
 UNKNOWN = Origin.other("")
-"""The origin of configurations that nobody speaks for."""
+"""The origin of configurations whose strategy does not name one."""
 
 
 class TrialStatus(StrEnum):
@@ -36,9 +36,9 @@ class TrialStatus(StrEnum):
     MEMORY = "memory"
     ERROR = "error"
     STOPPED = "stopped"
-    """Given up after some folds (`Trial.stop_above`): neither a score nor a failure."""
+    """Stopped early, after some of its folds (`Trial.stop_above`): neither a score nor a failure."""
     ABORTED = "aborted"
-    """Stopped by the user or by the deadline; never stored, decided and run again on resume."""
+    """Stopped by the user or the deadline; never stored, but decided and run again on resume."""
 
 
 def configuration_key(configuration: Configuration) -> str:
@@ -62,14 +62,14 @@ class Suggestion:
     configuration : Configuration
         The point of the search space to evaluate.
     origin : Origin
-        Where it comes from, for the record; a text is taken as well.
+        Where it comes from; a text is accepted as well.
     """
 
     configuration: Configuration
     origin: Origin = UNKNOWN
 
     def __post_init__(self) -> None:
-        if isinstance(self.origin, str):  # strategies of users may say it in their own words
+        if isinstance(self.origin, str):  # custom strategies may pass a text
             object.__setattr__(self, "origin", Origin.parse(self.origin))
 
 
@@ -84,13 +84,13 @@ class Trial:
     configuration : Configuration
         The point of the search space.
     seed : int
-        Seed of the learner's own randomness, in [0, 2**31).
+        Seed of the learner, in [0, 2**31).
     origin : Origin
         Copied from the `Suggestion`.
     fidelity : float
         Share of the full resource, in (0, 1].
     stop_above : float
-        The objective may stop once the mean loss of the folds so far exceeds this; infinity: never. It is not stored.
+        The objective may stop once the mean loss of the folds so far exceeds this; infinity means never. Not stored.
     """
 
     number: int
@@ -114,7 +114,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an executor brings back from a trial.
+    """The outcome of a trial, as returned by an executor.
 
     Attributes
     ----------
@@ -132,9 +132,9 @@ class Outcome:
     duration_seconds, fit_seconds, predict_seconds : float
         Wall time of the whole trial, of fitting, and of predicting the validation rows.
     memory_mib : float or None
-        Largest resident memory seen from outside.
+        Peak resident memory, measured from outside.
     error : Cause or None
-        Cause of a failure; a text is taken as well, its first line is a summary, a traceback may follow.
+        Cause of a failure. A text is accepted as well: a summary in its first line, possibly followed by a traceback.
     """
 
     status: TrialStatus
@@ -149,7 +149,7 @@ class Outcome:
     error: Cause | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.error, str):  # objectives of users may say it in their own words
+        if isinstance(self.error, str):  # custom objectives may pass a text
             object.__setattr__(self, "error", Cause.other(self.error))
 
 
@@ -162,7 +162,7 @@ class Observation:
     trial : Trial
         What was run.
     outcome : Outcome
-        What happened, without the fitted models: these are on disk only.
+        What happened, without the fitted models, which are only on disk.
     finished_at : float
         Seconds since the study began, summed over resumes. For reports; strategies must not read it.
     """
@@ -193,7 +193,7 @@ class Observation:
 
     @property
     def predictions(self) -> NDArray[np.float32] | None:
-        """Out-of-fold predictions, read-only; of very large runs memory-mapped from the run directory."""
+        """Out-of-fold predictions, read-only; in very large runs memory-mapped from the run directory."""
         return self.outcome.predictions
 
     @property
@@ -213,7 +213,7 @@ class Observation:
 
     @property
     def memory_mib(self) -> float | None:
-        """Largest resident memory seen from outside."""
+        """Peak resident memory, measured from outside."""
         return self.outcome.memory_mib
 
     @property
@@ -224,27 +224,27 @@ class Observation:
 
 @dataclass(frozen=True, kw_only=True)
 class History(Sequence[Observation]):
-    """Ordered, read-only observations of a study: everything a strategy may look at.
+    """Ordered, read-only observations of a study: everything a strategy may use.
 
     Attributes
     ----------
     observations : tuple of Observation
         Committed observations, in trial order, failures included.
     pending : tuple of Trial
-        Trials already decided whose outcome may not be looked at yet.
+        Trials already decided whose outcome may not be used yet.
     worst_loss : float or None
-        Largest possible loss of the metric; None when it is unbounded.
+        Largest possible loss of the metric; None if it is unbounded.
     baseline_loss : float
-        Loss of the constant predictor; NaN when unknown.
+        Loss of the constant predictor; NaN if unknown.
     metric : Loss or None
-        What is minimised; with `targets` and the observations' predictions all that strategies need who search for
-        an ensemble.
+        The metric to minimise. Strategies that search for an ensemble need it, `targets` and the observations'
+        predictions.
     targets : (n_validation,) array or None
         Targets of the validation rows: class codes or values.
     row_weights : (n_validation,) array or None
         Weights of the validation rows.
     budget : WorkBudget or None
-        What the study was planned to spend in all; None when unknown.
+        Total work planned for the study; None if unknown.
     """
 
     observations: tuple[Observation, ...] = ()
@@ -276,12 +276,12 @@ class History(Sequence[Observation]):
 
     @functools.cached_property
     def failures(self) -> tuple[Observation, ...]:
-        """Observations that ended without a loss for a reason of their own: error, timeout, memory."""
+        """Observations that failed: error, timeout, memory."""
         return tuple(o for o in self.observations if not o.succeeded and o.status is not TrialStatus.STOPPED)
 
     @functools.cached_property
     def incumbent(self) -> Observation | None:
-        """The successful observation with the lowest loss (the earliest of equals), or None."""
+        """The successful observation with the lowest loss (the earliest in a tie), or None."""
         return min(self.successes, key=lambda o: (o.loss, o.trial.number), default=None)
 
     @property
@@ -310,7 +310,7 @@ class History(Sequence[Observation]):
 
     @functools.cached_property
     def stopped_loss(self) -> float:
-        """Loss that stands for a trial that was stopped after some folds: the worst finite one of a success."""
+        """Loss that stands for a trial that was stopped early: the worst finite loss of a success."""
         return max(
             (o.loss for o in self.successes if o.loss is not None and np.isfinite(o.loss)), default=self.failure_loss
         )

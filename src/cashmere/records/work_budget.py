@@ -1,4 +1,4 @@
-"""What a study may spend in all, in the units that strategies count in."""
+"""The total work of a study, in the units that strategies count in."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from cashmere.records.budget import Budget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkBudget:
-    """The work that a whole study may take, for strategies that divide it.
+    """The total work of a study, for strategies that divide it.
 
-    Unlike `Budget`, which limits the wall-clock time of one call, it counts the time that trials take, added up over
-    the workers: what a strategy can read from a history.
+    Unlike `Budget`, which limits the wall-clock time of one call, it counts the durations of trials, summed over the
+    workers, which a strategy can read from a history.
 
     Attributes
     ----------
     trials : int or None
         Number of trials.
     worker_seconds : float or None
-        Sum of the durations of trials. With both, whichever ends first.
+        Sum of the durations of trials. With both, whichever limit is reached first.
 
     Raises
     ------
     InvalidParameterError
-        If there is no limit at all, or one that is not positive.
+        If there is no limit, or one that is not positive.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class WorkBudget:
 
     @classmethod
     def from_text(cls, text: str) -> WorkBudget:
-        """Read the text that `str` makes, which is also how a store keeps it."""
+        """Read the text that `str` returns, which is also the stored form."""
         budget = Budget.parse(text)
         return cls(trials=budget.trials, worker_seconds=budget.seconds)
 
