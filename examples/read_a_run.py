@@ -17,9 +17,8 @@ print(f"failed trials: {len(run_failures('some-run'))}")
 
 summary = summarise_run("some-run")  # plain data, ready for json.dumps; the report shows the same
 head = summary["headline"]
-print(
-    f"\nensemble {head['ensemble_score']:.4f}, cross-fitted {head['honest_score']:.4f}, best {head['best_score']:.4f}"
-)
+print("\nensemble:", round(head["ensemble_score"], 4), " cross-fitted:", round(head["cross_fitted_score"], 4))
+print("best single model:", round(head["best_score"], 4))
 print("digest:", summary["digest"])
 print("warnings:", summary["warnings"] or "none")
 

@@ -88,7 +88,7 @@ def run(table: BenchmarkTable, budget: str, seed: int) -> dict:
         "ensemble_error": error,
         "lightgbm_error": reference_error,
         "validation_loss": information["ensemble_loss"],
-        "honest_loss": information["honest_loss"],
+        "honest_loss": information["cross_fitted_loss"],
         "trials": len(model.study_.history),
         "failures": len(model.failures_),
         "seconds": round(seconds, 1),

@@ -170,7 +170,7 @@ class TestBagging:
 
 
 class TestStacking:
-    def test_honest_loss_is_above_the_fitted_one_on_noise(self):
+    def test_cross_fitted_loss_is_above_the_fitted_one_on_noise(self):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 2, size=60)
         p = rng.dirichlet([1, 1], size=(20, 60))

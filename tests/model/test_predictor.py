@@ -79,7 +79,7 @@ def test_information_holds_metric_losses_and_latency(model_folder):
     assert information["metric"] == "log_loss"
     assert information["latency"]["single_row_ms"] > 0
     assert information["latency"]["batch_rows_per_second"] > 0
-    assert information["honest_loss"] > 0
+    assert information["cross_fitted_loss"] > 0
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])

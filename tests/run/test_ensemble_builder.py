@@ -90,18 +90,18 @@ def test_trial_whose_models_are_gone_is_no_member():
     assert gone not in second.weights
 
 
-def test_honest_loss_is_larger_than_the_optimistic_one_on_noise():
+def test_cross_fitted_loss_is_larger_than_the_optimistic_one_on_noise():
     whole, y = history(60, n_rows=120, noise=3.0)
     noisy = builder(y)
     noisy.update(whole)
-    assert noisy.honest_loss(whole) > noisy.loss
+    assert noisy.cross_fitted_loss(whole) > noisy.loss
 
 
-def test_honest_loss_says_nothing_on_few_rows():
+def test_cross_fitted_loss_says_nothing_on_few_rows():
     whole, y = history(5, n_rows=20)
     small = builder(y)
     small.update(whole)
-    assert small.honest_loss(whole) is None
+    assert small.cross_fitted_loss(whole) is None
 
 
 def test_pool_keeps_all_rows_up_to_its_limit_and_a_fixed_draw_beyond():
@@ -115,7 +115,7 @@ def test_pool_keeps_all_rows_up_to_its_limit_and_a_fixed_draw_beyond():
 
 
 @pytest.mark.parametrize("method", ["selection", "bagging", "stacking", "best"])
-def test_thresholds_lower_the_loss_and_the_honest_loss_with_it(method):
+def test_thresholds_lower_the_loss_and_the_cross_fitted_loss_with_it(method):
     whole, y = imbalanced(8)
     tuned, plain = (builder(y, method, "g_mean", decision_threshold=t) for t in ("auto", "none"))
     for each in (tuned, plain):
@@ -124,8 +124,8 @@ def test_thresholds_lower_the_loss_and_the_honest_loss_with_it(method):
     assert tuned.thresholds[1] < 0.3
     assert tuned.decision_gain > 0.1
     assert tuned.loss < plain.loss - 0.1
-    assert tuned.honest_loss(whole) < plain.honest_loss(whole) - 0.1
-    assert tuned.loss <= tuned.honest_loss(whole) + 0.02
+    assert tuned.cross_fitted_loss(whole) < plain.cross_fitted_loss(whole) - 0.1
+    assert tuned.loss <= tuned.cross_fitted_loss(whole) + 0.02
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "roc_auc"])
@@ -145,7 +145,7 @@ def test_probability_metric_is_tuned_for_balanced_accuracy_when_asked_and_keeps_
     assert tuned.decision_metric.name == "balanced_accuracy"
     assert tuned.thresholds[1] < 0.3
     assert tuned.loss == plain.loss
-    assert tuned.honest_loss(whole) == plain.honest_loss(whole)
+    assert tuned.cross_fitted_loss(whole) == plain.cross_fitted_loss(whole)
 
 
 def test_given_threshold_is_used_and_judged():

@@ -113,7 +113,7 @@ def make_run(
                 "stop_reason": "time budget spent",
                 "ensemble": ensemble.to_json(),
                 "ensemble_loss": curve[-1]["ensemble_loss"] if curve else None,
-                "honest_loss": curve[-1]["ensemble_loss"] + 0.009 if curve else None,
+                "cross_fitted_loss": curve[-1]["ensemble_loss"] + 0.009 if curve else None,
                 "latency": {"single_row_ms": 3.4, "batch_rows_per_second": 51234.0},
                 "digest": "3f0c6a1b9d22",
                 "busy_seconds": 211.0,

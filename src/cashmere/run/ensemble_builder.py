@@ -1,4 +1,4 @@
-"""The ensemble of a run while it grows: which observations may enter, the choice, its decisions, its honest loss."""
+"""The ensemble of a run while it grows: its candidates, members, thresholds and cross-fitted loss."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class EnsembleBuilder:
                 self._choose_thresholds(dict(zip(numbers, stacks, strict=True)))
         self.seconds = time.perf_counter() - clock
 
-    def honest_loss(self, history: History) -> float | None:
+    def cross_fitted_loss(self, history: History) -> float | None:
         """Estimate the loss on rows that chose neither ensemble nor thresholds, see `cross_fitted_loss`."""
         observations = self._eligible(history)
         if not observations:

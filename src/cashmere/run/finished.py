@@ -79,14 +79,16 @@ class FinishedRun:
         """Return the result in a few lines of text."""
         history, facts = self.study.history, self.facts
         best = history.incumbent
-        honest = "" if facts.honest_loss is None else f" (cross-checked {self._score(facts.honest_loss)})"
+        cross_fitted = (
+            "" if facts.cross_fitted_loss is None else f" (cross-fitted {self._score(facts.cross_fitted_loss)})"
+        )
         members = sorted(self.weights.items(), key=lambda item: (-item[1], item[0]))
         listed = ", ".join(f"{self.algorithm_name(n)} #{n} {weight:.2f}" for n, weight in members[:_NAMED])
         more = f", and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
         return (
             f"{len(history)} trials, {len(history.failures)} failed, {facts.elapsed_seconds or 0:.1f} s; "
             f"{self.stop_reason}\n"
-            f"{self.metric.name}: ensemble {self._score(facts.ensemble_loss)}{honest}, "
+            f"{self.metric.name}: ensemble {self._score(facts.ensemble_loss)}{cross_fitted}, "
             f"best single {self._score(None if best is None else best.loss)}, "
             f"constant {self._score(history.baseline_loss)}\n"
             f"Members: {listed}{more}\n"

@@ -70,7 +70,7 @@ class GrowingModel:
         self._members.prune(self.builder.ensemble.members, history)
         self.seconds += time.perf_counter() - clock
 
-    def information(self, history: History, honest_loss: float | None = None) -> dict[str, Any]:
+    def information(self, history: History, cross_fitted_loss: float | None = None) -> dict[str, Any]:
         """Return what the model says about itself."""
         members = self.builder.ensemble.members
         return {
@@ -78,7 +78,7 @@ class GrowingModel:
             "target": self._run.settings.target_name,
             "metric": self._run.metric.name,
             "ensemble_loss": self.builder.loss,
-            "honest_loss": honest_loss,
+            "cross_fitted_loss": cross_fitted_loss,
             "decision": self.decision(),
             "algorithms": {
                 str(o.trial.number): algorithm_of(o) for o in history.successes if o.trial.number in members

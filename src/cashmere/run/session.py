@@ -38,13 +38,13 @@ _END_SECONDS = 1.5
 """Kept free for what the end of any call needs: saving the model, facts, report."""
 
 _END_CHOICES = 8
-"""Kept free, too, in choices of the ensemble: the final one, five for the cross-checked loss, and two to spare."""
+"""Kept free, too, in choices of the ensemble: the final one, five for the cross-fitted loss, and two to spare."""
 
-_CROSS_CHECK_CHOICES = 6
-"""What the cross-checked loss takes, in choices of the ensemble: one for each of its five parts, and one to spare."""
+_CROSS_FIT_CHOICES = 6
+"""What the cross-fitted loss takes, in choices of the ensemble: one for each of its five parts, and one to spare."""
 
-_CROSS_CHECK_MARGIN_SECONDS = 0.3
-"""Left for saving once the loss is cross-checked."""
+_CROSS_FIT_MARGIN_SECONDS = 0.3
+"""Left for saving once the loss is cross-fitted."""
 
 _LATENCY_LEAST_LEFT_SECONDS = 0.5
 """With less time left, latency is not measured."""
@@ -240,12 +240,12 @@ class Session:
         model.choose(history)
         predictor = model.predictor(history)
         latency = self._measure_latency(predictor)
-        honest_loss = None
-        if self._deadline.remaining > _CROSS_CHECK_CHOICES * model.builder.seconds + _CROSS_CHECK_MARGIN_SECONDS:
-            honest_loss = model.builder.honest_loss(history)
-        predictor.information.update(model.information(history, honest_loss), latency=latency)
+        cross_fitted_loss = None
+        if self._deadline.remaining > _CROSS_FIT_CHOICES * model.builder.seconds + _CROSS_FIT_MARGIN_SECONDS:
+            cross_fitted_loss = model.builder.cross_fitted_loss(history)
+        predictor.information.update(model.information(history, cross_fitted_loss), latency=latency)
         model.save(predictor.information)
-        self._keep_facts(history, stop_reason, honest_loss=honest_loss, latency=latency)
+        self._keep_facts(history, stop_reason, cross_fitted_loss=cross_fitted_loss, latency=latency)
         rows = self.run.store.rows()
         if history.failures and not history.successes:
             raise _nothing_succeeded(rows)
@@ -271,7 +271,7 @@ class Session:
         return predictor.measure_latency(sample, seconds=min(most, max(least, left / 4)))
 
     def _keep_facts(
-        self, history: History, stop_reason: StopReason, *, honest_loss: float | None, latency: dict[str, float]
+        self, history: History, stop_reason: StopReason, *, cross_fitted_loss: float | None, latency: dict[str, float]
     ) -> None:
         """Store what the report tells beside the trials."""
         busy, elapsed = sum(o.duration_seconds for o in history), self.study.elapsed
@@ -279,7 +279,7 @@ class Session:
             "stop_reason": stop_reason,
             "ensemble": self.model.builder.ensemble.to_json(),
             "ensemble_loss": self.model.builder.loss,
-            "honest_loss": honest_loss,
+            "cross_fitted_loss": cross_fitted_loss,
             "decision": self.model.decision(),
             "latency": latency,
             "digest": self.model.digest(history),

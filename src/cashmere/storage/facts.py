@@ -35,7 +35,7 @@ class RunFacts:
         Members and how they are combined, see `cashmere.ensembles.ensemble_from_json`.
     ensemble_loss : float
         Loss of the ensemble on the rows that chose it.
-    honest_loss : float
+    cross_fitted_loss : float
         Loss on rows that did not choose it; None if there was no time, or too few rows to estimate it.
     decision : dict
         How classes are decided, and what thresholds gain.
@@ -65,7 +65,7 @@ class RunFacts:
     stop_reason: str | None = None
     ensemble: dict[str, Any] | None = None
     ensemble_loss: float | None = None
-    honest_loss: float | None = None
+    cross_fitted_loss: float | None = None
     decision: dict[str, Any] | None = None
     latency: dict[str, float] | None = None
     digest: str | None = None
@@ -79,8 +79,12 @@ class RunFacts:
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunFacts:
         """Return the facts among stored values; names of other versions are passed over."""
-        return cls(**{name: value for name, value in stored.items() if name in FACT_NAMES})
+        renamed = {_EARLIER_NAMES[name]: value for name, value in stored.items() if name in _EARLIER_NAMES}
+        return cls(**{name: value for name, value in {**renamed, **stored}.items() if name in FACT_NAMES})
 
+
+_EARLIER_NAMES = {"honest_loss": "cross_fitted_loss"}
+"""What facts were called in the stores of earlier versions."""
 
 FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
 """What `RunStore.set_fact` accepts."""

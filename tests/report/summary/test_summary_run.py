@@ -15,7 +15,7 @@ def test_summary_of_a_finished_run(tmp_path):
     head = summary["headline"]
     assert (head["trials"], head["failures"], head["stop_reason"]) == (60, 6, "time budget spent")
     assert head["best_score"] == summary["leaderboard"][0]["score"]
-    assert head["ensemble_score"] > head["honest_score"] > head["baseline_score"] == 0.5
+    assert head["ensemble_score"] > head["cross_fitted_score"] > head["baseline_score"] == 0.5
     assert summary["warnings"] == []
     assert summary["data"]["kinds"] == {"numeric": 7, "categorical": 5, "date": 1}
     assert [c["rows"] for c in summary["data"]["classes"]] == [300, 700]
@@ -65,7 +65,7 @@ def test_losses_of_any_size_are_drawn(tmp_path):
     losses = [1e308, 1e-308, 5.0, 4.0, 1e30, 3.0, -2.0, 0.0]
     run = make_run(
         tmp_path / "run", n_trials=8, losses=losses, task="regression", classes=(), settings={"metric": "mse"},
-        facts={"baseline_loss": 1e300, "honest_loss": math.nan, "utilisation": math.inf},
+        facts={"baseline_loss": 1e300, "cross_fitted_loss": math.nan, "utilisation": math.inf},
     )  # fmt: skip
     summary = summarise_run(run)
     json.dumps(summary, allow_nan=False)

@@ -21,19 +21,19 @@ def test_warns_when_all_trials_fail(tmp_path):
 
 
 def test_warns_when_the_ensemble_is_not_better_than_a_constant(tmp_path):
-    facts = {"ensemble_loss": 0.5, "honest_loss": 0.52}
+    facts = {"ensemble_loss": 0.5, "cross_fitted_loss": 0.52}
     assert "not better than the constant prediction" in warnings_of(tmp_path, facts=facts)
 
 
 def test_warns_when_only_the_selection_is_better_than_a_constant(tmp_path):
-    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.45, "honest_loss": 0.51})
+    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.45, "cross_fitted_loss": 0.51})
     assert "Judged on rows that did not choose it" in text
 
 
 def test_warns_when_the_selection_is_clearly_too_optimistic(tmp_path):
-    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "honest_loss": 0.35})
+    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "cross_fitted_loss": 0.35})
     assert "25% of its gain" in text
 
 
 def test_does_not_warn_for_a_little_optimism(tmp_path):
-    assert warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "honest_loss": 0.315}) == ""
+    assert warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "cross_fitted_loss": 0.315}) == ""

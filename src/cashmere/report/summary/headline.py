@@ -27,8 +27,8 @@ def headline_section(
     return {
         "ensemble_loss": ensemble_loss,
         "ensemble_score": score_of(metric, ensemble_loss),
-        "honest_loss": finite_number(facts.honest_loss),
-        "honest_score": score_of(metric, facts.honest_loss),
+        "cross_fitted_loss": finite_number(facts.cross_fitted_loss),
+        "cross_fitted_score": score_of(metric, facts.cross_fitted_loss),
         "baseline_loss": finite_number(facts.baseline_loss),
         "baseline_score": score_of(metric, facts.baseline_loss),
         "best_loss": best and best["loss"],

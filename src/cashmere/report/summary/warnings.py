@@ -13,7 +13,7 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
     """Say in words what a reader must not overlook."""
     head = summary["headline"]
     trials, failures = head["trials"], head["failures"]
-    ensemble, honest, baseline = head["ensemble_loss"], head["honest_loss"], head["baseline_loss"]
+    ensemble, cross_fitted, baseline = head["ensemble_loss"], head["cross_fitted_loss"], head["baseline_loss"]
     found = []
     if not head["finished"]:
         found.append(
@@ -38,18 +38,18 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
             "target, the budget may be too small, or rows and target may have been shuffled apart. Do not rely on this "
             "model."
         )
-    elif honest is not None and baseline is not None and ensemble is not None and honest >= baseline:
+    elif cross_fitted is not None and baseline is not None and ensemble is not None and cross_fitted >= baseline:
         found.append(
             "Judged on rows that did not choose it, the ensemble is not better than the constant prediction: its "
             "advantage comes from choosing among many models on few rows. Do not rely on this model without more data."
         )
-    elif honest is not None and ensemble is not None:
+    elif cross_fitted is not None and ensemble is not None:
         gain = abs(ensemble) if baseline is None else baseline - ensemble
-        if honest - ensemble > _CLEARLY * gain:
-            share = f"{(honest - ensemble) / gain:.0%}" if gain > 0 else "most"
+        if cross_fitted - ensemble > _CLEARLY * gain:
+            share = f"{(cross_fitted - ensemble) / gain:.0%}" if gain > 0 else "most"
             of = "its loss" if baseline is None else "its gain over the constant prediction"
             found.append(
-                f"The cross-checked score is clearly worse than the selection score: {share} of {of} comes from "
-                "choosing and judging the ensemble on the same rows. Expect the cross-checked score on new data."
+                f"The cross-fitted score is clearly worse than the selection score: {share} of {of} comes from "
+                "choosing and judging the ensemble on the same rows. Expect the cross-fitted score on new data."
             )
     return found
