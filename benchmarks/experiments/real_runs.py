@@ -5,7 +5,7 @@
 Each run fits on three quarters of the table and is judged on the rest. Times are wall seconds: of the whole run, of
 deciding, of training (summed over workers) and of choosing and saving ensembles. Diversity is the minimum distance of
 the last 50 suggestions to the pool before them (`cashmere.analysis`). Runs whose row is in runs.csv are shown and not
-run again; one that was interrupted goes on. All columns are explained in `docs/benchmarks.md`.
+repeated; an interrupted run continues. All columns are explained in `docs/benchmarks.md`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class RunsFile:
         if path.exists():
             frame = pd.read_csv(path)
             if list(frame.columns) != COLUMNS:
-                raise SystemExit(f"{path} has other columns than runs have now. Move it away, or choose another --out.")
+                raise SystemExit(f"{path} has other columns than current runs. Move it away, or choose another --out.")
             for row in frame.to_dict("records"):
                 self._rows[RunKey(**{field.name: row[field.name] for field in fields(RunKey)})] = row
 
@@ -215,7 +215,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--space", default="volcano")
     parser.add_argument("--metric", help="default: log_loss or rmse")
     parser.add_argument("--resampling", default="holdout")
-    parser.add_argument("--lookahead", type=int, help="1: strictly sequential, as in the papers; default: as in fit")
+    parser.add_argument("--lookahead", type=int, help="1: strictly sequential, as in the papers (default: as in fit)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--limit", default="20s", help="wall time of a trial")
     parser.add_argument("--seed", type=int, default=0)
@@ -227,7 +227,7 @@ def main(arguments: argparse.Namespace) -> None:
     keys = make_keys(arguments, table)
     console, finished, rows = Console(), RunsFile(arguments.out / "runs.csv"), []
     for key in keys:
-        row, remark = finished.find(key), " (there already)"
+        row, remark = finished.find(key), " (finished earlier)"
         if row is None:
             row, remark = finished.add(key, run(table, key, arguments.out)), ""
         rows.append(row)

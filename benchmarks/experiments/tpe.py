@@ -420,7 +420,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategies",
         nargs="+",
         default=list(DEFAULT_STRATEGIES),
-        help=f"strategies of the package, or one of {', '.join(map(repr, OPTUNA))}; all are compared with the first",
+        help=f"strategies of the package, or one of {', '.join(map(repr, OPTUNA))}; the first is the reference",
     )
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=250)

@@ -83,7 +83,7 @@ def is_installed(name: str, environments: Path) -> bool:
 
 
 def install(name: str, environments: Path) -> Path:
-    """Make the environment of a peer, anew if there is one; return the interpreter.
+    """Create the environment of a peer, replacing an existing one; return the interpreter.
 
     Raises
     ------

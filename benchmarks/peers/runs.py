@@ -204,9 +204,9 @@ def read_predictions(folder: Path, n_test: int, classes: Sequence[str] | None) -
     frame = pd.read_parquet(path)
     expected = ["value"] if classes is None else list(classes)
     if set(frame.columns) != set(expected):
-        raise DataError(f"Columns of the predictions are {sorted(frame.columns)}; expected: {sorted(expected)}.")
+        raise DataError(f"Columns of the predictions are {sorted(frame.columns)}; expected {sorted(expected)}.")
     if len(frame) != n_test:
-        raise DataError(f"{len(frame)} rows are predicted; expected: {n_test}.")
+        raise DataError(f"{len(frame)} rows are predicted; expected {n_test}.")
     values = frame[expected].to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise DataError(f"{np.count_nonzero(~np.isfinite(values))} predictions are not finite numbers.")
@@ -215,7 +215,7 @@ def read_predictions(folder: Path, n_test: int, classes: Sequence[str] | None) -
         if values.min() < 0 or np.abs(sums - 1).max() > TOLERANCE:
             raise DataError(
                 f"Probabilities are as low as {values.min():.3g} and sum to {sums.min():.3g} to {sums.max():.3g}; "
-                "expected: none below 0, sums of 1."
+                "expected none below 0 and sums of 1."
             )
         values = values / sums[:, None]
     return pd.DataFrame(values, columns=expected)

@@ -6,7 +6,7 @@
 
 Every peer lives in an environment of its own below `--environments`. It is given three quarters of the rows and the
 features of the rest; it is killed at twice the budget. A finished run is kept in `--work`, failures too, and the same
-command goes on where it was stopped; a runner that broke off is tried again. `--workers 0` shows what is there.
+command continues where it was stopped; a runner that broke off is tried again. `--workers 0` only shows finished runs.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tables", nargs="+", default=["colic", "eucalyptus", "wine_quality"])
     parser.add_argument("--peers", nargs="+", default=[OURS], help=f"among {', '.join(peer_names())}")
     parser.add_argument("--budget", default="60s", help="wall time of a run")
-    parser.add_argument("--repeats", type=int, default=3, help="seeds from 0 on; each draws other test rows")
-    parser.add_argument("--threads", type=int, default=available_cores(), help="that each run is told to use")
-    parser.add_argument("--workers", type=int, default=1, help="runs at a time, which share the machine; 0: only show")
+    parser.add_argument("--repeats", type=int, default=3, help="number of seeds; each draws other test rows")
+    parser.add_argument("--threads", type=int, default=available_cores(), help="threads that each run may use")
+    parser.add_argument("--workers", type=int, default=1, help="runs at a time on this machine; 0: show finished runs")
     parser.add_argument(
-        "--install", nargs="+", metavar="PEER", help="make environments, anew if there are some, and end"
+        "--install", nargs="+", metavar="PEER", help="create environments, replacing existing ones, and exit"
     )
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="folder of the environments")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md and index.html")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -55,7 +55,7 @@ def main(arguments: argparse.Namespace) -> None:
         return
     for name in ("repeats", "threads"):
         if getattr(arguments, name) < 1:
-            raise SystemExit(f"--{name} {getattr(arguments, name)}: at least 1")
+            raise SystemExit(f"--{name} must be at least 1; got {getattr(arguments, name)}.")
     compare(
         find_peers(arguments.peers, arguments.environments),
         find_tables(arguments.data, arguments.tables),
@@ -97,7 +97,7 @@ def compare(
     out : Path or None
         Folder to write the report to.
     fresh : bool
-        Whether to forget earlier runs of what is asked for.
+        Whether to forget earlier results of these runs and repeat them.
     """
     wanted = {
         protocol.key(table.name, peer.name, seed): (peer, table, protocol)
@@ -108,7 +108,7 @@ def compare(
     if fresh:
         console.print(f"{file.forget(wanted)} runs forgotten")
     missing = {key: each for key, each in wanted.items() if not ((run := file.find(key)) and run.is_final)}
-    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
+    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished")
 
     failures = 0
 
@@ -136,9 +136,7 @@ def compare(
         raise SystemExit(f"There is no finished run with these settings in {file.path}.")
     digests = {peer.name: peer.digest for peer in peers}
     if old := sum(run.code != digests[run.key.strategy] for run in found):
-        console.print(
-            f"[yellow]{old} of {len(found)} runs were made by another runner or other code than the present[/]"
-        )
+        console.print(f"[yellow]{old} of {len(found)} runs were made by another runner or different code[/]")
     frame = to_frame(found)
     print_report(console, frame)
     if out is not None:

@@ -5,7 +5,7 @@
 Every table is cut into 60 % training, 20 % validation and 20 % test rows (at most `--rows` rows, a stratified draw); a
 configuration is fitted on the training rows and predicts the others. The limit counts CPU seconds, so that recordings
 made on a busy machine, or on many cores, agree; a second limit of wall time stops what does not end. Work in progress
-lies in `--work`; call the command again to go on, also with more configurations.
+is kept in `--work`; repeat the command to continue, also with more configurations.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def record(
         try:
             # The lookahead is fixed: random search sees the pending trials, so any number of workers draws the same.
             study = Study(space.configuration_space, "random", seed=SEED, lookahead=64, store=store)
-            print(f"{folder.name}: {len(study.history)} of {n_configurations} configurations are there", flush=True)
+            print(f"{folder.name}: {len(study.history)} of {n_configurations} configurations are finished", flush=True)
             study.optimize(
                 RecordingObjective(objective=objective, limit_seconds=limit_seconds),
                 f"{n_configurations}trials",

@@ -139,13 +139,15 @@ def load_recorded(path: Path) -> RecordedHistory:
         with zipfile.ZipFile(path) as archive:
             description = json.loads(archive.read("description.json"))
             if description.get("format") != FORMAT or description.get("version", 0) > VERSION:
-                raise CorruptStoreError(path, f"holds {description.get('format')!r}, expected {FORMAT!r} <= {VERSION}.")
+                raise CorruptStoreError(
+                    path, f"holds {description.get('format')!r}; expected {FORMAT!r} up to version {VERSION}."
+                )
             space = ConfigurationSpace.from_serialized_dict(json.loads(archive.read("space.json")))
             values = json.loads(archive.read("configurations.json"))
             names = ("seconds", "y_validation", "y_test", "validation", "test")
             arrays = {name: np.load(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False) for name in names}
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile, lzma.LZMAError) as error:
-        raise CorruptStoreError(path, f"is no recorded history ({error}). Record it again.") from error
+        raise CorruptStoreError(path, f"is not a recorded history ({error}). Record it again.") from error
     task_type = TaskType(description["task_type"])
     statuses = tuple(TrialStatus(status) for status in description["statuses"])
     succeeded = np.array([status is TrialStatus.SUCCESS for status in statuses])

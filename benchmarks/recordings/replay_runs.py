@@ -42,7 +42,7 @@ class Recording:
     name : str
         Table and space.
     digest : str
-        Of the bytes of the file: a recording made anew has other runs.
+        Digest of the bytes of the file: a new recording has other runs.
     task_type : TaskType
         Kind of target.
     n_configurations : int
@@ -69,7 +69,7 @@ class Recording:
                 n_configurations=len(description["statuses"]),
             )
         except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            raise CorruptStoreError(path, f"is no recorded history ({error}). Record it again.") from error
+            raise CorruptStoreError(path, f"is not a recorded history ({error}). Record it again.") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ def code_digest() -> str:
 
 @functools.lru_cache(maxsize=64)
 def load_objective(path: Path, digest: str, metric: str) -> ReplayObjective:
-    """Load a recording as an objective, once per process; the digest of the file tells a recording made anew."""
+    """Load a recording as an objective, once per process; the digest detects a recording that was made again."""
     history = load_recorded(path)
     return ReplayObjective.of(history, get_metric(metric, history.task_type))
 

@@ -67,9 +67,9 @@ def read_strategies(texts: Sequence[str], reference: str) -> list[LabelledStrate
     strategies = [LabelledStrategy.of(text) for text in texts]
     labels = [labelled.label for labelled in strategies]
     if len(set(labels)) < len(labels):
-        raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to tell them apart.")
+        raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to distinguish them.")
     if reference not in labels:
-        raise SystemExit(f"--reference {reference} is none of --strategies: {', '.join(labels)}.")
+        raise SystemExit(f"--reference {reference} must be one of --strategies: {', '.join(labels)}.")
     return strategies
 
 
@@ -91,11 +91,11 @@ def find_recordings(wanted: Sequence[str], folder: Path = RECORDED) -> list[Reco
             paths += found
     paths = paths if wanted else sorted(folder.glob("*.zip"))
     if not paths:
-        raise SystemExit(f"No recordings in {folder}. Make some with `python -m benchmarks record --help`.")
+        raise SystemExit(f"No recordings in {folder}. Make some with `python -m benchmarks record`; see its --help.")
     recordings = [Recording.of(path) for path in dict.fromkeys(path.resolve() for path in paths)]
     names = [recording.name for recording in recordings]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise SystemExit(f"Two files hold the recording {', '.join(sorted(twice))}. Name the one you mean.")
+        raise SystemExit(f"Two files hold the recording {', '.join(sorted(twice))}. Name the file to use.")
     return recordings
 
 
@@ -213,26 +213,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strategies", nargs="+", default=["random", "bo", "divbo", "optdivbo", "ensemble_gain"], help="see above"
     )
-    parser.add_argument("--reference", default="bo", help="label of the strategy the others are compared with")
-    parser.add_argument("--seeds", type=int, default=20, help="how many, from --first-seed on")
-    parser.add_argument("--first-seed", type=int, default=0, help="other seeds than those something was tuned on")
+    parser.add_argument("--reference", default="bo", help="label of the strategy to compare the others with")
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds, starting at --first-seed")
+    parser.add_argument("--first-seed", type=int, default=0, help="first seed; choose seeds that nothing was tuned on")
     parser.add_argument("--trials", type=int, default=250, help=f"a multiple of {EVERY} (default: 250)")
     parser.add_argument("--checkpoints", type=int, nargs="+", help=f"multiples of {EVERY} (default: 50 100 250)")
     parser.add_argument(
         "--metric", nargs="+", default=["log_loss", "mse"],
-        help="the first that fits a recording's task is taken; recordings that none fits are left out",
+        help="the first that fits a recording's task is used; recordings that none fits are left out",
     )  # fmt: skip
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show what is there")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show finished runs")
     parser.add_argument("--work", type=Path, default=Path(".replay"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, index.html and charts")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
     parser.add_argument("--all-pairs", action="store_true", help="also test every strategy against every other")
 
 
 def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
     """Return the numbers of trials at which losses are compared, the last one the whole run."""
     if n_trials < EVERY or n_trials % EVERY:
-        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, losses are taken every {EVERY} trials.")
+        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, as losses are computed.")
     if wanted is None:
         return [n for n in (50, 100) if n < n_trials] + [n_trials]
     for n in wanted:
@@ -258,7 +258,7 @@ def main(arguments: argparse.Namespace) -> None:
         else:
             recordings.append((recording, metric))
     if not recordings:
-        raise SystemExit("No recording is left.")
+        raise SystemExit("None of the recordings can be used. Choose others with --recordings, or another --metric.")
 
     # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
     wanted = [
@@ -281,7 +281,7 @@ def main(arguments: argparse.Namespace) -> None:
     missing = {key: recording for _, recording, key in wanted if files.find(key, arguments.trials) is None}
     n_failed = 0
     if missing and arguments.workers:
-        console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there, {len(missing)} are missing")
+        console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished, {len(missing)} are missing")
         tasks = [(recording, key) for key, recording in missing.items()]
         n_failed = add_missing(
             files, len(missing), console=console,
@@ -291,14 +291,14 @@ def main(arguments: argparse.Namespace) -> None:
     found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]
     old = sum(run.code != code_digest() for _, run in found)
     if old:
-        console.print(f"[yellow]{old} of {len(found)} runs were made by other code than the present[/]; --fresh anew")
+        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; --fresh repeats them")
     frame = tidy(found, arguments.trials)
     if frame.empty or arguments.reference not in set(frame["strategy"]):
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")
     complete = paired(frame)
     _tell_incomplete(console, [c.label for c in strategies], frame, complete, len(recordings) * arguments.seeds)
     if complete.empty:
-        raise SystemExit("No recording and seed for which all strategies have a run.")
+        raise SystemExit("There is no recording and seed for which all strategies have a run.")
     print_report(console, complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
     if arguments.out is not None:
         report = make_report(complete, checkpoints, arguments.reference, all_pairs=arguments.all_pairs)
@@ -316,5 +316,5 @@ def _tell_incomplete(
     n_complete = len(complete[["recording", "seed"]].drop_duplicates())
     if n_complete < n_pairs:
         console.print(
-            f"[yellow]Only the {n_complete} of {n_pairs} pairs of recording and seed that all have are used[/]"
+            f"[yellow]Only {n_complete} of {n_pairs} pairs of recording and seed are used: those that all have[/]"
         )

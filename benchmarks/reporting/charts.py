@@ -105,7 +105,7 @@ def small_multiples(
     Colours follow the labels in their `order`, so that several charts can agree; by default that of their appearance.
 
     The first tenth of the x axis is not drawn, and the y axis fits what comes after the third: early losses are so
-    large that nothing else could be told apart. Curves are cut off where they leave the panel.
+    large that all later ones would look the same. Curves are cut off where they leave the panel.
 
     Returns
     -------

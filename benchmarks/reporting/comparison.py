@@ -228,7 +228,7 @@ def make_report(runs: pd.DataFrame, checkpoints: Sequence[int], reference: str, 
     for part in PARTS if can_test_ranks(runs) else ():
         title = f"Average ranks by {part} loss after {checkpoints[-1]} trials"
         losses = comparison.mean_losses(runs, checkpoints[-1], part)
-        caption = f"Average ranks by {part} loss. Bars: not told apart by Nemenyi's test."
+        caption = f"Average ranks by {part} loss. Bars join what Nemenyi's test cannot distinguish."
         charts.append(Chart(file=f"critical_difference_{part}", caption=caption, svg=rank_diagram(losses, title=title)))
     return Report(
         title="Strategies on recorded histories",

@@ -1,4 +1,4 @@
-"""The critical-difference diagram: average ranks on an axis, and bars over methods that cannot be told apart.
+"""The critical-difference diagram: average ranks on an axis, and bars over methods that cannot be distinguished.
 
 An SVG that needs no other file. Within a page it takes the colour of the text around it; on its own it is light or dark
 as the reader prefers.
@@ -165,4 +165,4 @@ def _in_words(
 ) -> str:
     ranks = ", ".join(f"{clean_text(name, 24)} {value:.2f}" for name, value in zip(names, values, strict=True))
     alike = "; ".join(f"{clean_text(names[i], 24)} to {clean_text(names[j], 24)}" for i, j in groups) or "none"
-    return f"Not told apart by the critical difference {critical_difference:.2f}: {alike}. Ranks, 1 is best: {ranks}."
+    return f"Indistinct by the critical difference {critical_difference:.2f}: {alike}. Ranks, 1 is best: {ranks}."

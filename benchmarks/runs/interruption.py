@@ -1,4 +1,4 @@
-"""Ctrl+C stops the runs of a benchmark; the command goes on and shows those that are finished."""
+"""Ctrl+C stops the runs of a benchmark; the command then shows the finished ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs of a suite: strategies search real tables under one protocol, many times, in worker processes.
 
 A run is one strategy with one seed on one table. It is appended to a file of JSON lines as soon as it is finished, so
-that an interrupted suite goes on where it was stopped.
+that an interrupted suite continues where it was stopped.
 """
 
 from __future__ import annotations

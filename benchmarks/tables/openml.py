@@ -32,8 +32,8 @@ GROUPS = ("divbo", "optdivbo", "dacopt2")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("tables", nargs="+", metavar="TABLE", help=f"{', '.join(GROUPS)}, or name=ID")
-    parser.add_argument("--out", type=Path, required=True, help="the folder; what is there stays")
-    parser.add_argument("--binary", nargs="+", default=[], metavar="NAME", help="tables to make two classes of")
+    parser.add_argument("--out", type=Path, required=True, help="folder; tables it already holds are kept")
+    parser.add_argument("--binary", nargs="+", default=[], metavar="NAME", help="tables to give two classes")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -41,13 +41,13 @@ def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 160)
     wanted = resolve_tables(arguments.tables)
     if unknown := sorted(set(arguments.binary) - set(wanted)):
-        raise SystemExit(f"--binary {' '.join(unknown)}: expected names among {', '.join(wanted)}.")
+        raise SystemExit(f"--binary {' '.join(unknown)}: expected names from {', '.join(wanted)}.")
     arguments.out.mkdir(parents=True, exist_ok=True)
     there = set(read_manifest(arguments.out)) if (arguments.out / "manifest.json").exists() else set()
     n_failed = 0
     for name, openml_id in wanted.items():
         if name in there:
-            console.print(f"{name}: is there", highlight=False)
+            console.print(f"{name}: already there", highlight=False)
             continue
         try:
             entry = fetch_table(arguments.out, name, openml_id, binary=name in arguments.binary)

@@ -98,7 +98,7 @@ def _charts(results: Results) -> list[Chart]:
     losses = ranked_losses(results)
     if losses is not None:
         diagram = rank_diagram(losses, title=f"Average ranks of the {results.part} losses")
-        caption = f"Average ranks of the {results.part} losses. Bars: not told apart by Nemenyi's test."
+        caption = f"Average ranks of the {results.part} losses. Bars join what Nemenyi's test cannot distinguish."
         charts.append(Chart(caption=caption, svg=diagram))
     at = np.unique(results.frame["trials"])
     if len(at) > 1:

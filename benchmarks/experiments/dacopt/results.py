@@ -121,7 +121,7 @@ class Results:
         """What `frame` leaves out, in sentences with a space before; empty if that is nothing."""
         said = []
         if absent := [strategy for strategy in self.wanted if strategy not in self.strategies]:
-            said.append(f"Without any run: {', '.join(absent)}.")
+            said.append(f"No runs of {', '.join(absent)}.")
         pairs = {(run.key.table, run.key.seed) for run in self.runs}
         kept = self.pairs
         if kept != pairs:

@@ -5,9 +5,9 @@
 Experiment 1 maximises the geometric mean of the recalls over 5 stratified folds on the space `imbalance`; what is
 reported is the best value found, averaged over the repeats (other folds for each). Experiment 2 maximises accuracy over
 4 folds of 70 % of the rows on the space `autosklearn6`, and reports the accuracy of the best configuration, fitted on
-all of these, on the other 30 %. A finished run is kept in `--work`; the same command goes on where it was stopped, and
-`--workers 0` shows what is there. `--tables all` takes every table of the paper that the folder holds. The first
-strategy is the one that the others are tested against.
+all of these, on the other 30 %. A finished run is kept in `--work`; the same command continues where it was
+stopped, and `--workers 0` only shows finished runs. `--tables all` takes every table of the paper in the folder. The
+others are tested against the first strategy.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ def add_arguments(parser: argparse.ArgumentParser, *, tables: Sequence[str], bud
     add_data_argument(parser)
     parser.add_argument(
         "--tables", "--datasets", nargs="+", default=list(tables),
-        help=f"of the data folder; all: those of the paper that are there (default {' '.join(tables)})",
+        help=f"tables of the data folder; all: those of the paper that it holds (default {' '.join(tables)})",
     )  # fmt: skip
     parser.add_argument("--strategies", nargs="+", default=[*PAPER_NAMES, "random"])
-    parser.add_argument("--budget", help=f"of a run, such as 500trials or 1h (default {budget})", default=budget)
+    parser.add_argument("--budget", help=f"budget of a run, such as 500trials or 1h (default {budget})", default=budget)
     parser.add_argument("--trials", type=int, help="the same as --budget Ntrials")
-    parser.add_argument("--repeats", type=int, default=10, help="seeds from 0 on")
-    parser.add_argument("--rows", type=int, help="of a table at most, a stratified draw (default all)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show what is there")
+    parser.add_argument("--repeats", type=int, default=10, help="number of seeds, starting at 0")
+    parser.add_argument("--rows", type=int, help="most rows of a table, a stratified draw (default all)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for CSV files, summary.md and index.html")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
 
 
 def add_arguments_1(parser: argparse.ArgumentParser) -> None:
@@ -156,7 +156,7 @@ def _find_tables(protocol: Protocol, arguments: argparse.Namespace, console: Con
         return find_tables(arguments.data, arguments.tables)
     tables, absent = published_tables(protocol, read_manifest(arguments.data))
     if absent:
-        console.print(f"Not in {arguments.data}, and left out: {', '.join(absent)}", markup=False)
+        console.print(f"Left out, because {arguments.data} lacks them: {', '.join(absent)}", markup=False)
     if not tables:
         raise SystemExit(f"{arguments.data} holds no table of the paper. Name others with --tables.")
     return tables
@@ -181,7 +181,7 @@ def _run_missing(
     """Make the runs that are not there; return how many failed."""
     missing = [(protocol, table, key) for protocol, table, key in wanted if file.find(key) is None]
     protocols = {key: protocol for protocol, _, key in missing}
-    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
+    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished")
     failures = 0
 
     def report(result: SuiteRun | Failure[SuiteKey]) -> None:

@@ -121,7 +121,7 @@ def rank_table(results: Results) -> Table:
     """Return average ranks of the means over tables, ours and those of the paper's means on the same tables."""
     frame = results.frame
     if frame.empty:
-        note = "There is no table and repeat for which every strategy has a run, so that nothing can be ranked."
+        note = "There is no table and repeat for which every strategy has a run, so nothing can be ranked."
         return Table(title="Average ranks", columns=("strategy", "rank"), rows=(), note=note)
     losses = comparison.mean_losses(frame, results.n_trials, results.part)
     ranks = _average_ranks(losses)

@@ -198,7 +198,7 @@ def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
         chosen.append(Method(label=own.label, strategy=own.strategy))
     labels = [method.label for method in chosen]
     if twice := {label for label in labels if labels.count(label) > 1}:
-        raise SystemExit(f"--methods: every label can be given once; {', '.join(sorted(twice))} occurs twice.")
+        raise SystemExit(f"--methods: labels must differ; {', '.join(sorted(twice))} occurs twice.")
     return chosen
 
 

@@ -93,7 +93,9 @@ def _rank_sections(results: Results) -> list[Table | Chart]:
     diagram = rank_diagram(means, title="Average ranks of the test losses")
     return [
         table,
-        Chart(caption="Average ranks of the test losses. Bars: not told apart by Nemenyi's test.", svg=diagram),
+        Chart(
+            caption="Average ranks of the test losses. Bars join what Nemenyi's test cannot distinguish.", svg=diagram
+        ),
     ]
 
 

@@ -5,9 +5,9 @@
 Every table is cut into 60 % training, 20 % validation and 20 % test rows; one strategy searches the space `volcano` for
 the lowest validation error (or `--metric` of regressions), trial after trial, and every form that the papers report is
 judged on the test rows. `optdivbo` adds five regressions. Both share their runs: a finished one is kept in `--work`,
-the same command goes on where it was stopped, and `--workers 0` shows what is there. `--recorded` replays recordings
-instead, all there are or those of `--tables`, whatever their space. Methods are called as in the papers;
-`label=strategy:options` adds your own.
+the same command continues where it was stopped, and `--workers 0` only shows finished runs. `--recorded` replays
+recordings instead, all or those of `--tables`, whatever their space. Methods are named as in the papers;
+`label=strategy:options` adds custom ones.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ class Reporter:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
-    parser.add_argument("--tables", "--datasets", nargs="+", help="default: all data sets of the paper that are there")
-    parser.add_argument("--methods", nargs="+", default=[], help="labels of the paper, label=strategy; default: all")
+    parser.add_argument("--tables", "--datasets", nargs="+", help="default: all of the paper that the folder holds")
+    parser.add_argument("--methods", nargs="+", default=[], help="labels of the paper or label=strategy; default: all")
     parser.add_argument("--trials", type=int, default=250)
-    parser.add_argument("--repeats", type=int, help="seeds from 0 on; default 10, 20 with --recorded")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="of a table at most; the papers take all")
-    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds of a trial")
+    parser.add_argument("--repeats", type=int, help="number of seeds (default 10; 20 with --recorded)")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="most rows of a table; the papers take all")
+    parser.add_argument("--limit", type=float, default=60.0, help="limit of a trial in CPU seconds")
     parser.add_argument("--metric", choices=("mse", "mae"), default="mse", help="of regressions")
-    parser.add_argument("--paper", action="store_true", help="the papers' options of BO, DivBO and OptDivBO, not ours")
+    parser.add_argument("--paper", action="store_true", help="use the papers' options for BO, DivBO and OptDivBO")
     parser.add_argument("--recorded", action="store_true", help="replay recordings instead of training")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show what is there")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--replays", type=Path, default=Path(".replay"), help="finished replays")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md and index.html")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
 
 
 def main_divbo(arguments: argparse.Namespace) -> None:
@@ -106,7 +106,7 @@ def run_experiments(suite: Suite, arguments: argparse.Namespace) -> None:
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {arguments.work}.")
     if old := sum(run.code != code_digest() for run in found):
-        console.print(f"[yellow]{old} of {len(found)} runs were made by other code than the present[/]")
+        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]")
     results = by_metric(suite, runs, recorded=arguments.recorded)
     print_report(console, results)
     if arguments.out is not None:
@@ -141,7 +141,7 @@ def _from_tables(
         console.print(f"{file.forget(key for *_, key in wanted)} runs forgotten")
     missing = {key: (protocol, table, key) for _, protocol, table, key in wanted if file.find(key) is None}
     n_keys = len({key for *_, key in wanted})
-    console.print(f"{n_keys - len(missing)} of {n_keys} runs are there")
+    console.print(f"{n_keys - len(missing)} of {n_keys} runs are finished")
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
         with until_interrupted(console):
@@ -187,7 +187,7 @@ def _from_recordings(
                 missing[report_key] = (recording.path.absolute(), run, report_key)
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
-        console.print(f"{len(missing)} replays are to be judged")
+        console.print(f"{len(missing)} replays remain to be judged")
         with until_interrupted(console):
             make_runs(list(missing.values()), report_replay, n_workers=arguments.workers, report=reporter)
     return _by_method((method, file.find(key)) for method, key in reports), n_failed + reporter.n_failed
@@ -202,7 +202,7 @@ def _replay_missing(
     """Replay what is not there; return how many failed."""
     missing = {key: recording for _, recording, key in wanted if replays.find(key, arguments.trials) is None}
     n_keys = len({key for *_, key in wanted})
-    console.print(f"{n_keys - len(missing)} of {n_keys} replays are there")
+    console.print(f"{n_keys - len(missing)} of {n_keys} replays are finished")
     if not missing or not arguments.workers:
         return 0
     tasks = [(recording, key) for key, recording in missing.items()]
@@ -221,7 +221,7 @@ def _find_tables(suite: Suite, arguments: argparse.Namespace, console: Console) 
         return tables
     known = read_manifest(arguments.data)
     if absent := [name for name in suite.tables if name not in known]:
-        console.print(f"Not in {arguments.data}, and left out: {', '.join(absent)}", markup=False)
+        console.print(f"Left out, because {arguments.data} lacks them: {', '.join(absent)}", markup=False)
     if len(absent) == len(suite.tables):
         raise SystemExit(f"{arguments.data} holds no data set of the paper. Name others with --tables.")
     return [known[name] for name in suite.tables if name in known]

@@ -355,13 +355,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--observations", type=int, nargs="+", default=[50, 250])
     parser.add_argument(
         "--measures", nargs="+", choices=get_args(Measure), default=[],
-        help="those that fit a recording are taken (default: div bs ce, for regression mse)",
+        help="those that fit a recording are used (default: div bs ce, for regression mse)",
     )  # fmt: skip
     parser.add_argument(
         "--surrogates", nargs="+", choices=get_args(SurrogateName), default=["prediction", "pairwise", "pairwise_fast"]
     )
     parser.add_argument("--repeats", type=int, default=3, help="timings of each case; 0 for none")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show what is there")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show finished runs")
     parser.add_argument("--out", type=Path, default=Path(".replay/tau"), help="folder")
 
 
@@ -375,7 +375,9 @@ def find_cases(arguments: argparse.Namespace, console: Console) -> list[tuple[Pa
         for recording in recordings:
             left = n_test(_history(recording.path.absolute(), recording.digest), n)
             if left < MIN_TEST:
-                console.print(f"{recording.name} is left out at {n} observations: {max(0, left)} others to judge on.")
+                console.print(
+                    f"{recording.name} is left out at {n} observations: {max(0, left)} others remain to judge."
+                )
                 continue
             for measure in arguments.measures or MEASURES[recording.task_type.is_classification]:
                 if fits(measure, recording.task_type):
@@ -417,7 +419,7 @@ def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
     found = find_cases(arguments, console)
     if not found:
-        raise SystemExit("Nothing to judge. Name recordings with enough configurations that the measures fit.")
+        raise SystemExit("Nothing to judge. Name recordings that have enough configurations and fit the measures.")
     wanted, repeats = seed_by_seed(found, arguments.seeds), seed_by_seed(found, arguments.repeats)
     taus = RowFile(arguments.out / "tau.csv", [*PAIRS, "n_test", "n_pool"])
     seconds = RowFile(arguments.out / "seconds.csv", ["cpu_seconds", "wall_seconds", "fit_cpu_seconds"])
@@ -428,7 +430,7 @@ def main(arguments: argparse.Namespace) -> None:
     judged, timed = taus.frame(key for _, key in wanted), seconds.frame(key for _, key in repeats)
     old = int((judged["code"] != code_digest()).sum() + (timed["code"] != code_digest()).sum())
     if old:
-        console.print(f"[yellow]{old} rows were made by other code than the present[/]; another --out makes them anew")
+        console.print(f"[yellow]{old} rows were made by different code[/]; use another --out to repeat them")
     tables = []
     if not in_all(judged, "to_seen", arguments.surrogates).empty:
         tables += [difference_table(judged, arguments.surrogates)] if len(arguments.surrogates) > 1 else []
@@ -436,7 +438,7 @@ def main(arguments: argparse.Namespace) -> None:
     if not in_all(timed, "cpu_seconds", arguments.surrogates).empty:
         tables.append(seconds_table(timed, arguments.surrogates))
     if not tables:
-        raise SystemExit("Nothing yet that all surrogates have.")
+        raise SystemExit("There is no case yet that all surrogates have finished.")
     print_tables(console, tables)
     text = f"{len(judged)} of {len(wanted)} fits judged, {len(timed)} of {len(repeats)} timed."
     report = Report(title="Surrogates of diversity", heading=text, sections=tables, summary=tables)

@@ -7,7 +7,7 @@ term (eq. 13) and with three weights of it. The others are held out. Two questio
 
 - How well does the predicted regret, the squared radius, rank their losses (Spearman)? For comparison the same of a
   prediction that knows the algorithm only, its mean loss.
-- How often do new one-versus-one classifiers tell the algorithms of two embeddings apart (0.5 is chance)? For
+- How often do new one-versus-one classifiers distinguish the algorithms of two embeddings (0.5 is chance)? For
   comparison the same by the true losses: as far as algorithms differ in quality, no radius can hide them.
 
 With --chart the embeddings of some algorithms' held-out configurations are drawn, without the term and with ten times
@@ -60,10 +60,12 @@ _SHAPES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--observations", type=Path, required=True, help="recorded losses of source tables")
     parser.add_argument("--tables", nargs="+", default=[], help="names of tables (default: all)")
-    parser.add_argument("--seeds", type=int, default=2, help="from 0 on: of what is held out, and of first weights")
-    parser.add_argument("--out", type=Path, help="results.csv, a row per pre-training")
+    parser.add_argument(
+        "--seeds", type=int, default=2, help="number of seeds, for held-out configurations and initial weights"
+    )
+    parser.add_argument("--out", type=Path, help="CSV file with a row per pre-training")
     parser.add_argument("--chart", type=Path, help="SVG of the embeddings on the first table, first seed")
-    parser.add_argument("--algorithms", nargs="+", default=list(SHOWN), help=f"that it shows, at most {len(_SHAPES)}")
+    parser.add_argument("--algorithms", nargs="+", default=list(SHOWN), help=f"algorithms, at most {len(_SHAPES)}")
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -139,7 +139,7 @@ def _rank_table(
 def _mean_table(runs: pd.DataFrame, targets: Sequence[Target], shown: Sequence[int]) -> Table:
     frame = pd.DataFrame({str(n): comparison.mean_losses(runs, n, "validation").mean(skipna=False) for n in shown})
     least = np.mean([np.nanmin(target.losses) for target in targets if target.name in set(runs["recording"])])
-    note = f"Lowest loss so far, mean over seeds and tables. The lowest recorded losses have the mean {least:.4f}."
+    note = f"Lowest loss so far, mean over seeds and tables. The mean of the lowest recorded losses is {least:.4f}."
     return _numbers("Mean losses", "strategy", frame, digits=4, axis=0, note=note)
 
 
@@ -340,7 +340,7 @@ def make_report(heading: str, tables: Sequence[Table], runs: pd.DataFrame, n_ini
         diagram = rank_diagram(
             comparison.mean_losses(runs, last, "validation"), title=f"Average ranks after {last} iterations"
         )
-        caption = "Average ranks at the end. Bars: not told apart by Nemenyi's test."
+        caption = "Average ranks at the end. Bars join what Nemenyi's test cannot distinguish."
         charts.append(Chart(file="critical_difference", caption=caption, svg=diagram))
     return Report(
         title="Searches on new tables",

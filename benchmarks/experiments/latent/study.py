@@ -11,8 +11,8 @@ stands for a number of the run's own:
 
     --strategies latent=latent:embedding=ranked random "any=latent:embedding=random,embedding_seed={run}"
 
-Finished runs are kept in `--work`; the same command goes on where it was stopped, and `--workers 0` shows what is
-there. Other recorded losses or another artefact make other runs.
+Finished runs are kept in `--work`; the same command continues where it was stopped, and `--workers 0` only shows
+finished runs. Other recorded losses or another artefact make other runs.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--artefact", type=Path, help="folder made by `cashmere pretrain` (default: the package's)")
     parser.add_argument("--tables", "--datasets", nargs="+", default=[], help="names of targets (default: all)")
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), help="see above")
-    parser.add_argument("--reference", default="latent", help="label of the strategy the others are tested against")
-    parser.add_argument("--seeds", type=int, default=5, help="from 0 on; fewer than 6 leave nothing to test per table")
+    parser.add_argument("--reference", default="latent", help="label of the strategy to test the others against")
+    parser.add_argument("--seeds", type=int, default=5, help="number of seeds; tests per table need at least 6")
     parser.add_argument("--trials", type=int, default=84, help="evaluations of a run, initial ones included")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show what is there")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, charts and index.html")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier runs of what is asked for")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -89,7 +89,7 @@ def main(arguments: argparse.Namespace) -> None:
         console.print(f"{files.forget(key for _, key in wanted)} runs forgotten")
     files.load({(key.recording, key.metric) for _, key in wanted})
     missing = list(dict.fromkeys(key for _, key in wanted if files.find(key, arguments.trials) is None))
-    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are there")
+    console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished")
     n_failed = 0
     if missing and arguments.workers:
         n_failed = add_missing(
@@ -119,14 +119,14 @@ def _show(
 ) -> None:
     """Print the tables and write the files that were asked for."""
     if old := sum(run.code != code_digest() for _, run in found):
-        console.print(f"[yellow]{old} of {len(found)} runs were made by other code than the present[/]; --fresh anew")
+        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; --fresh repeats them")
     labels = {label for label, _ in found}
     if arguments.reference not in labels:
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")
     runs = paired(tidy(found, targets))
     pairs = runs[["recording", "seed"]].drop_duplicates()
     if pairs.empty:
-        raise SystemExit("No table and seed for which all strategies have a run.")
+        raise SystemExit("There is no table and seed for which all strategies have a run.")
     if len(pairs) < len(targets) * arguments.seeds or len(labels) < len(arguments.strategies):
         console.print(
             f"[yellow]Of {len(targets) * arguments.seeds} pairs of table and seed the {len(pairs)} are used for which "

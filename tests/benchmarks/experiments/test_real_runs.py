@@ -73,7 +73,7 @@ def test_repeated_command_shows_the_row_and_runs_nothing(data, out, capsys, monk
     run_command(data, out)
     assert read_row(out) == row
     shown = capsys.readouterr().out
-    assert "(there already)" in shown
+    assert "(finished earlier)" in shown
     assert f"{float(row['test']):.4g}" in shown
     assert max(map(len, shown.splitlines())) <= 40
     assert all(name in shown for name in real_runs.RESULTS)

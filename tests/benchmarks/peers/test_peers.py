@@ -175,9 +175,9 @@ def test_class_that_no_training_row_has_costs_every_peer_the_same():
 @pytest.mark.parametrize(
     ("spoil", "named"),
     [
-        (lambda frame: frame.drop(columns="mid"), r"expected: \['high', 'low', 'mid'\]"),
+        (lambda frame: frame.drop(columns="mid"), r"expected \['high', 'low', 'mid'\]"),
         (lambda frame: frame.replace(0.5, np.nan), "1 predictions are not finite"),
-        (lambda frame: frame[:-1], "2 rows are predicted; expected: 3"),
+        (lambda frame: frame[:-1], "2 rows are predicted; expected 3"),
         (lambda frame: frame * 2, "sum to 2"),
         (lambda frame: frame - 0.1, "as low as -0.1"),
     ],
@@ -257,12 +257,12 @@ def compare(data, work, peers, *, n_workers=1, seeds=range(2), out=None) -> str:
 def test_comparison_goes_on_where_it_was_stopped(data, tmp_path):
     peers = [stand_in(tmp_path, MEAN), stand_in(tmp_path, "raise SystemExit('no luck')", name="broken")]
     first = compare(data, tmp_path / "work", peers, seeds=range(1))
-    assert "0 of 2 runs are there" in first
+    assert "0 of 2 runs are finished" in first
     lines = (tmp_path / "work" / "peers.jsonl").read_text().splitlines()
     assert len(lines) == 2
     peers[1].script.write_text(peers[0].script.read_text())  # mended
     second = compare(data, tmp_path / "work", peers, out=tmp_path / "out")
-    assert "1 of 4 runs are there" in second  # what broke off is tried again
+    assert "1 of 4 runs are finished" in second  # what broke off is tried again
     assert (tmp_path / "work" / "peers.jsonl").read_text().splitlines()[:2] == lines
     assert "Failures" not in second
     rows = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -272,7 +272,7 @@ def test_comparison_goes_on_where_it_was_stopped(data, tmp_path):
     by_peer = rows.pivot(index=["table", "seed"], columns="peer", values="loss")
     assert (by_peer["stand_in"] == by_peer["broken"]).all()  # the same rows, the same seeds
     assert "### RMSE" in (tmp_path / "out" / "summary.md").read_text()
-    assert "4 of 4 runs are there" in compare(data, tmp_path / "work", peers, n_workers=0)
+    assert "4 of 4 runs are finished" in compare(data, tmp_path / "work", peers, n_workers=0)
 
 
 def test_runs_by_another_runner_are_reported(data, tmp_path):
@@ -386,7 +386,7 @@ def test_cashmere_runs_as_a_peer(data, tmp_path, monkeypatch, capsys):
     parser = argparse.ArgumentParser()
     peer_study.add_arguments(parser)
     peer_study.main(parser.parse_args(words))
-    assert "1 of 1 runs are there" in capsys.readouterr().out
+    assert "1 of 1 runs are finished" in capsys.readouterr().out
     (row,) = pd.read_csv(tmp_path / "results.csv", keep_default_na=False).to_dict("records")
     assert row["failure"] == ""
     assert row["log_loss"] < 1

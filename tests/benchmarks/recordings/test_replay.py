@@ -182,7 +182,7 @@ def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
     words = ["--recordings", path, "--trials", 10, "--seeds", 2, "--work", tmp_path / "work"]
     command("--strategies", f"bo={BO}", "random", "--workers", 1, *words)
     output = capsys.readouterr().out
-    assert "0 of 4 runs are there, 4 are missing" in output
+    assert "0 of 4 runs are finished, 4 are missing" in output
     assert "1 recordings, 2 seeds" in output
     runs = [json.loads(line) for line in (tmp_path / "work" / "made-small-log_loss.jsonl").read_text().splitlines()]
     # Seed by seed, so that a stop leaves pairs.
@@ -219,7 +219,7 @@ def test_second_call_adds_what_is_missing(tmp_path, capsys, here):
         10,
         *words,
     )
-    assert "4 of 9 runs are there, 5 are missing" in capsys.readouterr().out
+    assert "4 of 9 runs are finished, 5 are missing" in capsys.readouterr().out
     assert file.read_text().splitlines()[:4] == lines
     assert len(file.read_text().splitlines()) == 9
     with (tmp_path / "out" / "results.csv").open() as table:
@@ -240,11 +240,11 @@ def test_second_call_adds_what_is_missing(tmp_path, capsys, here):
     assert "all pairs, after 5 trials" in output
 
     command("--strategies", f"bo={BO}", "--seeds", 2, "--trials", 5, "--fresh", *words)
-    assert "0 of 2 runs are there, 2 are missing" in capsys.readouterr().out
+    assert "0 of 2 runs are finished, 2 are missing" in capsys.readouterr().out
     assert len(file.read_text().splitlines()) == 9
 
 
-def test_other_recording_of_the_same_name_is_replayed_anew(tmp_path, capsys, here):
+def test_other_recording_of_the_same_name_is_replayed_again(tmp_path, capsys, here):
     words = [
         "--strategies",
         "random",
@@ -259,7 +259,7 @@ def test_other_recording_of_the_same_name_is_replayed_anew(tmp_path, capsys, her
     ]
     command(*words, "--recordings", save_recorded(make_recording(), tmp_path / "a"))
     command(*words, "--recordings", save_recorded(make_recording(n_rows=50), tmp_path / "b"))
-    assert capsys.readouterr().out.count("0 of 1 runs are there") == 2
+    assert capsys.readouterr().out.count("0 of 1 runs are finished") == 2
 
 
 def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch, here):
@@ -275,10 +275,10 @@ def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch, here):
     command("--strategies", f"bo={BO}", "random", *words)
     output = capsys.readouterr().out
     assert "What is finished is kept" in output
-    assert "Only the 1 of 2 pairs" in output
+    assert "Only 1 of 2 pairs" in output
     monkeypatch.setattr(replay_study, "run_missing", run_all)
     command("--strategies", f"bo={BO}", "random", *words)
-    assert "3 of 4 runs are there, 1 are missing" in capsys.readouterr().out
+    assert "3 of 4 runs are finished, 1 are missing" in capsys.readouterr().out
 
 
 def test_failing_strategy_does_not_stop_the_others(tmp_path, capsys, here, monkeypatch):
@@ -304,9 +304,9 @@ def test_failing_strategy_does_not_stop_the_others(tmp_path, capsys, here, monke
         (["--trials", 35], "30 configurations, too few"),
         (["--trials", 22], "--trials 22: expected a multiple of 5"),
         (["--checkpoints", 7], "multiples of 5"),
-        (["--reference", "optdivbo"], "none of --strategies"),
+        (["--reference", "optdivbo"], "must be one of --strategies"),
         (["--metric", "acuracy"], "accuracy"),
-        (["--metric", "mse"], "No recording is left"),
+        (["--metric", "mse"], "None of the recordings can be used"),
         (["--strategies", "bo", "bo:capp=1"], "cap_losses"),
         (["--strategies", "bo", "bo=random"], "same label"),
         (["--strategies", "bo", "optdivbo:measure=mse"], "measure=mse: .*'black_box'"),

@@ -60,7 +60,7 @@ def test_ranks_and_groups_of_demsar():
         "C4.5+m+cf 1.96", "C4.5+m 2.00", "2.89 C4.5+cf", "3.14 C4.5",
     ]  # fmt: skip
     told = root.find(f"{SVG}desc").text
-    assert told.startswith("Not told apart by the critical difference 1.12: C4.5+m+cf to C4.5+cf; C4.5+cf to C4.5.")
+    assert told.startswith("Indistinct by the critical difference 1.12: C4.5+m+cf to C4.5+cf; C4.5+cf to C4.5.")
     assert len(bars(root)) == 2
 
 
@@ -119,7 +119,7 @@ def test_a_difference_longer_than_the_axis_is_said():
 def test_without_groups_there_are_no_bars():
     root = drawn(critical_difference_diagram({"a": 1.0, "b": 2.0, "c": 3.0}, 0.4))
     assert bars(root) == []
-    assert root.find(f"{SVG}desc").text.startswith("Not told apart by the critical difference 0.40: none.")
+    assert root.find(f"{SVG}desc").text.startswith("Indistinct by the critical difference 0.40: none.")
 
 
 def test_it_is_light_or_dark_on_its_own_and_like_its_page_otherwise():

@@ -127,7 +127,7 @@ def test_fetched_tables_are_read_by_all_benchmarks(api, monkeypatch, tmp_path, c
     capsys.readouterr()
     fetch(monkeypatch, *words)
     assert not api.asked, "what is there needs no network"
-    assert capsys.readouterr().out.count("is there") == 4
+    assert capsys.readouterr().out.count("already there") == 4
 
 
 def test_table_that_fails_does_not_keep_others_back(api, monkeypatch, tmp_path, capsys):
@@ -154,7 +154,7 @@ def test_names_stand_for_the_data_sets_of_the_papers():
 
 
 def test_unknown_name_after_binary_is_refused(monkeypatch, tmp_path):
-    with pytest.raises(SystemExit, match="expected names among a"):
+    with pytest.raises(SystemExit, match="expected names from a"):
         fetch(monkeypatch, "--out", tmp_path, "a=1", "--binary", "b")
 
 

@@ -137,7 +137,7 @@ def test_ranks_are_those_of_complete_tables_beside_those_of_the_paper():
         ("bo4ml", "2.00", "1.50", "1.50"),
         ("random", "2.00", "-", "-"),
     )
-    assert "Without any run: dac_sh. Of 4 pairs of table and repeat 2 count" in table.note
+    assert "No runs of dac_sh. Of 4 pairs of table and repeat 2 count" in table.note
     assert "none of ecoli2." in table.note
 
 
@@ -266,7 +266,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     monkeypatch.setattr("sys.argv", command)
     main()
     shown = capsys.readouterr().out
-    assert "1 of 1 runs are there" in shown and "3trials, all rows" in shown and "0.9000" in shown
+    assert "1 of 1 runs are finished" in shown and "3trials, all rows" in shown and "0.9000" in shown
     assert "0.9000" in (tmp_path / "out" / "summary.md").read_text()
     assert pd.read_csv(tmp_path / "out" / "results.csv").shape[0] == 1
 
@@ -282,7 +282,7 @@ def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch
     monkeypatch.setattr("sys.argv", command)
     main()
     shown = capsys.readouterr().out
-    assert "0 of 2 runs are there" in shown and "Stopped. What is finished is kept" in shown
+    assert "0 of 2 runs are finished" in shown and "Stopped. What is finished is kept" in shown
     assert "Means over 1 to 1 repeats" in shown
     assert len((tmp_path / "work" / "dacopt1.jsonl").read_text().splitlines()) == 1
 

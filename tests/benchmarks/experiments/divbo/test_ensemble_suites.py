@@ -293,12 +293,12 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     words += ["--work", tmp_path / "work", "--out", tmp_path / "out", "--workers", 1]
     command(monkeypatch, *words)
     shown = capsys.readouterr().out
-    assert "0 of 4 runs are there" in shown  # RS and RS-ES are one
-    assert "left out: amazon_employee" in shown
+    assert "0 of 4 runs are finished" in shown  # RS and RS-ES are one
+    assert "lacks them: amazon_employee" in shown
     assert len(FinishedRuns(tmp_path / "work" / "ensembles.jsonl", EnsembleRun, SuiteKey)) == 3
     asked.clear()
     command(monkeypatch, *words)
-    assert "3 of 4 runs are there" in capsys.readouterr().out and len(asked) == 1
+    assert "3 of 4 runs are finished" in capsys.readouterr().out and len(asked) == 1
     assert pd.read_csv(tmp_path / "out" / "results.csv").shape == (4 * 7, 15)
     beside = pd.read_csv(tmp_path / "out" / "published.csv")
     assert set(beside.columns) >= {"table", "method", "test", "published"} and len(beside) == 6
@@ -309,7 +309,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     page = (tmp_path / "out" / "index.html").read_text()
     assert page.count("<svg xmlns") >= 8 and "OptDivBO (Poduval et al., KDD 2024)" in page
     command(monkeypatch, *words[:-1], 0)
-    assert "4 of 4 runs are there" in capsys.readouterr().out
+    assert "4 of 4 runs are finished" in capsys.readouterr().out
 
 
 def test_failed_runs_are_told_and_hurt_no_other(folder, tmp_path, monkeypatch, capsys):
@@ -371,7 +371,7 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
     }  # fmt: skip
     words += ["--tables", "quake", "--out", tmp_path / "out"]
     command(monkeypatch, *words)
-    assert "2 of 4 replays are there" in capsys.readouterr().out
+    assert "2 of 4 replays are finished" in capsys.readouterr().out
     rows = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["strategy", "seed", "form"]).sort_index()
     lines = (tmp_path / "replays" / "quake-volcano-accuracy.jsonl").read_text().splitlines()
     replays = [json.loads(line) for line in lines]
@@ -383,7 +383,7 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
         assert mine.loc["best", "validation"] == pytest.approx(curve["single_validation"], abs=1e-8)
     command(monkeypatch, *words)
     again = capsys.readouterr().out
-    assert "4 of 4 replays are there" in again and "to be judged" not in again
+    assert "4 of 4 replays are finished" in again and "remain to be judged" not in again
     assert "paper's rank" in again
     with pytest.raises(SystemExit, match="fewer than --trials"):
         command(monkeypatch, *words, "--trials", 31)

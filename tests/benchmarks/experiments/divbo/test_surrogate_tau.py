@@ -132,7 +132,7 @@ def test_second_call_adds_what_is_missing(tmp_path, capsys, monkeypatch):
     assert "2 of 4 fits judged, 2 of 2 timed" in summary
     assert "| all | 12 | all |" in summary
     assert "pairwise_fast / prediction" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="Nothing yet"):
+    with pytest.raises(SystemExit, match="There is no case yet"):
         surrogate_tau.main(parse(*common, "--workers", "0", "--out", str(tmp_path / "other")))
 
 
@@ -143,7 +143,7 @@ def test_failures_are_told_and_not_kept(tmp_path, capsys, monkeypatch):
         "judge_missing",
         lambda missing, _, report: [report(key, "Traceback\nValueError: no") for _, key in missing],
     )
-    with pytest.raises(SystemExit, match="Nothing yet"):
+    with pytest.raises(SystemExit, match="There is no case yet"):
         surrogate_tau.main(
             parse("--recordings", str(tmp_path), "--observations", "20", "--repeats", "0", "--out", str(tmp_path / "o"))
         )

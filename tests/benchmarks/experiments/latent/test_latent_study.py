@@ -128,7 +128,7 @@ def key_of(target: Target, n_trials: int = N_TRIALS, learned: str = ""):
     return make_key(target, "random", 0, n_trials=n_trials, learned=learned)
 
 
-def test_losses_recorded_anew_have_new_runs_on_that_table_only(targets):
+def test_losses_recorded_again_have_new_runs_on_that_table_only(targets):
     table = targets[0].table
     losses = table.losses.copy()
     losses[7] += 0.01
@@ -316,12 +316,12 @@ def test_the_command_goes_on_where_it_was_stopped(path, tmp_path, monkeypatch, c
     monkeypatch.setattr(latent_study, "search_missing", stopped)
     command(monkeypatch, "--observations", path, "--seeds", 1, *words)
     shown = capsys.readouterr().out
-    assert "0 of 4 runs are there" in shown and "Stopped. What is finished is kept" in shown
+    assert "0 of 4 runs are finished" in shown and "Stopped. What is finished is kept" in shown
     assert "Of 2 pairs of table and seed the 1 are used" in shown
     monkeypatch.setattr(latent_study, "search_missing", run_all)
     command(monkeypatch, "--observations", path, "--seeds", 1, *words, *files)
     shown = capsys.readouterr().out
-    assert "3 of 4 runs are there" in shown and "2 tables, 1 seeds, 24 initial and 2 further evaluations" in shown
+    assert "3 of 4 runs are finished" in shown and "2 tables, 1 seeds, 24 initial and 2 further evaluations" in shown
     rows = pd.read_csv(tmp_path / "out" / "results.csv")
     assert list(rows.columns) == ["table", "strategy", "seed", "loss_0", "loss_2", "ms_per_suggestion"]
     assert len(rows) == 4 and set(rows["strategy"]) == {"chance", "bandit_bo"}
@@ -340,7 +340,7 @@ def test_the_command_goes_on_where_it_was_stopped(path, tmp_path, monkeypatch, c
     changed.save(tmp_path / "other.npz")
     words[words.index("--workers") + 1] = 0
     command(monkeypatch, "--observations", tmp_path / "other.npz", "--seeds", 1, *words)
-    assert "2 of 4 runs are there" in capsys.readouterr().out
+    assert "2 of 4 runs are finished" in capsys.readouterr().out
 
 
 def test_mistakes_are_told_before_anything_runs(path, tmp_path, monkeypatch, capsys):
@@ -350,7 +350,7 @@ def test_mistakes_are_told_before_anything_runs(path, tmp_path, monkeypatch, cap
         command(monkeypatch, *words, "no_such")
     with pytest.raises(SystemExit, match="There are no runs of random"):
         command(monkeypatch, *words, "--workers", 0)
-    with pytest.raises(SystemExit, match="none of --strategies"):
+    with pytest.raises(SystemExit, match="must be one of --strategies"):
         command(monkeypatch, *words, "--reference", "latent")
     with pytest.raises(SystemExit, match="same label"):
         command(monkeypatch, *words, "random")
