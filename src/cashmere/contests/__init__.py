@@ -1,4 +1,4 @@
-"""Contests among sub-spaces: who is evaluated how often, and who leaves when."""
+"""Contests among sub-spaces: how often each is evaluated, and which leave when."""
 
 from cashmere.contests.budgets import (
     PlannedRound,

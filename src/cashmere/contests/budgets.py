@@ -20,26 +20,26 @@ from cashmere.exceptions import InvalidParameterError
 Schedule = Literal["inclusive", "strict", "authors"]
 """How the paper's contradicting lines on the budget of a round are read: docs/papers/dacopt.md#budgets-of-the-rounds.
 
-- ``"inclusive"``: rounds 0 .. R; the last one has one contender and all that is left.
-- ``"strict"``: rounds 0 .. R - 1, as the listing divides; what rounding leaves goes to the leader.
+- ``"inclusive"``: rounds 0 .. R; the last one has one contender and all the remaining budget.
+- ``"strict"``: rounds 0 .. R - 1, as the listing divides; the remainder from rounding goes to the leader.
 - ``"authors"``: as in the authors' code, which keeps more for the last contender.
 """
 
 SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
 
 _ROUNDS_BEYOND: dict[Schedule, int] = {"strict": 0, "inclusive": 1, "authors": 2}
-"""Round r gets what is left, divided by R - r + this number."""
+"""Round r gets the remaining budget divided by R - r + this number."""
 
 
 class PlannedRound(NamedTuple):
-    """A round as it is planned: how many contenders, and how many evaluations each of them gets."""
+    """A planned round: how many contenders, and how many evaluations each of them gets."""
 
     contenders: int
     evaluations: int
 
 
 def cut_chain(n_contenders: int, eta: int) -> tuple[int, ...]:
-    """Return the numbers of contenders ``m_0 .. m_R``, by repeated division and never by logarithms.
+    """Return the numbers of contenders ``m_0 .. m_R``, by repeated division rather than logarithms.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def cut_chain(n_contenders: int, eta: int) -> tuple[int, ...]:
     Raises
     ------
     InvalidParameterError
-        If one of them is less.
+        If one of them is smaller.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def cut_chain(n_contenders: int, eta: int) -> tuple[int, ...]:
 
 
 def number_of_rounds(n_contenders: int, *, eta: int, schedule: Schedule) -> int:
-    """Return the number of rounds that are planned, round 0 included."""
+    """Return the number of planned rounds, round 0 included."""
     n_cuts = len(cut_chain(n_contenders, eta)) - 1
     last = {"strict": max(n_cuts - 1, 0), "inclusive": n_cuts, "authors": max(n_cuts, 1)}
     return last[schedule] + 1
@@ -83,20 +83,20 @@ def first_round(n_contenders: int, budget: int | None, evaluations: int) -> tupl
     n_contenders : int
         Number of contenders.
     budget : int or None
-        Evaluations of the whole contest; None when unknown.
+        Evaluations of the whole contest; None if unknown.
     evaluations : int
-        What each contender should get.
+        Evaluations that each contender should get.
 
     Returns
     -------
     tuple of int
-        One number per contender. Where the budget does not suffice, the round takes half of it, so that something is
-        left for the better contenders, but at least one evaluation per contender; where there are fewer than
-        contenders, the first ones get one each.
+        One number per contender. If the budget does not suffice, the round takes half of it, so that something is left
+        for the better contenders, but at least one evaluation per contender; if there are fewer evaluations than
+        contenders, the first contenders get one each.
 
     Notes
     -----
-    The paper does not say what happens under such budgets.
+    The paper does not cover such budgets.
 
     Examples
     --------
@@ -110,12 +110,12 @@ def first_round(n_contenders: int, budget: int | None, evaluations: int) -> tupl
 
 
 def round_share(remaining: float, number: int, *, n_contenders: int, eta: int, schedule: Schedule) -> float:
-    """Return the share ``B_r`` of round `number` >= 1 in what remains.
+    """Return the share ``B_r`` of round `number` >= 1 in the remaining budget.
 
     Parameters
     ----------
     remaining : float
-        Evaluations or seconds that are left when the round begins.
+        Evaluations or seconds left when the round begins.
     number : int
         Number r of the round, from 1.
     n_contenders : int
@@ -153,7 +153,7 @@ def plan_rounds(
     Returns
     -------
     tuple of PlannedRound
-        What they do not use up is the leader's.
+        The planned rounds; what they leave over goes to the leader.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Who leaves a contest at the end of a round, and why."""
+"""Which contenders leave at the end of a round, and why."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Verdict:
     Attributes
     ----------
     dropped : tuple of int
-        Positions, among the contenders, of those who leave.
+        Positions of the contenders that leave.
     reasons : tuple of Reason
         One for each of them.
     test : str or None
         Name of the test that decided; None if there was none.
     statistic, p_value : float or None
-        Of the test.
+        Statistic and probability of the test.
     adjusted_p : tuple of float
         Adjusted probability of each contender's difference from the best one; empty without comparisons.
     """
@@ -49,17 +49,18 @@ def drop_highest(scores: FloatArray, recent: FloatArray, n_keep: int, *, max_ext
     scores : (k,) array
         Best loss of each contender; infinite for those that were never evaluated.
     recent : (k,) array
-        Mean loss of each in the round that ends, which orders equal scores; then the order of the contenders does.
+        Mean loss of each in the round that ends. Breaks ties between scores; remaining ties keep the order of the
+        contenders.
     n_keep : int
-        How many are to stay, at least 1.
+        How many to keep, at least 1.
     max_extra : int
-        Of further contenders whose score equals that of the last one kept (to five digits), so many stay too, unless
-        then all would. 0 keeps exactly `n_keep`.
+        Up to this many further contenders whose score equals that of the last one kept (to five digits) stay too,
+        unless then all would. 0 keeps exactly `n_keep`.
 
     Returns
     -------
     Verdict
-        Without a test.
+        A verdict without a test.
 
     References
     ----------
@@ -94,31 +95,31 @@ def drop_defeated(
 ) -> Verdict:
     """Keep the contenders that are not significantly worse than the best one.
 
-    Three and more are compared by Friedman's test and, if it rejects, each with the best by Holm's procedure; two by
-    Wilcoxon's signed ranks.
+    Three or more are compared by Friedman's test and, if it rejects, each with the best one by Holm's procedure; two
+    are compared by Wilcoxon's signed ranks.
 
     Parameters
     ----------
     samples : (n_blocks, k) array
         Losses, see `cashmere.contests.significance.paired_samples`.
     names : sequence of k str
-        What the reasons call the contenders.
+        Names of the contenders, for the reasons.
     alpha : float
         Level of significance, in (0, 1).
     min_blocks : int
-        Nobody is dropped on fewer blocks, and no test is made.
+        With fewer blocks there is no test and nothing is dropped.
     authors_z : bool
         See `cashmere.contests.significance.compare_with_best`.
 
     Returns
     -------
     Verdict
-        With the test, if there were enough blocks.
+        A verdict with the test, if there were enough blocks.
 
     References
     ----------
     Nguyen et al. (2022), An efficient contesting procedure for AutoML optimization, IEEE Access 10, algorithm 2. Line
-    17 prints the test negated; meant is that the hypothesis of no difference is rejected.
+    17 prints the test negated; it means that the hypothesis of no difference is rejected.
     """
     n_blocks, k = samples.shape
     if n_blocks < min_blocks or k < 2:

@@ -1,8 +1,8 @@
-"""What has happened in a contest, derived from the evaluations of its contenders.
+"""The course of a contest, derived from the evaluations of its contenders.
 
-Nothing of a contest is stored: rounds, eliminations and the evaluations each contender may still make follow from the
-losses and durations in order. A round looks at the evaluations it granted and at no later ones, so that more
-evaluations never change a round that is over.
+A contest stores nothing: rounds, eliminations and the evaluations each contender may still make follow from the losses
+and durations in order. A round uses only the evaluations it granted and no later ones, so further evaluations never
+change a finished round.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from cashmere.exceptions import MissingParameterError
 from cashmere.records.work_budget import WorkBudget
 
 _LEAST_SECONDS = 1e-3
-"""No evaluation counts as cheaper: clocks that stand still would make a round endless."""
+"""Smallest duration that counts for an evaluation: clocks that stand still would make a round endless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Contender:
-    """A sub-space and what has been evaluated in it.
+    """A sub-space and its evaluations.
 
     Attributes
     ----------
     name : str
-        What the ledger calls it.
+        Its name in the ledger.
     losses : (n,) array
-        Losses in order of evaluation; NaN where it failed.
+        Losses in order of evaluation; NaN for failures.
     seconds : (n,) array
         Duration of each evaluation.
     capacity : int or None
-        How many different configurations the sub-space has; None if there is no end to them.
+        How many different configurations the sub-space has; None if infinite.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """A round that is over. Tuples are parallel to `alive` unless said otherwise.
+    """A finished round. Tuples are parallel to `alive` unless stated otherwise.
 
     Attributes
     ----------
@@ -60,20 +60,20 @@ class Round:
     alive : tuple of int
         Positions of the contenders that took part.
     granted, totals : tuple of int
-        Evaluations in this round, and in all up to its end.
+        Evaluations in this round, and in total up to its end.
     scores : tuple of (float or None)
         Best loss up to the end of the round; None without any evaluation.
     test : str or None
-        ``"friedman"``, ``"wilcoxon"``, or None where none was made.
+        ``"friedman"``, ``"wilcoxon"``, or None if there was no test.
     statistic, p_value : float or None
-        Of the test.
+        Statistic and probability of the test.
     adjusted_p : tuple of (float or None)
         Adjusted probability of the difference from the best one; empty without comparisons, None for contenders that
         did not enter them.
     dropped : tuple of int
-        Positions of the contenders that left, a part of `alive`.
+        Positions of the contenders that left, a subset of `alive`.
     reasons : tuple of Reason
-        Why, parallel to `dropped`.
+        Why they left, parallel to `dropped`.
     """
 
     number: int
@@ -90,13 +90,13 @@ class Round:
 
     @property
     def survivors(self) -> tuple[int, ...]:
-        """Positions of the contenders that go on."""
+        """Positions of the contenders that remain."""
         return tuple(i for i in self.alive if i not in self.dropped)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRound:
-    """The round that goes on.
+    """The current round.
 
     Attributes
     ----------
@@ -105,8 +105,7 @@ class OpenRound:
     alive : tuple of int
         Positions of the contenders that take part.
     quotas : tuple of (int or None)
-        How many evaluations each may have made at the end of the round, those of earlier rounds included; None if
-        there is no limit.
+        How many evaluations each may have by the end of the round, earlier rounds included; None if there is no limit.
     """
 
     number: int
@@ -121,11 +120,11 @@ class Ledger:
     Attributes
     ----------
     names : tuple of str
-        Of the contenders.
+        Names of the contenders.
     rounds : tuple of Round
-        Those that are over, in order.
+        Finished rounds, in order.
     open : OpenRound or None
-        The one that goes on; None once every contender left has been evaluated exhaustively.
+        The current round; None once every remaining contender has been evaluated exhaustively.
 
     Examples
     --------
@@ -149,7 +148,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Make the ledger that `to_json` described; lists, which JSON makes of tuples, are welcome."""
+        """Rebuild the ledger that `to_json` described; JSON turns tuples into lists, which are accepted."""
         return cls(
             names=tuple(data["names"]),
             rounds=tuple(map(_round_from_json, data["rounds"])),
@@ -181,15 +180,15 @@ def derive_ledger(
     contenders : sequence of Contender
         In the order in which ties are broken.
     rules : Rules
-        Of the contest.
+        Rules of the contest.
     budget : WorkBudget, optional
         Evaluations and seconds of the whole contest; with both, the scarcer one decides. Seconds are compared with the
         contenders' durations. A contest by statistics needs none.
     failure_floor : float
-        Least loss of a failed evaluation: the worst possible loss, or that of the constant predictor. It is raised to
-        the worst loss that a round looks at (cf. `cashmere.records.trial.History.failure_loss`).
+        Smallest loss of a failed evaluation: the worst possible loss, or that of the constant predictor. It is raised
+        to the worst loss in a round (cf. `cashmere.records.trial.History.failure_loss`).
     known : Ledger, optional
-        Of shorter evaluations of the same contenders: its rounds are taken over, which saves time and changes nothing.
+        Ledger of a shorter history of the same contenders: reusing its rounds saves time and changes nothing.
 
     Raises
     ------
@@ -199,11 +198,11 @@ def derive_ledger(
     Notes
     -----
     - A contender left alone has no limit.
-    - What a schedule leaves over after its last round is the leader's.
-    - A contender all of whose configurations have been evaluated leaves at the end of the round, whatever its loss:
-      there is nothing to spend on it.
-    - With a budget in seconds a round has its share of the time that is left, and every survivor as many evaluations,
-      at least 1, as fit into it by the mean durations so far.
+    - Budget that a schedule leaves over after its last round goes to the leader.
+    - A contender whose configurations have all been evaluated leaves at the end of the round, whatever its loss: there
+      is nothing to spend on it.
+    - With a budget in seconds, a round gets its share of the remaining time, and each survivor as many evaluations (at
+      least 1) as fit into it, judging by the mean durations so far.
 
     References
     ----------
@@ -254,7 +253,7 @@ class _Contest:
         return OpenRound(number=number, alive=alive, quotas=quotas)
 
     def is_over(self, current: OpenRound) -> bool:
-        """Whether all evaluations of the round are there."""
+        """Whether all evaluations of the round are known."""
         return all(
             quota is not None and len(self.contenders[i].losses) >= quota
             for i, quota in zip(current.alive, current.quotas, strict=True)
@@ -317,7 +316,7 @@ class _Contest:
         following = current.number + 1
         is_last = following >= number_of_rounds(n_contenders, eta=eta, schedule=schedule)
         chain = cut_chain(n_contenders, eta)
-        # Without a loss: worse than any, by the order of the contenders.
+        # Without a loss: worse than any other, in the order of the contenders.
         scores = np.array([losses[i].min() if len(losses[i]) else np.inf for i in contested])
         latest = [losses[i][before[i] :] if len(losses[i]) > before[i] else losses[i][-1:] for i in contested]
         return drop_highest(
@@ -328,7 +327,7 @@ class _Contest:
         )
 
     def _evaluations(self, rounds: Sequence[Round], totals: Sequence[int]) -> int:
-        """Return what each survivor gets in a round by the highest value, after the first one."""
+        """Return the evaluations of each survivor in a round by the highest value, after the first one."""
         survivors, number, n_contenders = rounds[-1].survivors, len(rounds), len(rounds[0].alive)
 
         def share(remaining: float) -> float:
@@ -346,7 +345,7 @@ class _Contest:
         return min(limits)
 
     def _totals(self, rounds: Sequence[Round]) -> list[int]:
-        """Return the evaluations that all contenders were granted up to now."""
+        """Return the evaluations granted to all contenders so far."""
         totals = [0] * len(self.contenders)
         for each in rounds:
             for i, total in zip(each.alive, each.totals, strict=True):

@@ -1,4 +1,4 @@
-"""Why a contender left a contest, as records; their sentences are made where they are shown."""
+"""Why a contender left a contest, as records; the sentences are written where they are shown."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class WorseLoss:
     n_contenders: int
 
     def sentence(self, word: str, value: Callable[[float], float]) -> str:
-        """Say it in losses or in scores.
+        """Return the sentence, in losses or in scores.
 
         Parameters
         ----------
         word : str
-            What the values are called: ``"loss"`` or ``"score"``.
+            Name of the values: ``"loss"`` or ``"score"``.
         value : callable
-            What is shown for a loss.
+            Converts a loss to the value to show.
         """
         return (
             f"best {word} {value(self.best_loss):.4g}; "
@@ -63,13 +63,13 @@ class WorseRank:
     Attributes
     ----------
     test : str
-        ``"wilcoxon"`` between two, ``"holm"`` among more.
+        ``"wilcoxon"`` for two contenders, ``"holm"`` for more.
     rank, best_rank : float
         Mean ranks of the contender and of the best one.
     best : str
         Name of the best one.
     p_value : float
-        Of the test; of Holm's procedure the adjusted one.
+        Probability of the test; for Holm's procedure the adjusted one.
     """
 
     kind: Literal["worse rank"] = field(default="worse rank", init=False)
@@ -91,7 +91,7 @@ class Exhausted:
     Attributes
     ----------
     n_configurations : int
-        How many the contender has.
+        How many configurations the contender has.
     """
 
     kind: Literal["exhausted"] = field(default="exhausted", init=False)
@@ -103,7 +103,7 @@ class Exhausted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherReason:
-    """A sentence, as runs of earlier versions kept it.
+    """A sentence stored by an earlier version.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ _TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (i
 
 
 def reason_from_json(data: Any) -> Reason:
-    """Make the record that `dataclasses.asdict` has turned into a dictionary; a text becomes an `OtherReason`.
+    """Rebuild a record from the dictionary of `dataclasses.asdict`; a text becomes an `OtherReason`.
 
     Raises
     ------

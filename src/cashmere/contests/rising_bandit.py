@@ -1,7 +1,7 @@
-"""Rising bandits: arms are dropped that could not catch up even if they went on improving as fast as lately.
+"""Rising bandits: drop arms that could not catch up even if they kept improving as fast as lately.
 
-Nothing is stored: which arms are left follows from the losses in order. A check looks at the evaluations granted up to
-it and at no later ones, so that more evaluations never change one that is over.
+Nothing is stored: the remaining arms follow from the losses in order. A check uses only the evaluations granted before
+it and no later ones, so further evaluations never change a past check.
 
 ======================  =====================  ==================================================================
 symbol                  shape                  meaning
@@ -31,12 +31,12 @@ Slope = Literal["paper", "authors"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RisingRules:
-    """How arms are pulled and judged.
+    """Rules for pulling and judging arms.
 
     Attributes
     ----------
     evaluations_per_pull : int
-        Evaluations of one pull, at least 1.
+        Evaluations per pull, at least 1.
     window : int
         The smoothing length C, at least 1; 2 for the authors' slope.
     slope : {"paper", "authors"}
@@ -71,11 +71,11 @@ class Check:
     alive : tuple of int
         Positions of the arms that took part.
     horizon : float
-        Pulls left in the budget; infinite if that is not known.
+        Pulls left in the budget; infinite if unknown.
     pessimistic, optimistic : tuple of float
-        Lowest loss of each arm so far, and bound of what it can reach.
+        Lowest loss of each arm so far, and a bound on the loss it can reach.
     dropped : tuple of int
-        Positions of those who leave.
+        Positions of the arms that leave.
     """
 
     cycle: int
@@ -88,16 +88,16 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Who is left, and what has been decided.
+    """The remaining arms, and all decisions so far.
 
     Attributes
     ----------
     alive : tuple of int
-        Positions of the arms that are left; none if all their configurations have been evaluated.
+        Positions of the remaining arms; empty if all their configurations have been evaluated.
     quotas : tuple of (int or None)
-        Evaluations that each of them may have made before the next check; None: no end.
+        Evaluations that each of them may have before the next check; None means no limit.
     checks : tuple of Check
-        All so far.
+        All checks so far.
     """
 
     alive: tuple[int, ...]
@@ -108,9 +108,9 @@ class Standing:
 def pessimistic_and_optimistic(
     best: NDArray[np.float64], horizon: float, *, window: int, slope: Slope = "paper", least_loss: float = -np.inf
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what every arm has reached and the best it could reach, if its losses fall ever more slowly.
+    """Return the loss each arm has reached and the lowest it could reach, assuming that losses fall ever more slowly.
 
-    Of a curve that falls and flattens, the mean slope of the last pulls bounds all later slopes: with
+    If a curve falls and flattens, the mean slope of the last pulls bounds all later slopes: with
     slope = (l(j - C) - l(j))/C no loss below l(j) - slope T can be reached.
 
     Parameters
@@ -139,7 +139,7 @@ def pessimistic_and_optimistic(
     present = best[:, -1]
     earlier = best[:, -1 - window if slope == "paper" else -window]
     fall = np.zeros(len(best))
-    np.subtract(earlier, present, out=fall, where=np.isfinite(present))  # no success yet: nothing falls
+    np.subtract(earlier, present, out=fall, where=np.isfinite(present))  # no success yet: no slope
     with np.errstate(over="ignore"):  # 0 times infinity is 0 here
         ahead = np.multiply(fall / window, horizon, out=np.zeros(len(best)), where=(fall > 0) & (horizon > 0))
     optimistic = np.subtract(present, ahead, out=np.full(len(best), np.inf), where=np.isfinite(present))
@@ -147,8 +147,8 @@ def pessimistic_and_optimistic(
 
 
 def find_beaten(pessimistic: FloatArray, optimistic: FloatArray) -> IntArray:
-    """Return the positions of the arms that cannot reach what another has reached; equal bounds keep both."""
-    beaten: IntArray = np.flatnonzero(optimistic > pessimistic.min())  # its own bound is no higher than its loss
+    """Return the positions of the arms that cannot reach what another has reached; with equal bounds both stay."""
+    beaten: IntArray = np.flatnonzero(optimistic > pessimistic.min())  # the bound of an arm is no higher than its loss
     return beaten
 
 
@@ -160,18 +160,18 @@ def derive_standing(
     failure_loss: float = np.inf,
     least_loss: float = -np.inf,
 ) -> Standing:
-    """Derive from the evaluations of all arms which are left.
+    """Derive the remaining arms from the evaluations of all arms.
 
-    In every cycle each arm that is left is pulled once; then those leave that are beaten.
+    In each cycle every remaining arm is pulled once; then the beaten ones leave.
 
     Parameters
     ----------
     arms : sequence of Contender
-        Their evaluations in order.
+        The arms, with their evaluations in order.
     rules : RisingRules
         How they are judged.
     budget : WorkBudget, optional
-        Of the whole study. What is left of a budget in seconds counts in evaluations of mean duration; without any the
+        Budget of the whole study. Remaining seconds are converted to evaluations of mean duration; without a budget the
         horizon is infinite, and only arms that have not improved within the window can leave.
     failure_loss : float
         Stands for a failed evaluation.
@@ -180,8 +180,8 @@ def derive_standing(
 
     Notes
     -----
-    An arm all of whose configurations have been evaluated leaves at the end of the cycle; evaluations that an arm has
-    made beyond its quota (warm starts) are looked at when they are granted. The last arm takes the rest.
+    An arm whose configurations have all been evaluated leaves at the end of the cycle; evaluations beyond an arm's
+    quota (warm starts) count once they are granted. The last arm takes the rest.
     """
     alive, cycle = tuple(range(len(arms))), rules.first_check
     checks: list[Check] = []
@@ -222,7 +222,7 @@ def _is_exhausted(arm: Contender, granted: int) -> bool:
 
 
 def _best_after_pulls(losses: FloatArray, rules: RisingRules, n_pulls: int, failure_loss: float) -> NDArray[np.float64]:
-    """Return the lowest loss after each pull, shape ``(n_pulls,)``; of an arm that ran out the last one repeats."""
+    """Return the lowest loss after each pull, shape ``(n_pulls,)``; repeat the last one for an exhausted arm."""
     known = np.where(np.isnan(losses), failure_loss, losses)
     best = np.minimum.accumulate(np.append(known, np.inf)[: max(len(known), 1)])
     ends = np.minimum(rules.evaluations_per_pull * np.arange(1, n_pulls + 1), len(best))

@@ -19,29 +19,29 @@ Tie = Literal["keep", "cut"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How a contest is decided; defaults and readings of the paper: docs/papers/dacopt.md#decisions.
+    """The rules of a contest; defaults and readings of the paper: docs/papers/dacopt.md#decisions.
 
     Attributes
     ----------
     elimination : {"highest", "statistical"}
         See `Elimination`.
     n_initial : int
-        Evaluations of a contender's start-up, at least 1; in a test they count as one value.
+        Initial evaluations of a contender, at least 1; in a test they count as one value.
     b_first : int or None
-        Evaluations of every contender in round 0, at least 1; by default `n_initial`, see
+        Evaluations of each contender in round 0, at least 1; by default `n_initial`, see
         docs/papers/dacopt.md#first-round.
     eta : int
-        A round keeps one contender in `eta`, at least 2. Highest value only, as the next three.
+        A round keeps one in `eta` contenders, at least 2. Only for "highest", like the next three.
     schedule : {"inclusive", "strict", "authors"}
         See `cashmere.contests.budgets.Schedule`.
     tie : {"keep", "cut"}
         See `Tie`.
     max_extra : int
-        So many ties are kept at most, at least 0.
+        Largest number of ties to keep, at least 0.
     alpha : float
-        Level of significance, in (0, 1). Statistical only, as the next two.
+        Level of significance, in (0, 1). Only for "statistical", like the next two.
     min_blocks : int
-        The least number of blocks of a test, at least 2.
+        Smallest number of blocks for a test, at least 2.
     authors_z : bool
         See `cashmere.contests.significance.compare_with_best`.
 
@@ -77,10 +77,10 @@ class Rules:
 
     @property
     def first(self) -> int:
-        """Evaluations of every contender in round 0."""
+        """Evaluations of each contender in round 0."""
         return self.n_initial if self.b_first is None else self.b_first
 
     @property
     def ties_kept(self) -> int:
-        """How many ties are kept at most."""
+        """Largest number of ties to keep."""
         return self.max_extra if self.tie == "keep" else 0

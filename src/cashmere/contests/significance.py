@@ -1,15 +1,15 @@
-"""Whether candidates differ: the tests of a contest by statistics.
+"""Test whether contenders differ: the tests of a contest by statistics.
 
 ======================  ================  =========================================================================
 symbol                  shape             meaning
 ======================  ================  =========================================================================
-``samples``             ``(n, k)``        losses; rows are blocks (positions in the candidates' histories), columns
-                                          are candidates
-``R``                   ``(k,)``          average rank of each candidate over the blocks; 1 is the lowest loss
+``samples``             ``(n, k)``        losses; rows are blocks (positions in the contenders' histories), columns
+                                          are contenders
+``R``                   ``(k,)``          average rank of each contender over the blocks; 1 is the lowest loss
 ======================  ================  =========================================================================
 
-The tests are written with arrays only: a contest makes hundreds of them, and each call of their counterparts in
-`scipy.stats` takes longer than all of the arithmetic. The counterparts are what the tests compare with.
+The tests use arrays only: a contest makes hundreds of them, and each call of their counterparts in `scipy.stats` takes
+longer than all of the arithmetic. The package's tests compare with the counterparts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scipy.special import chdtrc, fdtrc, ndtr
 from cashmere.base.arrays import FloatArray, IntArray
 
 _EXACT_WILCOXON = 50
-"""Up to so many pairs the distribution of the signed-rank statistic is counted out; scipy has the same limit."""
+"""Up to this many pairs the exact distribution of the signed-rank statistic is counted; scipy has the same limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,9 +37,9 @@ class FriedmanTest:
         Statistic corrected for ties and its probability under the chi-squared distribution.
     f, f_p_value : float
         Iman and Davenport's statistic and its probability under the F distribution. Less conservative; the paper's
-        decisions rest on the other one.
+        decisions use the other one.
     average_ranks : (k,) array
-        Average rank of each candidate.
+        Average rank of each contender.
     """
 
     chi2: float
@@ -51,12 +51,12 @@ class FriedmanTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PostHocTest:
-    """Comparisons of the best candidate with all others.
+    """Comparisons of the best contender with all others.
 
     Attributes
     ----------
     best : int
-        The candidate with the lowest average rank; the first of equals.
+        The contender with the lowest average rank; the first in a tie.
     z, p_values, adjusted : (k,) arrays
         Statistic, two-sided probability, and probability adjusted by Holm; 0, 1 and 1 for the best itself.
     """
@@ -68,22 +68,22 @@ class PostHocTest:
 
 
 def paired_samples(losses: Sequence[FloatArray], n_initial: int) -> NDArray[np.float64]:
-    """Return what enters the test: the best of the early losses as one value, then the latest losses.
+    """Return the samples for the test: the best of the early losses as one value, then the latest losses.
 
-    With ``e = min_i len(losses[i]) - n_initial``, a candidate's sample is the best of all but its last e losses, and
-    these e losses in order. Blocks pair them by position.
+    With ``e = min_i len(losses[i]) - n_initial``, a contender's sample is the best of all but its last e losses,
+    followed by these e losses in order. Blocks pair them by position.
 
     Parameters
     ----------
     losses : sequence of k arrays
-        Losses of each candidate in order of evaluation; finite.
+        Finite losses of each contender in order of evaluation.
     n_initial : int
-        Evaluations of the start-up, at least 1; they count as one value.
+        Initial evaluations, at least 1; they count as one value.
 
     Returns
     -------
     (n_blocks, k) array
-        ``e + 1`` blocks; none if a candidate has not finished its start-up.
+        ``e + 1`` blocks; none if a contender has not finished its initial evaluations.
 
     References
     ----------
@@ -98,7 +98,7 @@ def paired_samples(losses: Sequence[FloatArray], n_initial: int) -> NDArray[np.f
 
 
 def rank_rows(samples: FloatArray) -> NDArray[np.float64]:
-    """Return the ranks within each row, shape ``(n, k)``; 1 is the lowest, equals share the average rank."""
+    """Return the ranks within each row, shape ``(n, k)``; 1 is the lowest, ties share the average rank."""
     lower = np.sum(samples[:, None, :] < samples[:, :, None], axis=2)
     equal = np.sum(samples[:, None, :] == samples[:, :, None], axis=2)
     ranks: NDArray[np.float64] = lower + (equal + 1) / 2
@@ -106,17 +106,17 @@ def rank_rows(samples: FloatArray) -> NDArray[np.float64]:
 
 
 def friedman_test(samples: FloatArray) -> FriedmanTest:
-    """Test whether all candidates are alike.
+    """Test whether contenders differ, by Friedman's test.
 
     Parameters
     ----------
     samples : (n, k) array
-        At least one block, at least two candidates.
+        At least one block, at least two contenders.
 
     Returns
     -------
     FriedmanTest
-        With p = 1 if every block is of equal values: nothing differs.
+        With p = 1 if all values within each block are equal.
 
     References
     ----------
@@ -146,7 +146,7 @@ def friedman_test(samples: FloatArray) -> FriedmanTest:
 def holm_adjusted(p_values: FloatArray) -> NDArray[np.float64]:
     """Return probabilities adjusted for multiple comparisons by Holm's step-down rule, shape ``(m,)``.
 
-    The smallest is multiplied by m, the next by m - 1, ...; none is less than one before it, none more than 1.
+    The smallest is multiplied by m, the next by m - 1, ...; none is smaller than one before it or larger than 1.
 
     References
     ----------
@@ -165,7 +165,7 @@ def holm_adjusted(p_values: FloatArray) -> NDArray[np.float64]:
 
 
 def compare_with_best(average_ranks: FloatArray, n_blocks: int, *, authors_z: bool = False) -> PostHocTest:
-    """Compare the candidate with the best average rank with each of the others.
+    """Compare the contender with the best average rank with each of the others.
 
     ``z_j = |R_j - R_best| / sqrt(k (k + 1) / (6 n))``, two-sided normal probabilities, adjusted by Holm.
 
@@ -177,7 +177,7 @@ def compare_with_best(average_ranks: FloatArray, n_blocks: int, *, authors_z: bo
         Number of blocks n.
     authors_z : bool
         Leave out the division by the standard error, as the authors' code does: z then does not grow with n, few
-        candidates are ever dropped, and at the level 0.05 none of three: docs/papers/dacopt.md#statistical-test.
+        contenders are ever dropped, and at the level 0.05 none of three: docs/papers/dacopt.md#statistical-test.
 
     References
     ----------
@@ -206,13 +206,13 @@ def wilcoxon_test(x: FloatArray, y: FloatArray) -> tuple[float, float]:
     Returns
     -------
     statistic, p_value : float
-        The smaller of the two sums of ranks; 0 and 1 if no pair differs. The probability is exact for up to 50 pairs
-        that differ, else normal with correction for ties.
+        The smaller of the two sums of ranks, and its probability; 0 and 1 if no pair differs. The probability is exact
+        for up to 50 differing pairs, else normal with correction for ties.
 
     Notes
     -----
-    Differences of equal size share a rank, and all sign patterns of the ranks as they are get counted. scipy does so up
-    to 13 pairs with ties and is asymptotic from there.
+    Differences of equal size share a rank, and all sign patterns of these ranks are counted. scipy does so up to 13
+    pairs with ties and is asymptotic beyond.
 
     References
     ----------
@@ -224,7 +224,7 @@ def wilcoxon_test(x: FloatArray, y: FloatArray) -> tuple[float, float]:
     if n == 0:
         return 0.0, 1.0
     _, inverse, counts = np.unique(np.abs(differences), return_inverse=True, return_counts=True)
-    twice = (2 * np.cumsum(counts) - counts + 1)[inverse]  # ranks times two: equals share a rank that may end in .5
+    twice = (2 * np.cumsum(counts) - counts + 1)[inverse]  # ranks times two: ties share a rank that may end in .5
     positive = int(np.sum(twice[differences > 0]))
     smaller = min(positive, n * (n + 1) - positive)
     if n <= _EXACT_WILCOXON:
