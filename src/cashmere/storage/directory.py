@@ -1,4 +1,4 @@
-"""The files of a run directory that are written once, at the start."""
+"""Files of a run directory that are written once, at the start."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RESTORE = "Restore it from a copy, or start a new run in another directory."
 
 
 def check_new(folder: Path) -> None:
-    """Refuse a folder in which a new run would meet something else.
+    """Refuse a folder that holds anything other than a new run.
 
-    What a run leaves that was killed before it wrote ``run.json`` is overwritten.
+    Files of a run that was killed before it wrote ``run.json`` are overwritten.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def read_run_json(folder: Path) -> dict[str, Any]:
     Raises
     ------
     RunDirectoryError
-        If the directory does not exist or is not that of a run.
+        If the directory does not exist or is not a run directory.
     """
     if not folder.is_dir():
         raise RunDirectoryError(folder, "does not exist. Expected the directory given to `cashmere fit --out`.")

@@ -1,4 +1,4 @@
-"""What a run knows beside its trials: every fact by name, in one place."""
+"""The facts of a run besides its trials, each by name, in one place."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """The facts of a run as its store keeps them; None for what is not known yet.
+    """The facts of a run as its store keeps them; None for facts not known yet.
 
-    The values are JSON as it was written. Whoever shows a run that others may have damaged checks them first.
+    The values are JSON as it was written. Code that shows a possibly damaged run must check them first.
 
     Attributes
     ----------
     goal : dict
-        What all calls together may spend, see `cashmere.run.goal.Goal`. Known from the start.
+        Budget of all calls together, see `cashmere.run.goal.Goal`. Known from the start.
     plan : str
-        What strategies may count on, see `cashmere.records.work_budget.WorkBudget`.
+        Budget that strategies may rely on, see `cashmere.records.work_budget.WorkBudget`.
     meta_features : dict
-        What describes the table, if the strategy asks for it; see `cashmere.metalearning.meta_features`.
+        Meta-features of the table, if the strategy needs them; see `cashmere.metalearning.meta_features`.
     baseline_loss : float
         Loss of the constant predictor.
     curve : list of dict
         The ensemble as it grew: ``trials``, ``seconds``, ``ensemble_loss``.
     contest : dict
-        Who has met whom, if the strategy is a contest; see `cashmere.analysis.contest`.
+        Rounds and sub-spaces, if the strategy is a contest; see `cashmere.analysis.contest`.
     latent_map : dict
-        Where the surrogate puts the trials, if it works on a latent space; see `cashmere.analysis.latent_map`.
+        Positions of the trials, if the surrogate works on a latent space; see `cashmere.analysis.latent_map`.
     stop_reason : str
-        Why the search ended, see `cashmere.run.finished.StopReason`. Like all that follows known at the end of a call.
+        Why the search ended, see `cashmere.run.finished.StopReason`. Known at the end of a call, like all that follow.
     ensemble : dict
         Members and how they are combined, see `cashmere.ensembles.ensemble_from_json`.
     ensemble_loss : float
@@ -38,7 +38,7 @@ class RunFacts:
     cross_fitted_loss : float
         Loss on rows that did not choose it; None if there was no time, or too few rows to estimate it.
     decision : dict
-        How classes are decided, and what thresholds gain.
+        How classes are decided, and the gain of thresholds.
     latency : dict
         ``single_row_ms`` and ``batch_rows_per_second``.
     digest : str
@@ -50,7 +50,7 @@ class RunFacts:
     utilisation : float
         Share of the workers' time that trials took.
     suggest_seconds, ensemble_seconds : float
-        Time of deciding trials, and of choosing ensembles.
+        Time spent on deciding trials, and on choosing ensembles.
     model_bytes : int
         Size of the model folder.
     """
@@ -78,13 +78,13 @@ class RunFacts:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunFacts:
-        """Return the facts among stored values; names of other versions are passed over."""
+        """Return the facts among stored values; skip unknown names, read earlier ones."""
         renamed = {_EARLIER_NAMES[name]: value for name, value in stored.items() if name in _EARLIER_NAMES}
         return cls(**{name: value for name, value in {**renamed, **stored}.items() if name in FACT_NAMES})
 
 
 _EARLIER_NAMES = {"honest_loss": "cross_fitted_loss"}
-"""What facts were called in the stores of earlier versions."""
+"""Names of facts in the stores of earlier versions."""
 
 FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
 """What `RunStore.set_fact` accepts."""

@@ -1,4 +1,4 @@
-"""The durable memory of a study: one SQLite row per finished trial, arrays and models in files beside it."""
+"""The durable memory of a study: one SQLite row per finished trial, arrays and models in separate files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cashmere.storage.facts import FACT_NAMES, RunFacts
 STORE_VERSION = 1
 
 _HELD_BYTES = 2**30
-"""Predictions kept in memory at most: those of 6500 trials on 20000 rows with two classes."""
+"""Limit of the predictions kept in memory: those of 6500 trials on 20000 rows with two classes."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS trials (
@@ -57,12 +57,12 @@ class RunStore:
 
     Arrays are written first, then the row that names them; rows are committed with ``synchronous=FULL`` in WAL mode.
     So a kill at any instant leaves every finished trial readable, and at worst a file without a row, which is
-    overwritten when the trial is run again. Only one process may hold a store open for writing.
+    overwritten when the trial runs again. Only one process may hold a store open for writing.
 
     Parameters
     ----------
     folder : path
-        The run directory; made if missing.
+        The run directory; created if missing.
     read_only : bool
         Open without taking the lock; `add` is then refused.
 
@@ -130,7 +130,7 @@ class RunStore:
         self.close()
 
     def close(self) -> None:
-        """Close the database and give the lock back."""
+        """Close the database and release the lock."""
         self._database.close()
         self._release()
 
@@ -141,16 +141,16 @@ class RunStore:
     # ------------------------------------------------------------ trials
 
     def predictions_path(self, number: int) -> Path:
-        """Return where the predictions of a trial are."""
+        """Return the path of a trial's predictions."""
         return self.folder / "predictions" / f"{number:06d}.npy"
 
     @property
     def baseline_path(self) -> Path:
-        """Where the constant predictor is."""
+        """Path of the constant predictor."""
         return self.folder / "members" / "baseline.skops"
 
     def member_path(self, number: int) -> Path:
-        """Return where the fitted models of a trial are."""
+        """Return the path of a trial's fitted models."""
         return self.folder / "members" / f"{number:06d}.skops"
 
     def add(self, trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
@@ -247,7 +247,7 @@ class RunStore:
 
         ``origin`` is an `Origin`, ``error`` a `Cause` or None.
 
-        Trials stored ahead of one that has not finished are left out: they count when their turn comes.
+        Trials stored ahead of an unfinished one are left out: they count when their turn comes.
         """
         cursor = self._database.execute("SELECT * FROM trials ORDER BY number")
         names = [column[0] for column in cursor.description]
@@ -271,7 +271,7 @@ class RunStore:
             raise CorruptStoreError(path, text) from error
 
     def _open_predictions(self, path: Path) -> NDArray[np.float32]:
-        """Read predictions into memory, or map them once much is held: every mapped file keeps a descriptor open."""
+        """Read predictions into memory, or map them beyond the limit: each mapped file keeps a descriptor open."""
         size = path.stat().st_size
         mapped = self._held_bytes + size > _HELD_BYTES
         self._held_bytes += 0 if mapped else size
@@ -301,20 +301,20 @@ class RunStore:
     # ------------------------------------------------------------ facts
 
     def set_fact(self, name: str, value: object) -> None:
-        """Remember a small JSON value under one of the names that `RunFacts` has."""
+        """Store a small JSON value under one of the names of `RunFacts`."""
         if name not in FACT_NAMES:
             raise UnknownNameError("fact", name, FACT_NAMES)
         self._database.execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, json.dumps(value)))
 
     def facts(self) -> RunFacts:
-        """Return all that is remembered."""
+        """Return all stored facts."""
         rows: list[tuple[str, str]] = []
         with contextlib.suppress(sqlite3.OperationalError):  # an empty file, opened for reading
             rows = self._database.execute("SELECT name, value FROM facts").fetchall()
         return RunFacts.from_stored({name: json.loads(value) for name, value in rows})
 
     def fact(self, name: str, default: Any = None) -> Any:
-        """Return one remembered value."""
+        """Return one stored fact."""
         with contextlib.suppress(sqlite3.OperationalError):
             row = self._database.execute("SELECT value FROM facts WHERE name=?", (name,)).fetchone()
             if row is not None:

@@ -1,4 +1,4 @@
-"""Trials of a run as tables: the good ones by loss, the failed ones with their causes and what to try."""
+"""Trials of a run as tables: successful ones by loss, failed ones with their causes and what to try."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BASELINE_NAME = "constant prediction"
-"""What the member with the number -1 is called."""
+"""Name of the member with the number -1."""
 
 LEADERBOARD_COLUMNS = ("rank", "trial", "algorithm", "origin", "score", "loss", "weight", "fit_seconds", "status")
 FAILURE_COLUMNS = ("trial", "algorithm", "status", "cause", "what_to_try")
@@ -41,27 +41,27 @@ _ADVICE_BY_CAUSE = {
     CauseKind.WORKER_SLOT: _WORKER_ADVICE,
     CauseKind.MISSING_PACKAGE: "Install the missing package, or choose a search space without this algorithm.",
     CauseKind.NOT_FINITE: (
-        "The learner did not converge with this configuration. Nothing needs doing unless many trials fail so; then "
-        "check the columns and the target for extreme values."
+        "The learner did not converge with this configuration. Nothing needs doing unless many trials fail this way; "
+        "then check the columns and the target for extreme values."
     ),
     CauseKind.DISK_FULL: "Free disk space under the run directory, then resume the run.",
     CauseKind.NOT_PERMITTED: "Give this user the right to write into the run directory, then resume the run.",
 }
 _ADVICE_DEFAULT = (
-    "Read the traceback. If the algorithm or metric is your own, correct it; else leave the algorithm out of the "
+    "Read the traceback. If it is a custom algorithm or metric, correct it; else leave the algorithm out of the "
     "search space and report the error."
 )
 
 
 def what_to_try(status: str, cause: Cause | None) -> str:
-    """Return what a user can do about a failed trial.
+    """Return advice on what to do about a failed trial.
 
     Parameters
     ----------
     status : str
         A `TrialStatus` value.
     cause : Cause or None
-        Why it failed, if that is known.
+        Why it failed, if known.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def stored_metric(settings: Mapping[str, Any], task_type: str | None) -> Metric 
     Returns
     -------
     Metric or None
-        None when it was the user's own object: only losses are known then.
+        None for a custom metric, of which only losses are known.
     """
     if "metric" in settings.get("own_objects", ()) or task_type not in set(TaskType):
         return None
@@ -102,7 +102,7 @@ def cause_of(row: Mapping[str, Any]) -> str:
 
 
 def ensemble_weights(ensemble: Mapping[str, Any] | None) -> dict[int, float]:
-    """Return the weight of each member from a stored ensemble; equal shares where members are combined otherwise."""
+    """Return the weight of each member of a stored ensemble; equal shares if members are combined otherwise."""
     if not ensemble or not ensemble.get("members"):
         return {}
     members = [int(number) for number in ensemble["members"]]
@@ -130,7 +130,7 @@ def leaderboard_rows(
     Returns
     -------
     list of dict
-        With the keys `LEADERBOARD_COLUMNS`, best first, the earlier of equals first.
+        Rows with the keys `LEADERBOARD_COLUMNS`, best first; in a tie the earlier trial first.
     """
     weights = weights or {}
     good = [row for row in rows if row["status"] == "success" and _is_finite(row["loss"])]
@@ -161,7 +161,7 @@ def leaderboard(
     metric: Metric | None = None,
     weights: Mapping[int, float] | None = None,
 ) -> pd.DataFrame:
-    """Return `leaderboard_rows` as a table, also when there are none.
+    """Return `leaderboard_rows` as a table, even if there are none.
 
     A last column ``configuration`` holds the hyper-parameters of each trial as a dictionary.
     """
@@ -177,7 +177,7 @@ def leaderboard(
 def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the failed trials in trial order: trial, algorithm, status, cause, what_to_try.
 
-    Trials that were given up after some folds have not failed.
+    Trials that were stopped early have not failed.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def failures_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderboardFacts:
-    """What to write around a leaderboard.
+    """Title and caption of a leaderboard.
 
     Attributes
     ----------
@@ -217,12 +217,12 @@ class LeaderboardFacts:
 
 
 def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]:
-    """Return the leaderboard of a run directory and what to write around it; the run may still be going on.
+    """Return the leaderboard of a run directory with its title and caption; the run may still be active.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run.
+        If the folder is not a run directory.
     CorruptStoreError
         If a file is damaged.
     """
@@ -234,7 +234,7 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
         facts = store.facts()
     table = leaderboard(rows, metric=metric, weights=ensemble_weights(facts.ensemble))
     if metric is None:
-        direction = "loss of an own metric, lower is better"
+        direction = "loss of a custom metric, lower is better"
     else:
         direction = f"{metric.name}, {'higher' if metric.greater_is_better else 'lower'} is better"
     parts = [f"{len(rows)} trials, {len(rows) - len(table)} failed"]
@@ -246,7 +246,7 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
 
 
 def run_failures(folder: str | Path) -> pd.DataFrame:
-    """Return the failed trials of a run directory, see `failures_table`; raises as `run_leaderboard`."""
+    """Return the failed trials of a run directory, see `failures_table`; errors as for `run_leaderboard`."""
     read_description(Path(folder))
     with RunStore(folder, read_only=True) as store:
         return failures_table(store.rows())
@@ -258,7 +258,7 @@ def read_description(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run.
+        If the folder is not a run directory.
     CorruptStoreError
         If one of them is damaged.
     """
