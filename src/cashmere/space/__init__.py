@@ -1,4 +1,4 @@
-"""Search spaces: algorithms, operators, and how configurations become arrays and pipelines.
+"""Search spaces: algorithms, operators, and the conversion of configurations to arrays and pipelines.
 
 Importing this package is light: learners are imported when a pipeline is built.
 """
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs scikit-learn at first use."""
+    """Import names that need scikit-learn on first use."""
     if name == "MarginProbabilities":
         from cashmere.space.estimators.margins import MarginProbabilities
 

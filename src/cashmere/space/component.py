@@ -19,10 +19,10 @@ CLASSIFICATION = frozenset({TaskType.BINARY, TaskType.MULTICLASS})
 REGRESSION = frozenset({TaskType.REGRESSION})
 
 MAX_COLUMNS = 2000
-"""Columns that a feature operator may make at most."""
+"""Largest number of columns that a feature operator may make."""
 
 MAX_BYTES = 2 * 1024**3
-"""Bytes, as float64, that a matrix made by a feature operator may take at most."""
+"""Largest size in bytes, as float64, of a matrix made by a feature operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Subspace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildContext:
-    """What a builder may know when it makes an estimator for one fold.
+    """Facts that a builder may use to make an estimator for one fold.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class BuildContext:
     n_rows, n_features : int
         Shape of the fold's prepared training matrix.
     categorical : (n_features,) bool array
-        Columns that hold category codes (only ever true under `Encoding.ORDINAL`).
+        Columns that hold category codes (only under `Encoding.ORDINAL`).
     n_threads : int
         Threads the estimator may use.
     seed : int
@@ -64,7 +64,7 @@ class BuildContext:
 
 
 Builder = Callable[[Mapping[str, Any], BuildContext], Any]
-"""Makes an unfitted scikit-learn estimator from the component's own active hyper-parameters (names without prefix)."""
+"""Makes an unfitted scikit-learn estimator from the component's active hyper-parameters (names without prefix)."""
 
 
 def _no_hyperparameters(profile: TaskProfile) -> Subspace:
@@ -102,7 +102,7 @@ class Component:
     max_rows: int | None = None
 
     def is_available(self, profile: TaskProfile) -> bool:
-        """Whether the component can serve this task on this machine."""
+        """Return whether the component can serve this task on this machine."""
         return (
             profile.task_type in self.tasks
             and (self.max_rows is None or profile.n_rows <= self.max_rows)
@@ -116,20 +116,20 @@ class Operator(Component):
 
 
 Resample = Callable[[FloatArray, IntArray], tuple[FloatArray, IntArray]]
-"""Other rows and class codes ``(n_resampled, n_features)``, ``(n_resampled,)`` made of the training rows of a fold."""
+"""New rows and class codes ``(n_resampled, n_features)``, ``(n_resampled,)`` from the training rows of a fold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampler(Operator):
     """An operator that changes the rows: over-sampling, under-sampling, both, or neither.
 
-    It acts on the training rows of a fold only, after all other operators and right before the learner is fitted,
-    and is no part of the fitted pipeline. Its builder returns a `Resample` function, or ``"passthrough"``.
-    New rows have no weight, so that resamplers are not offered for rows with weights that are not whole numbers.
+    It acts only on the training rows of a fold, after all other operators and right before the learner is fitted, and
+    is not part of the fitted pipeline. Its builder returns a `Resample` function, or ``"passthrough"``. New rows have
+    no weight, so resamplers are not offered for rows with weights that are not whole numbers.
     """
 
     def is_available(self, profile: TaskProfile) -> bool:
-        """Whether the resampler can serve this task and weighting on this machine."""
+        """Return whether the resampler can serve this task and weighting on this machine."""
         return Component.is_available(self, profile) and not profile.fractional_weights
 
 
@@ -156,7 +156,7 @@ class Algorithm(Component):
     trusted_types: tuple[str, ...] = field(default=())
 
     def is_available(self, profile: TaskProfile) -> bool:
-        """Whether the algorithm can serve this task, metric and weighting on this machine."""
+        """Return whether the algorithm can serve this task, metric and weighting on this machine."""
         return (
             Component.is_available(self, profile)
             and (self.accepts_weights or not profile.fractional_weights)

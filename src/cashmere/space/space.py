@@ -1,4 +1,4 @@
-"""A search space: ordered operator steps, then one algorithm, each with its own hyper-parameters."""
+"""A search space: ordered operator steps, then one algorithm, each with hyper-parameters."""
 
 from __future__ import annotations
 
@@ -52,41 +52,41 @@ def _pass_through(values: Mapping[str, Any], context: BuildContext) -> str:
 
 
 NO_OPERATOR = Operator(name="none", build=_pass_through)
-"""The choice to leave a step out; may be offered in any number of steps."""
+"""The choice to skip a step; may be offered in any number of steps."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """Decides, from the facts about a task, which configurations exist, and turns each into a pipeline.
+    """Define, from the facts about a task, which configurations exist, and turn each into a pipeline.
 
-    Components that cannot serve the task on this machine are left out when the space is made.
+    Components that cannot serve the task on this machine are left out when the space is created.
 
     Parameters
     ----------
     name : str
         Name for reports.
     algorithms : tuple of Algorithm
-        What may be chosen by the hyper-parameter ``algorithm``; strong and cheap ones first.
+        Choices of the hyper-parameter ``algorithm``; strong and cheap ones first.
     operators : mapping of str to tuple of Operator
         Ordered steps before the learner; the step's name is the hyper-parameter that chooses the operator.
-        The first operator of a step is its default. `Resampler` may be offered in the last step only.
+        The first operator of a step is its default. A `Resampler` may be offered only in the last step.
     profile : TaskProfile
         The facts about the task.
     reads : Encoding
-        Prepared form of the table that the operators work on; without operators the algorithms choose theirs.
+        Prepared form of the table that the operators work on; without operators, each algorithm chooses its form.
     forbidden : tuple of mappings
-        Combinations that do not exist: steps (``"algorithm"`` is one) to names, excluded where every one of the
-        steps takes one of its names. Clauses without an effect on the components that are available are dropped.
+        Forbidden combinations: each maps steps (``"algorithm"`` is one) to names, and excludes configurations in which
+        every listed step takes one of its names. Clauses without effect on the available components are dropped.
 
     Attributes
     ----------
     left_out : mapping of str to str
-        Why a component that was offered is not in the space.
+        Why offered components are not in the space.
 
     Raises
     ------
     MetricError
-        If no algorithm is left only because the metric needs probabilities.
+        If the only reason that no algorithm is left is that the metric needs probabilities.
     SpaceError
         If no algorithm is left for other reasons, names are not unique, or rows are resampled before the last step.
     """
@@ -117,12 +117,12 @@ class Space:
             object.__setattr__(self, attribute, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the cached ConfigurationSpace out: it is large and made again in a moment."""
+        """Leave out the cached ConfigurationSpace: it is large and quickly rebuilt."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     @functools.cached_property
     def configuration_space(self) -> ConfigurationSpace:
-        """All choices as ConfigSpace knows them; a component's hyper-parameters are called ``component:name``.
+        """All choices as a ConfigSpace object; a component's hyper-parameters are called ``component:name``.
 
         The ``meta`` of each step holds the group tree of its components (`cashmere.space.splitting.group_trees`).
         """
@@ -179,8 +179,8 @@ class Space:
     def encoding_of(self, configuration: Configuration) -> Encoding:
         """Return the prepared form of the table that a configuration learns from.
 
-        With operators it is always the form that the space names; by default one-hot, the form without gaps on
-        which every operator works.
+        With operators it is always the form named by the space; by default one-hot, the form without gaps on which
+        every operator works.
         """
         if self.operators:
             return self.reads
@@ -195,14 +195,14 @@ class Space:
         configuration : Configuration
             A point of this space.
         context : BuildContext
-            What is known about the fold.
+            Facts about the fold.
 
         Returns
         -------
         sklearn.pipeline.Pipeline
             The operators under the names of their steps, then the learner as ``"learner"``. A learner that is
-            a pipeline itself (scaler and model) is flattened, so that ``learner__sample_weight`` always fits.
-            An operator that builds a function is no step: the function maps the learner to the one that is used.
+            a pipeline itself (scaler and model) is flattened, so that ``learner__sample_weight`` always works.
+            An operator that builds a function is not a step: the function maps the learner to the one that is used.
             Nor is a resampler, see `build_resampling`.
         """
         from sklearn.pipeline import Pipeline
@@ -236,12 +236,12 @@ class Space:
         configuration : Configuration
             A point of this space.
         context : BuildContext
-            What is known about the fold.
+            Facts about the fold.
 
         Returns
         -------
         callable or None
-            None if the configuration leaves the rows as they are.
+            None if the configuration leaves the rows unchanged.
         """
         for step, choices in self.operators.items():
             operator = _named(choices, configuration[step])
@@ -255,12 +255,12 @@ class Space:
         return tuple(self.completed({ALGORITHM: algorithm.name}) for algorithm in self.algorithms)
 
     def completed(self, values: Mapping[str, Any]) -> Configuration:
-        """Return the configuration with the given values, everything else that is active at its default.
+        """Return the configuration with the given values and all other active ones at their defaults.
 
         Raises
         ------
         UnknownNameError
-            If a name is none of a hyper-parameter of this space.
+            If a name is not a hyper-parameter of this space.
         """
         for name in values:
             if name not in self.configuration_space:
@@ -287,7 +287,7 @@ class Space:
         UnknownNameError
             If this space never had an algorithm of that name.
         SpaceError
-            If the algorithm was left out; the text says why.
+            If the algorithm was left out; the message says why.
         InvalidParameterError
             If no name is given.
         """
@@ -304,7 +304,7 @@ class Space:
 
 
 def _reason(component: Component, profile: TaskProfile) -> str | None:
-    """Say why a component is not available, or return None."""
+    """Return the reason why a component is not available, or None."""
     if component.is_available(profile):
         return None
     if profile.task_type not in component.tasks:
@@ -421,7 +421,7 @@ def _active_when(
     child: Hyperparameter[Any, Any],
     conditions: Iterable[Condition | ConditionLike],
 ) -> ConditionLike:
-    """Return the condition that the component is chosen and all conditions of its own on this child hold."""
+    """Return the condition that the component is chosen and all its own conditions on this child hold."""
     own = [condition for condition in conditions if condition.child.name == child.name]
     chosen = EqualsCondition(child, choice, value)
     flat = [part for c in own for part in (c.components if isinstance(c, AndConjunction) else (c,))]

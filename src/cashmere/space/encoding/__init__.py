@@ -1,4 +1,4 @@
-"""Configurations as arrays and back."""
+"""Convert configurations to arrays and back."""
 
 from cashmere.space.encoding.catalogue import CatalogueEncoder
 from cashmere.space.encoding.encoder import SpaceEncoder

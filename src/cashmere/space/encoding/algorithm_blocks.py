@@ -1,11 +1,11 @@
-"""A space as a set of algorithms, each with a vector of its own hyper-parameters.
+"""A space as a set of algorithms, each with a vector of its hyper-parameters.
 
 ====================  =====================  ======================================================================
 symbol                shape                  meaning
 ====================  =====================  ======================================================================
 M                     scalar                 algorithms ("tasks")
 rows                  ``(n, d)``             encoded configurations of the whole space, see `SpaceEncoder`
-vectors               ``(n, width)``         numbers in [0, 1] of the algorithm's coordinates, zeros behind them
+vectors               ``(n, width)``         numbers in [0, 1] of the algorithm's coordinates, followed by zeros
 ====================  =====================  ======================================================================
 """
 
@@ -27,17 +27,17 @@ ALGORITHM = "algorithm"
 
 
 class AlgorithmBlocks:
-    """Describes configurations by their algorithm and a vector of what can matter under it.
+    """Describe configurations by their algorithm and a vector of all parameters that can matter under it.
 
-    A number is its encoded value; a categorical of k choices is k numbers, one of them 1. A number that is inactive
-    under its algorithm stands at its default, an inactive categorical is all zeros. Parameters of operators join the
+    A number is its encoded value; a categorical with k choices is k numbers, one of them 1. A number that is inactive
+    under its algorithm has its default value, an inactive categorical is all zeros. Parameters of operators join the
     vector of every algorithm under which they can be active. Two configurations of an algorithm have equal vectors if
     and only if they are equal.
 
     Parameters
     ----------
     encoder : SpaceEncoder
-        The space. Without an unconditional categorical ``algorithm`` all of it is one algorithm, ``"all"``.
+        The space. Without an unconditional categorical ``algorithm`` the whole space is one algorithm, ``"all"``.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class AlgorithmBlocks:
     algorithms : tuple of M values
         The choices, in the order of their codes.
     names : tuple of M str
-        The same as text.
+        The choices as text.
     coordinates : tuple of M tuples of str
-        What the numbers of each algorithm's vector mean: ``"knn:n_neighbors"``, ``"knn:weights=uniform"``.
+        Meaning of the numbers of each algorithm's vector: ``"knn:n_neighbors"``, ``"knn:weights=uniform"``.
     n_dims : (M,) int array
         Length of each algorithm's vector.
     width : int
@@ -75,7 +75,7 @@ class AlgorithmBlocks:
         self.names: tuple[str, ...] = tuple(map(str, self.algorithms))
         self._column = encoder.names.index(ALGORITHM) if _choice_of(encoder.space) is not None else None
 
-        # All coordinates in a row, those of a categorical beside each other: which column, and which code of it.
+        # All coordinates in a row, those of a categorical side by side: which column, and which code of it.
         columns, codes, names = [], [], []
         for column, name in enumerate(encoder.names):
             values = _values_of(encoder.space[name]) if encoder.is_categorical[column] else ()
@@ -92,7 +92,7 @@ class AlgorithmBlocks:
         self.coordinates: tuple[tuple[str, ...], ...] = tuple(tuple(names[place] for place in own) for own in places)
         self.n_dims: IntArray = np.array([len(own) for own in places], dtype=np.int64)
         self.width = int(self.n_dims.max())
-        # Behind each algorithm's own coordinates stands a column of zeros.
+        # A column of zeros follows each algorithm's own coordinates.
         self._places = np.array([own + [len(columns)] * (self.width - len(own)) for own in places], dtype=np.int64)
 
     @property
@@ -101,7 +101,7 @@ class AlgorithmBlocks:
         return np.zeros(1, dtype=np.int64) if self._column is None else self.encoder.choices(ALGORITHM)
 
     def fixed(self, task: int) -> dict[str, int]:
-        """Return the codes that make draws from the prior be of one algorithm, see `SpaceEncoder.sample`."""
+        """Return the codes that restrict draws from the prior to one algorithm, see `SpaceEncoder.sample`."""
         return {} if self._column is None else {ALGORITHM: int(task)}
 
     def tasks(self, rows: FloatArray) -> IntArray:
@@ -112,7 +112,7 @@ class AlgorithmBlocks:
         return rows[:, self._column].astype(np.int64)
 
     def vectors(self, rows: FloatArray) -> NDArray[np.float64]:
-        """Return the vectors of encoded rows ``(n, d)``, shape ``(n, width)``; zeros behind the algorithm's own."""
+        """Return the vectors of encoded rows ``(n, d)``, shape ``(n, width)``, padded with zeros."""
         rows = np.asarray(rows, dtype=np.float64)
         chosen = rows[:, self._columns]
         numbers = np.where(chosen < 0, self._defaults, chosen)
@@ -122,13 +122,13 @@ class AlgorithmBlocks:
         return vectors
 
     def signature(self) -> dict[str, Any]:
-        """Return what another space must share for its vectors to mean the same, as JSON can hold it.
+        """Return, as plain data for JSON, what another space must share for its vectors to have the same meaning.
 
         Returns
         -------
         dict
             Algorithm -> hyper-parameter -> its range: ``kind``, and ``values`` of categoricals and ordinals, ``lower``,
-            ``upper`` and ``log`` of numbers. Priors, defaults and conditions are no part of it.
+            ``upper`` and ``log`` of numbers. Priors, defaults and conditions are not included.
         """
         return {
             algorithm: {
@@ -141,7 +141,7 @@ class AlgorithmBlocks:
 
 
 def _choice_of(space: ConfigurationSpace) -> CategoricalHyperparameter | None:
-    """Return the choice of the algorithm, if there is one and it is always made."""
+    """Return the choice of the algorithm, if there is one and it is always active."""
     choice = space.get(ALGORITHM)
     if isinstance(choice, CategoricalHyperparameter) and not space.parents_of[ALGORITHM]:
         return choice
@@ -149,7 +149,7 @@ def _choice_of(space: ConfigurationSpace) -> CategoricalHyperparameter | None:
 
 
 def _reachable_names(space: ConfigurationSpace) -> dict[Any, set[str]]:
-    """Return for each algorithm the hyper-parameters that can be active under it, each literal judged alone."""
+    """Return for each algorithm the hyper-parameters that can be active under it, judging each literal alone."""
     choice = _choice_of(space)
     if choice is None:
         return {"all": set(space)}
@@ -173,7 +173,7 @@ def _can_hold(condition: ConditionLike, algorithm: Any, reachable: set[str]) -> 
 
 
 def _values_of(hyperparameter: Hyperparameter[Any, Any]) -> list[Any]:
-    """Return the values of a categorical or an ordinal as JSON can hold them; none of others."""
+    """Return the values of a categorical or an ordinal as plain data for JSON; empty for others."""
     values = getattr(hyperparameter, "choices", getattr(hyperparameter, "sequence", ()))
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     return [value if isinstance(value, str | int | float | None) else str(value) for value in plain]

@@ -1,4 +1,4 @@
-"""A space of which only listed configurations may be drawn."""
+"""A space from which only listed configurations may be drawn."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from cashmere.space.encoding.prior import MAX_TRIES
 
 
 class CatalogueEncoder(SpaceEncoder):
-    """Encodes a space of which only the listed configurations may be drawn, as when recorded trials are replayed.
+    """Encode a space from which only listed configurations may be drawn, as when recorded trials are replayed.
 
     Draws are without replacement, nothing has neighbours, and `decode` returns the listed objects.
 
     Parameters
     ----------
     space : ConfigurationSpace
-        The space they belong to.
+        The space of the configurations.
     catalogue : sequence of Configuration
-        What may be drawn.
+        The configurations that may be drawn.
     """
 
     def __init__(self, space: ConfigurationSpace, catalogue: Sequence[Configuration]) -> None:
@@ -32,17 +32,17 @@ class CatalogueEncoder(SpaceEncoder):
         self._configurations = tuple(catalogue)
         rows = self.encode(catalogue)
         keys, first = np.unique(self.keys(rows), return_index=True)
-        self._listed = rows[np.sort(first)]  # each once
+        self._listed = rows[np.sort(first)]  # without repetitions
         self.n_listed = len(self._listed)
         self._by_key = {int(key): catalogue[i] for key, i in zip(keys, first, strict=True)}
 
     def restrict(self, part: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) -> CatalogueEncoder:
-        """Return the encoder of the listed configurations that lie in a part, see `SpaceEncoder.restrict`."""
+        """Return the encoder of the listed configurations inside a part, see `SpaceEncoder.restrict`."""
         inside = [c for c in self._configurations if all(c[name] in values for name, values in allowed.items())]
         return CatalogueEncoder(part, inside)
 
     def decode(self, row: FloatArray) -> Configuration:
-        """Return the listed configuration of an encoded row ``(d,)``, or that of the space."""
+        """Return the listed configuration of an encoded row ``(d,)``; if there is none, that of the space."""
         key = int(self.keys(np.asarray(row, dtype=np.float64)[None, :])[0])
         return self._by_key[key] if key in self._by_key else super().decode(row)
 

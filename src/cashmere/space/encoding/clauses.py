@@ -1,4 +1,4 @@
-"""Conditions and forbidden clauses, compiled to masks over many configurations at once.
+"""Conditions and forbidden clauses, compiled to masks over many configurations.
 
 Every clause is evaluated on a raw matrix ``(n_columns, n)`` with NaN for inactive values
 (see `cashmere.space.encoding.columns`).
@@ -57,7 +57,7 @@ class IsIn:
 
 @dataclass(frozen=True, slots=True)
 class Compares:
-    """The number in a row compares with a value; inactive is unequal to everything, as in ConfigSpace."""
+    """Compare the number in a row with a value; inactive is unequal to everything, as in ConfigSpace."""
 
     row: int
     symbol: str
@@ -99,7 +99,7 @@ class AnyOf:
 
 @dataclass(frozen=True, slots=True)
 class Relates:
-    """The values of two hyper-parameters compare; false where one is inactive."""
+    """Compare the values of two hyper-parameters; false where one is inactive."""
 
     left_row: int
     right_row: int

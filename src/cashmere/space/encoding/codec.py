@@ -1,4 +1,4 @@
-"""Configurations as encoded rows and back, and what such rows mean."""
+"""Convert configurations to encoded rows and back, and interpret such rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cashmere.base.arrays import BoolArray, FloatArray
 from cashmere.space.encoding.compiled_space import CompiledSpace
 
 _CACHE_SIZE = 50_000
-"""Encoded configurations that are remembered."""
+"""Number of encoded configurations to cache."""
 
 
 class Codec:
-    """Turns configurations into encoded rows ``(d,)`` and back.
+    """Turn configurations into encoded rows ``(d,)`` and back.
 
     Parameters
     ----------
@@ -27,14 +27,14 @@ class Codec:
 
     def __init__(self, space: CompiledSpace) -> None:
         self.space = space
-        # id -> (configuration, row); the configuration is kept so that its id cannot be given to another one.
+        # id -> (configuration, row); keeping the configuration prevents the reuse of its id.
         self._cache: dict[int, tuple[Configuration, NDArray[np.float64]]] = {}
 
     def encode(self, configurations: Iterable[Configuration]) -> NDArray[np.float64]:
         """Return the encoded configurations, shape ``(n, d)``.
 
-        The rows depend on the values only (not on ConfigSpace's vectors, which change by an ulp when a configuration
-        is stored and loaded), so equal values give equal rows. They are remembered per configuration object.
+        The rows depend only on the values (not on ConfigSpace's vectors, which change by an ulp when a configuration
+        is stored and loaded), so equal values give equal rows. They are cached per configuration object.
         """
         rows = []
         for configuration in configurations:
@@ -57,7 +57,7 @@ class Codec:
     def decode(self, row: FloatArray) -> Configuration:
         """Return the configuration of an encoded row ``(d,)``.
 
-        Entries of parameters that cannot be active are ignored; marks of those that must be become their default.
+        Entries of parameters that cannot be active are ignored; active parameters marked as inactive get their default.
 
         Raises
         ------
@@ -75,7 +75,7 @@ class Codec:
     def activity(self, rows: FloatArray) -> BoolArray:
         """Return which parameters of encoded rows ``(n, d)`` are active, shape ``(n, d)``.
 
-        A row may be unfinished, marked as inactive from one of `SpaceEncoder.levels` on: the answer is right up to
+        A row may be unfinished, marked as inactive from one of `SpaceEncoder.levels` on: the answer is correct up to
         this level.
         """
         raw = self.space.decode(np.asarray(rows, dtype=np.float64))
@@ -91,7 +91,7 @@ class Codec:
         return self.space.marks.copy()
 
     def default_row(self) -> NDArray[np.float64]:
-        """Return the default of every parameter, encoded, shape ``(d,)``; also of those inactive by default."""
+        """Return the encoded default of every parameter, shape ``(d,)``, even of those inactive by default."""
         defaults = self.space.defaults[:, None].copy()
         defaults[self.space.integers] = self.space.to_unit(defaults[self.space.integers], self.space.integers)
         row: NDArray[np.float64] = defaults[self.space.kept, 0]
@@ -107,7 +107,7 @@ class Codec:
         return self.space.to_unit(value + np.array([[0.0], [-0.5], [0.5]]), np.repeat(row, 3))
 
     def with_defaults(self, rows: FloatArray) -> NDArray[np.float64]:
-        """Return encoded rows ``(n, d)`` in which inactive parameters stand at their default instead of the mark."""
+        """Return encoded rows ``(n, d)`` in which inactive parameters have their default instead of the mark."""
         rows = np.asarray(rows, dtype=np.float64)
         filled: NDArray[np.float64] = np.where(rows == self.space.marks, self.default_row(), rows)
         return filled

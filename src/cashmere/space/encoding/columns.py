@@ -1,4 +1,4 @@
-"""One hyper-parameter as a number: values <-> raw numbers, one at a time.
+"""One hyper-parameter as a number: convert between its values and raw numbers.
 
 The *raw* number of a value is what conditions and forbidden clauses compare: the position on the (log) unit scale for
 floats, the integer itself for integers, the position in the sequence for ordinals and categoricals, 0 for constants.
@@ -31,11 +31,11 @@ _DECIMALS = 13
 """ConfigSpace rounds every float value to this many decimals."""
 
 _DIGITS = 11
-"""Significant digits of the float values we make: of the value on log scales, of the larger bound on linear ones."""
+"""Significant digits of generated float values: of the value on log scales, of the larger bound on linear ones."""
 
 
 class Kind(Enum):
-    """What a column holds."""
+    """The kind of values in a column."""
 
     FLOAT = auto()
     INTEGER = auto()
@@ -53,9 +53,9 @@ class Column:
     name : str
         Name of the hyper-parameter.
     kind : Kind
-        What it holds.
+        Kind of its values.
     hyperparameter : Hyperparameter
-        Where it comes from; needed to draw from priors that are not uniform.
+        The original; needed to draw from priors that are not uniform.
     values : tuple
         Values in order of their raw number 0, 1, ...; empty for floats and integers.
     lower, upper : float
@@ -85,7 +85,7 @@ class Column:
     def to_raw(self, value: Any) -> float:
         """Return the raw number of a value."""
         if self.kind is Kind.FLOAT:
-            # Rounded as in ConfigSpace, so that a stored and reloaded value gets the same number.
+            # Rounded as in ConfigSpace, so that a stored and loaded value gets the same number.
             return unit_position(round(float(value), _DECIMALS), self.lower, self.upper, log=self.log)
         if self.kind is Kind.CONSTANT:
             return 0.0
@@ -102,9 +102,9 @@ class Column:
         return round(raw)
 
     def _float_value(self, unit: float) -> float:
-        if unit == self.default:  # exactly: conditions may compare with it
+        if unit == self.default:  # exact, because conditions may compare with it
             return round(float(self.hyperparameter.default_value), _DECIMALS)
-        # Fewer digits than a float holds, so that the value survives the way to its unit position and back exactly.
+        # Fewer digits than a float holds, so that the round trip to the unit position and back is exact.
         if self.log:
             value = math.exp(math.log(self.lower) + unit * (math.log(self.upper) - math.log(self.lower)))
             size = value
@@ -113,7 +113,7 @@ class Column:
             size = max(abs(self.lower), abs(self.upper))
         decimals = min(_DECIMALS, _DIGITS - 1 - math.floor(math.log10(size)))
         value = min(max(round(value, decimals), self.lower), self.upper)
-        # A bound such as 2**-15 has more decimals than ConfigSpace keeps; its rounding must not leave the range.
+        # A bound such as 2**-15 has more decimals than ConfigSpace keeps; rounding it must not leave the range.
         value = round(value, _DECIMALS)
         if value < self.lower:
             value = round(value + 10.0**-_DECIMALS, _DECIMALS)

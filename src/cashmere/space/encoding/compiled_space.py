@@ -1,10 +1,10 @@
-"""A space as arrays: bounds, defaults, conditions and forbidden clauses of all hyper-parameters at once.
+"""A space as arrays: bounds, defaults, conditions and forbidden clauses of all hyper-parameters.
 
 ======================  =====================  ====================================================================
 symbol                  shape                  meaning
 ======================  =====================  ====================================================================
-encoded                 ``(n, d)``             what surrogates see: no constants, inactive marked, see `SpaceEncoder`
-raw                     ``(n_columns, n)``     inside this folder only: one row per hyper-parameter in topological
+encoded                 ``(n, d)``             input of surrogates: no constants, inactive marked, see `SpaceEncoder`
+raw                     ``(n_columns, n)``     only inside this folder: one row per hyper-parameter in topological
                                                order (parents first), constants included, NaN for inactive
 ======================  =====================  ====================================================================
 """
@@ -23,7 +23,7 @@ from cashmere.space.encoding.columns import Column, Kind, make_column
 
 
 class CompiledSpace:
-    """Holds what is known of a space row by row of its raw matrices, and turns raw matrices into encoded ones and back.
+    """Describe a space by the rows of its raw matrices, and turn raw matrices into encoded ones and back.
 
     Parameters
     ----------
@@ -39,17 +39,17 @@ class CompiledSpace:
     row_of : dict of str to int
         Name of a hyper-parameter -> its row in raw matrices.
     conditions : list of (int, Clause)
-        Row of a child, and when it is active.
+        Row of a child, and the clause under which it is active.
     forbidden : list of Clause
-        What no configuration may satisfy.
+        Clauses that no configuration may satisfy.
     kept : (d,) int array
-        The rows that are encoded: all but the constants.
+        The encoded rows: all but the constants.
     marks : (d,) array
-        What marks each encoded column as inactive.
+        Mark of each encoded column for inactive values.
     defaults, lower, upper : (n_columns,) arrays
         Raw default; bounds of the value or of the position in the list of values.
     integers, floats, numeric, categorical, constant : int arrays
-        Rows of each kind; `numeric` is integers and floats.
+        Rows of each kind; `numeric` joins integers and floats.
     """
 
     def __init__(self, space: ConfigurationSpace) -> None:
@@ -88,12 +88,12 @@ class CompiledSpace:
     def settle(self, raw: NDArray[np.float64], *, is_complete: bool = False) -> None:
         """Make activity consistent, in place: inactive becomes NaN, active but missing takes its default.
 
-        Nothing is missing where every row has been drawn: `is_complete`.
+        With `is_complete`, every row has been drawn and nothing is missing.
         """
         masks: dict[Clause, tuple[BoolArray, BoolArray]] = {}
         for row, clause in self.conditions:
             if clause not in masks:
-                # Parents stand above their children, so they are settled when they are looked at.
+                # Parents come before their children, so they are settled by then.
                 active = clause.holds(raw)
                 masks[clause] = active, ~active
             active, inactive = masks[clause]
@@ -118,7 +118,7 @@ class CompiledSpace:
         return np.ascontiguousarray(unit.T)
 
     def decode(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the raw matrix of encoded rows ``(n, d)``; only what is active under its parents has a value."""
+        """Return the raw matrix of encoded rows ``(n, d)``; only parameters active under their parents have a value."""
         unit = encoded.T.copy()
         unit[(unit < 0) | (self._is_code[:, None] & (unit >= self.marks[:, None]))] = np.nan
         raw = np.zeros((len(self.columns), len(encoded)))
@@ -137,7 +137,7 @@ class CompiledSpace:
         return ends[0][:, None], ends[1][:, None]
 
     def to_unit(self, raw: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
-        """Map raw numeric rows to [0, 1]: (v - lo + 0.5)/(hi - lo + 1) for integers, floats are there already."""
+        """Map raw numeric rows to [0, 1]: (v - lo + 0.5)/(hi - lo + 1) for integers; floats already are in [0, 1]."""
         low, high = self._integer_scale(rows)
         log = (self.log[rows] & ~self.is_float[rows])[:, None]
         scaled = np.where(log, np.log(np.where(log, raw, 1.0)), raw)

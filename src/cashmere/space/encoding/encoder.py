@@ -19,12 +19,12 @@ from cashmere.space.encoding.prior import MAX_TRIES, Prior
 
 
 class SpaceEncoder:
-    """Encodes the configurations of one space, draws from its prior and lists one-exchange neighbours.
+    """Encode the configurations of one space, draw from its prior and list one-exchange neighbours.
 
     The space is compiled once; every method works on whole matrices and passes them to one of four parts: `Codec`,
-    `Prior`, `Neighbourhoods` and `row_keys`. Columns follow the order of the space with
-    constants left out. Floats and integers lie in [0, 1], categoricals are codes 0 .. k - 1; an inactive
-    parameter is -1, an inactive categorical the extra code k (docs/papers/surrogates.md#encoding).
+    `Prior`, `Neighbourhoods` and `row_keys`. Columns follow the order of the space without constants. Floats and
+    integers lie in [0, 1], categoricals are codes 0 .. k - 1; an inactive parameter is -1, an inactive categorical the
+    extra code k (docs/papers/surrogates.md#encoding).
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class SpaceEncoder:
     is_integer : (d,) bool array
         Columns that hold the centres of integers' bins, see `bins`.
     levels : tuple of int arrays
-        All columns: first those without parents, then those whose parents stand in earlier levels, and so on.
+        All columns: first those without parents, then those whose parents are in earlier levels, and so on.
     n_listed : int or None
-        How many configurations there are if they are listed, see `CatalogueEncoder`.
+        Number of configurations if they are listed, see `CatalogueEncoder`.
 
     Notes
     -----
-    A ``NotEquals`` condition holds when its parent is inactive: ConfigSpace means it so and would reject anything else.
+    A ``NotEquals`` condition holds when its parent is inactive, as in ConfigSpace, which would reject anything else.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class SpaceEncoder:
         part : ConfigurationSpace
             The space, restricted to `allowed`; see `cashmere.space.splitting.restriction.restrict`.
         allowed : mapping of str to collection
-            Values of unconditional categoricals that the part offers.
+            Values of unconditional categoricals in the part.
         """
         return SpaceEncoder(part)
 
@@ -122,11 +122,11 @@ class SpaceEncoder:
         return self.codec.inactive_row()
 
     def default_row(self) -> NDArray[np.float64]:
-        """Return the default of every parameter, encoded, shape ``(d,)``; also of those inactive by default."""
+        """Return the encoded default of every parameter, shape ``(d,)``, even of those inactive by default."""
         return self.codec.default_row()
 
     def with_defaults(self, rows: FloatArray) -> NDArray[np.float64]:
-        """Return encoded rows ``(n, d)`` in which inactive parameters stand at their default instead of the mark."""
+        """Return encoded rows ``(n, d)`` in which inactive parameters have their default instead of the mark."""
         return self.codec.with_defaults(rows)
 
     def bins(self, column: int, positions: FloatArray) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from cashmere.space.encoding.compiled_space import CompiledSpace
 
 
 class Neighbourhoods:
-    """Changes one parameter at a time; children that become active take their default.
+    """Change one parameter at a time; children that become active take their default.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class Neighbourhoods:
         rows : (n, d) array
             Encoded configurations.
         counts : sequence of int
-            How many neighbours to draw of each.
+            How many neighbours to draw from each.
         rng : numpy.random.Generator
             Source of randomness.
 
         Returns
         -------
         (m, d) array
-            At most ``sum(counts)`` rows; fewer where a neighbourhood is small.
+            At most ``sum(counts)`` rows; fewer if a neighbourhood is small.
         """
-        spare = 8 if self.space.forbidden else 0  # in place of those that turn out to be forbidden
+        spare = 8 if self.space.forbidden else 0  # to replace those that turn out to be forbidden
         raw = self.space.decode(np.asarray(rows, dtype=np.float64))
         moves = [self._moves(start, rng) for start in raw.T]
         moved = [row[: count + spare] for (row, _), count in zip(moves, counts, strict=True)]
@@ -101,18 +101,18 @@ class Neighbourhoods:
         rng : numpy.random.Generator
             Source of randomness.
         n_draws : int
-            Draws per number; repetitions of integers are possible.
+            Draws per number; integers may repeat.
         scale : float
             Width of the moves, positive.
         fixed : collection of str
-            Hyper-parameters that stay.
+            Hyper-parameters to leave unchanged.
 
         Returns
         -------
         moved : (m, d) array
             The changed rows.
         owner : (m,) int array
-            Which of `rows` each comes from, not in order.
+            Which of `rows` each comes from, unordered.
         """
         raw = self.space.decode(np.asarray(rows, dtype=np.float64))
         free = ~np.isnan(raw)
@@ -159,7 +159,7 @@ class Neighbourhoods:
         first = np.maximum(np.where(log, np.minimum(window[:, 0], current - 1), current - width), lower)
         last = np.minimum(np.where(log, np.maximum(window[:, 1], current + 1), current + width), upper)
         drawn = first[:, None] + np.floor(rng.random((len(rows), n)) * (last - first)[:, None])
-        drawn += drawn >= current[:, None]  # the present value is left out
+        drawn += drawn >= current[:, None]  # the current value is left out
         numbers: NDArray[np.float64] = np.minimum(drawn, last[:, None])
         return numbers
 

@@ -1,4 +1,4 @@
-"""The prior of a space: draws from it, and the list of all configurations where there are few."""
+"""The prior of a space: draw from it, and list all configurations if there are few."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_TRIES = 1000
 
 
 class Prior:
-    """Draws configurations as the space says they are distributed, and enumerates them.
+    """Draw configurations from the distribution of the space, and enumerate them.
 
     Log-integers are drawn as ConfigSpace draws them, floor(exp(U(log lo, log(hi + 1)))), which is not uniform in the
     encoding. Priors that are not uniform (normal, beta) are drawn by ConfigSpace.
@@ -65,14 +65,14 @@ class Prior:
         rng : numpy.random.Generator
             Source of randomness.
         fixed : mapping of str to int, optional
-            Codes of categoricals that are not drawn.
+            Codes of categoricals to keep fixed.
         max_tries : int
             Rounds of rejection by the forbidden clauses.
 
         Returns
         -------
         (n, d) array
-            Valid rows, repetitions possible; fewer than `n` only if forbidden clauses still reject after `max_tries`.
+            Valid rows, possibly repeated; fewer than `n` only if forbidden clauses still reject after `max_tries`.
         """
         accepted: list[NDArray[np.float64]] = []
         missing, drawn = n, 0
@@ -86,7 +86,7 @@ class Prior:
                 raw = raw[:, ~self.space.is_forbidden(raw)]
             accepted.append(raw[:, :missing])
             missing -= accepted[-1].shape[1]
-            # As many as should give the missing ones at the acceptance rate so far, within bounds of memory.
+            # Enough to give the missing ones at the acceptance rate so far, within memory limits.
             size = min(16 + 2 * missing * drawn // max(n - missing, 1), 4096)
         if not accepted:
             return np.empty((0, len(self.space.kept)))
@@ -120,9 +120,9 @@ class Prior:
         Parameters
         ----------
         limit : int
-            How many are too many.
+            Largest number of configurations to list.
         fixed : mapping of str to int, optional
-            Codes of categoricals that are not varied.
+            Codes of categoricals to keep fixed.
         """
         raw = np.empty((0, 1))
         clauses = dict(self.space.conditions)

@@ -1,1 +1,1 @@
-"""scikit-learn estimators of our own, which fitted models contain."""
+"""Custom scikit-learn estimators, which fitted models contain."""

@@ -1,4 +1,4 @@
-"""What the space ``autosklearn6`` needs besides scikit-learn's own estimators.
+"""Estimators that the space ``autosklearn6`` needs besides scikit-learn's.
 
 Import this module only where a pipeline is built: it loads scikit-learn.
 """
@@ -25,15 +25,15 @@ RARE_LEVEL = -2.0
 
 
 class LevelMerger(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fills missing categories with a level of their own, then merges rare levels into one.
+    """Turn missing categories into a separate level, then merge rare levels into one.
 
     Parameters
     ----------
     columns : list of int
-        Columns that hold category codes, NaN where missing; the others are left as they are.
+        Columns that hold category codes, NaN where missing; the others are left unchanged.
     minimum_fraction : float
-        Levels (missing is one) with a smaller share of the training rows are merged; so are, later, levels that the
-        training rows do not show. 0 merges nothing.
+        Levels (missing is one) with a smaller share of the training rows are merged; later, so are levels absent from
+        the training rows. 0 merges nothing.
     """
 
     def __init__(self, columns: list[int], minimum_fraction: float) -> None:
@@ -72,7 +72,7 @@ class LimitedOneHotEncoder(OneHotEncoder):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If there are too many of them.
+            If there are too many levels.
         """
         super().fit(X)
         n_columns = sum(len(levels) for levels in self.categories_)
@@ -86,7 +86,7 @@ class LimitedOneHotEncoder(OneHotEncoder):  # type: ignore[misc]
 
 
 class BalancedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier to which every class weighs the same: rows count by the inverse share of their class.
+    """Classifier that gives every class the same weight: rows count by the inverse share of their class.
 
     Parameters
     ----------
@@ -112,13 +112,13 @@ class BalancedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return probabilities
 
     def predict(self, X: FloatArray) -> AnyArray:
-        """Return the labels that the fitted copy predicts."""
+        """Return the labels predicted by the fitted copy."""
         labels: AnyArray = self.estimator_.predict(X)
         return labels
 
 
 class NegativeClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Sets negative numbers to zero, for learners of counts."""
+    """Set negative numbers to zero, for learners of counts."""
 
     def fit(self, X: Any, y: AnyArray | None = None) -> Self:
         """Learn nothing."""
@@ -131,7 +131,7 @@ class NegativeClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class DoublePrecision(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns the prepared float32 into float64, for learners that add up many large terms.
+    """Turn the prepared float32 into float64, for learners that add up many large terms.
 
     Naive Bayes subtracts log-likelihoods of 1e8 and more: in float32 both of two classes may get probability 1.
     """

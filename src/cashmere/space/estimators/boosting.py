@@ -1,8 +1,8 @@
-"""Boosting machines that are told by a constructor parameter which columns hold category codes.
+"""Boosting machines that take the columns of category codes as a constructor parameter.
 
-Their originals want it as an argument of ``fit`` (LightGBM), or refuse columns with many levels (scikit-learn).
-They also state themselves in few large arrays: model files with a text of megabytes or thousands of small trees took
-longer to write than some models to fit.
+The originals take them as an argument of ``fit`` (LightGBM), or refuse columns with many levels (scikit-learn).
+These classes also keep their state in a few large arrays: model files with a text of megabytes or thousands of small
+trees took longer to write than some models to fit.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class _LightGBMCategories:
         raw: Any = super().__getstate__()
         state: dict[str, Any] = dict(raw)
         if state.get("_Booster") is not None:
-            # skops asks twice, and writing the text takes LightGBM as long as fitting some of the trees.
+            # skops asks twice, and LightGBM takes as long to write the text as to fit some of the trees.
             if self._stated is None or self._stated[0] is not state["_Booster"]:
                 self._stated = (state["_Booster"], state["_Booster"].__getstate__())
             booster = dict(self._stated[1])
@@ -143,9 +143,9 @@ def _narrow(marked: BoolArray | None, X: FloatArray, max_levels: int) -> BoolArr
 
 
 def _drop_partial(preprocessor: Any) -> None:
-    """Let number columns pass scikit-learn's category coder as they are.
+    """Let number columns pass scikit-learn's category coder unchanged.
 
-    It checks them by a `functools.partial`, a type that a model file should not have to be trusted with.
+    It checks them by a `functools.partial`, a type that should not have to be trusted in a model file.
     """
     if preprocessor is not None:
         for _, transformer, _ in (*preprocessor.transformers, *preprocessor.transformers_):

@@ -1,10 +1,10 @@
-"""Forests that predict the same floats with any number of threads, and such whose ``max_features`` is an exponent.
+"""Forests that predict the same floats with any number of threads, and forests whose ``max_features`` is an exponent.
 
-Threads add up the trees in the order in which they finish, so that the last digits would differ from call to call:
-the forests here are grown by ``n_jobs`` threads and predict with one.
+Threads add up the trees in the order in which they finish, so the last digits would differ from call to call: these
+forests are grown by ``n_jobs`` threads and predict with one.
 
-An exponent v lets each split look at d^v of the d columns that reach the forest. It means the same for narrow and
-wide tables, and the width after a feature operator is known only at fit.
+An exponent v lets each split use d^v of the d columns that reach the forest. It means the same for narrow and wide
+tables, and the width after a feature operator is known only in `fit`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TREE_PARTS = ("nodes", "values")
 
 
 class _PackedTrees:
-    """States its trees in a few large arrays: thousands of small ones took longer to write than the forest to grow."""
+    """Keep the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow."""
 
     def __getstate__(self) -> dict[str, Any]:
         raw: Any = super().__getstate__()
@@ -66,7 +66,7 @@ class OrderedForestClassifier(_PackedTrees, RandomForestClassifier):  # type: ig
 
 
 class _ExponentFeatures(_PackedTrees):
-    """Reads ``max_features`` as an exponent in [0, 1]."""
+    """Read ``max_features`` as an exponent in [0, 1]."""
 
     max_features: Any
     n_jobs: int | None

@@ -12,10 +12,10 @@ from cashmere.base.arrays import AnyArray, FloatArray
 
 
 class MarginProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier whose probabilities are the margins of another one, squashed.
+    """Classifier whose probabilities are the squashed margins of another one.
 
-    Two classes: the sigmoid of the margin; more: the softmax over the margins (as auto-sklearn does it). The
-    probabilities are not calibrated, but their order is that of the margins and their arg max is the prediction.
+    Two classes: the sigmoid of the margin; more: the softmax over the margins (as in auto-sklearn). The probabilities
+    are not calibrated, but their order is that of the margins and their arg max is the prediction.
 
     Parameters
     ----------

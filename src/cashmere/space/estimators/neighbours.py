@@ -1,4 +1,4 @@
-"""Nearest neighbours that put up with few rows."""
+"""Nearest neighbours that accept few rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cashmere.base.arrays import AnyArray, FloatArray
 
 
 class LimitedNeighboursClassifier(KNeighborsClassifier):  # type: ignore[misc]
-    """Nearest neighbours, at most as many as there are rows: how many under-sampling leaves is known at fit only."""
+    """Nearest neighbours, at most as many as rows: how many under-sampling leaves is known only in `fit`."""
 
     n_neighbors: int
 

@@ -1,4 +1,4 @@
-"""Neural networks that stop early where the rows allow it, without complaining."""
+"""Neural networks that stop early if the rows allow it, without warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cashmere.base.arrays import AnyArray, FloatArray
 
 
 class _QuietStop:
-    """Early stopping on a tenth of the training rows, if there are enough of them; the epoch limit is no warning."""
+    """Stop early on a tenth of the training rows, if there are enough; do not warn at the epoch limit."""
 
     early_stopping: bool
 
@@ -39,7 +39,7 @@ class EarlyStoppedMLPRegressor(_QuietStop, MLPRegressor):  # type: ignore[misc]
 
 
 def _can_be_split(y: AnyArray, *, is_classes: bool) -> bool:
-    """Tell whether a stratified tenth can be set aside."""
+    """Return whether a stratified tenth can be set aside."""
     if not is_classes:
         return len(y) >= 100
     counts = np.unique(y, return_counts=True)[1]

@@ -11,9 +11,9 @@ from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
 
 
 class StandardisedColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill gaps, then shift and scale every column by what the training rows show.
+    """Fill gaps, then shift and scale every column as learned from the training rows.
 
-    A gap becomes the median of a number, and the most frequent value of a nominal column, see `nominal_columns`: a
+    A gap becomes the median of a numeric column, and the most frequent value of a nominal one, see `nominal_columns`: a
     median of codes may lie between two categories. Constant columns become zero.
 
     Parameters
@@ -34,7 +34,7 @@ class StandardisedColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         X = np.where(np.isnan(X), self.filling_, X)
         self.mean_ = X.mean(axis=0)
         deviation = X.std(axis=0)
-        # Rounding gives a constant column a tiny deviation, which would blow up to one.
+        # Rounding gives a constant column a tiny deviation, which would be scaled up to one.
         is_constant = np.ptp(X, axis=0) == 0
         self.scale_ = np.where(is_constant, 1.0, np.where(deviation > 0, deviation, 1.0))
         return self
@@ -50,7 +50,7 @@ def nominal_columns(X: FloatArray, categorical: BoolArray) -> BoolArray:
     """Return which columns have values that must not be mixed, shape ``(n_features,)``.
 
     They are the columns of category codes and those with at most two different values: two-level categories and
-    booleans are not marked in the prepared table, and nothing between two values was ever seen.
+    booleans are not marked in the prepared table, and no value between the two was ever seen.
     """
     is_number = ~np.asarray(categorical, dtype=bool)
     nominal = ~is_number

@@ -1,1 +1,1 @@
-"""The search spaces that can be chosen by name."""
+"""Search spaces that can be chosen by name."""

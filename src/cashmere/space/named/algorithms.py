@@ -1,8 +1,8 @@
 """Algorithms of the space ``default``: few, strong, each with the hyper-parameters that matter.
 
-Ranges follow AutoGluon's (docs/spaces.md#default), widened where small tables need it; the defaults are meant to be
-good without any search. No learner stops early on validation rows: they are used for selection and must not be used
-twice. Libraries are imported by the builders, so that importing a space is light.
+Ranges follow AutoGluon's (docs/spaces.md#default), widened where small tables need it; the defaults should be good
+without any search. No learner stops early on validation rows: they are used for selection and must not be used twice.
+Libraries are imported by the builders, so that importing a space is light.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ NATIVE = (Encoding.ORDINAL, Encoding.TARGET)
 """For learners that split on categories themselves."""
 
 TREES = (Encoding.ORDINAL, Encoding.ONEHOT, Encoding.TARGET)
-"""For trees that take codes as numbers and know missing values."""
+"""For trees that take codes as numbers and handle missing values."""
 
 DENSE = (Encoding.ONEHOT, Encoding.TARGET)
-"""For learners that need complete numbers."""
+"""For learners that need numbers without gaps."""
 
 SCALERS = ("standard", "robust", "quantile")
 
 
 def scaler(name: str, context: BuildContext) -> Any:
-    """Return the transformer that brings columns to a common scale.
+    """Return the transformer that scales columns to a common range.
 
     Parameters
     ----------
     name : {"standard", "robust", "quantile"}
         Mean and deviation; median and quartiles; or ranks mapped to a normal distribution.
     context : BuildContext
-        What is known about the fold.
+        Facts about the fold.
     """
     from sklearn.preprocessing import QuantileTransformer, RobustScaler, StandardScaler
 
@@ -111,7 +111,7 @@ def _build_lightgbm(values: Values, context: BuildContext) -> Any:
 
 
 def lightgbm_settings(context: BuildContext) -> dict[str, Any]:
-    """Return the settings of LightGBM that every space shares: silent, and the same with any number of threads."""
+    """Return the LightGBM settings shared by all spaces: silent, with equal results for any number of threads."""
     return {
         "subsample_freq": 1,
         "n_jobs": context.n_threads,
@@ -200,7 +200,7 @@ def _build_catboost(values: Values, context: BuildContext) -> Any:
 
     learner = CatBoostClassifier if _is_classification(context) else CatBoostRegressor
     # Measured on satimage and eucalyptus: a quarter of the borders and half of the columns per split take a third of
-    # the time and leave the loss where it is. Narrow tables need all of their columns.
+    # the time and do not change the loss. Narrow tables need all of their columns.
     return learner(
         **values,
         border_count=64,
@@ -217,7 +217,7 @@ CATBOOST = Algorithm(
     build=_build_catboost,
     subspace=_catboost_subspace,
     group=("trees", "boosting"),
-    # Its own treatment of categories needs integers or text, which a matrix of floats is not: codes are numbers here.
+    # CatBoost handles categories only as integers or text, not in a matrix of floats, so codes are numbers here.
     encodings=(Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT),
     requires=("catboost",),
 )
@@ -266,7 +266,7 @@ N_TREES = 150
 def _forest_subspace(profile: TaskProfile) -> Subspace:
     is_classification = profile.task_type.is_classification
     criterion = [Categorical("criterion", ["gini", "entropy"], default="gini")] if is_classification else []
-    smallest_leaf = min(20, 2 + profile.n_rows // 5000)  # keeps files small where rows are many
+    smallest_leaf = min(20, 2 + profile.n_rows // 5000)  # keeps files small with many rows
     return Subspace(
         hyperparameters=[
             *criterion,

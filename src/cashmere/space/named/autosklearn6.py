@@ -1,7 +1,7 @@
 """The six-operator space of the second experiment of DACOpt, that of auto-sklearn 0.13.
 
-Pipelines read the prepared form `Encoding.ORDINAL`, in which categories are codes and gaps are gaps, so that the
-operators before the rescaling are real: nothing is encoded or imputed before them.
+Pipelines read the prepared form `Encoding.ORDINAL`, which keeps categories as codes and gaps as gaps, so that the
+operators before the rescaling have an effect: nothing is encoded or imputed before them.
 
 =============  =====================================================================================================
 step           choices
@@ -15,25 +15,24 @@ preprocessor   twelve and none
 algorithm      sixteen classifiers
 =============  =====================================================================================================
 
-What is fixed, because auto-sklearn gives no choice or our preparation decides before: missing categories become a
-level of their own (its "constant" imputation of categories); columns of two levels, booleans and dates are numbers
-already and are imputed and rescaled as such; texts arrive as components; no column is dropped for lack of variance.
+Fixed, because auto-sklearn gives no choice or the preparation has already decided: missing categories become a separate
+level (its "constant" imputation of categories); columns with two levels, booleans and dates are already numbers and are
+imputed and rescaled as such; texts arrive as components; no column is dropped for lack of variance.
 
-What differs from auto-sklearn:
+Differences from auto-sklearn:
 
-- Sparse tables do not occur, so that the densifier and the truncated SVD are not offered.
-- A parameter that would change nothing is left out: ``algorithm`` of AdaBoost (scikit-learn knows only SAMME now)
-  and ``bootstrap`` of the random trees embedding (no such argument).
-- ``epsilon`` of the stochastic gradient descent is kept as it is there, though the loss for which it is active
-  does not use it.
-- A linear SVM with hinge loss is solved in the dual, the only way there is; l1 with hinge loss stays forbidden.
-- ``alpha`` of select_rates is a share of the columns where the score is the mutual information, which has no
-  p-values (auto-sklearn reads it as per cent there, and keeps next to nothing).
+- Sparse tables do not occur, so the densifier and the truncated SVD are not offered.
+- Parameters without effect are left out: ``algorithm`` of AdaBoost (scikit-learn now has only SAMME) and ``bootstrap``
+  of the random trees embedding (no such argument).
+- ``epsilon`` of the stochastic gradient descent is kept, although the loss for which it is active does not use it.
+- A linear SVM with hinge loss is solved in the dual, the only possible way; l1 with hinge loss remains forbidden.
+- ``alpha`` of select_rates is a share of the columns if the score is the mutual information, which has no p-values
+  (auto-sklearn reads it as per cent there, and keeps next to nothing).
 - Random features and samples of kernels are cut to `cashmere.space.component.MAX_COLUMNS`.
-- Weighting is forbidden for the learners that have no use for it (neighbours, discriminants); naive Bayes and the
-  network take weights of rows, where auto-sklearn ignores the choice.
-- Forbidden besides its clauses: a random trees embedding, which is sparse, before learners of dense
-  matrices. auto-sklearn derives the same from its lists of properties.
+- Weighting is forbidden for learners that cannot use it (neighbours, discriminants); naive Bayes and the network take
+  row weights, whereas auto-sklearn ignores the choice.
+- Also forbidden: a random trees embedding, which is sparse, before learners of dense matrices. auto-sklearn derives
+  the same from its lists of properties.
 """
 
 from __future__ import annotations
@@ -141,7 +140,7 @@ def _gradient_boosting_subspace(profile: TaskProfile) -> Subspace:
 def _build_gradient_boosting(values: Values, context: BuildContext) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    # None lets early stopping watch the training loss; while it is off, both numbers are of no interest.
+    # None lets early stopping watch the training loss; while it is off, both numbers have no effect.
     settings = {"n_iter_no_change": 10, "validation_fraction": None, **values}
     stops = settings.pop("early_stop") != "off"
     return HistGradientBoostingClassifier(
@@ -362,7 +361,7 @@ AUTOSKLEARN6_CLASSIFIERS: tuple[Algorithm, ...] = (
     _classifier("bernoulli_nb", _build_bernoulli_nb, _counts_subspace, "densities", "naive Bayes"),
     _classifier("multinomial_nb", _build_multinomial_nb, _counts_subspace, "densities", "naive Bayes"),
 )
-"""Sixteen classifiers, the strong and cheap ones first; group paths: docs/papers/dacopt.md#group-trees."""
+"""Sixteen classifiers, strong and cheap ones first; group paths: docs/papers/dacopt.md#group-trees."""
 
 NON_LINEAR = (
     "adaboost",
@@ -375,7 +374,7 @@ NON_LINEAR = (
     "mlp",
     "random_forest",
 )
-"""Classifiers that need no map into the feature space of a kernel."""
+"""Classifiers that do not need a map into the feature space of a kernel."""
 
 FORBIDDEN: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {"preprocessor": ("kernel_pca", "random_kitchen_sinks", "nystroem"), ALGORITHM: NON_LINEAR},
@@ -386,7 +385,7 @@ FORBIDDEN: tuple[Mapping[str, tuple[str, ...]], ...] = (
     {"preprocessor": ("random_trees_embedding",), ALGORITHM: ("gaussian_nb", "gradient_boosting", "lda", "qda")},
     {"balancing": ("weighting",), ALGORITHM: ("k_nearest_neighbors", "lda", "qda")},
 )
-"""Two clauses of auto-sklearn and two of our own."""
+"""Two clauses of auto-sklearn and two added here."""
 
 
 def autosklearn6_space(profile: TaskProfile) -> Space:

@@ -1,8 +1,8 @@
-"""Feature operators of the space ``autosklearn6``; see `cashmere.space.named.autosklearn6` for what they read.
+"""Feature operators of the space ``autosklearn6``; see `cashmere.space.named.autosklearn6` for their input.
 
-Ranges are those of auto-sklearn 0.13, and so are defaults where they are known to us. Whatever has the
-ranges of the space ``volcano`` is taken from there; a name says where it comes from, for example
-``select_by_extra_trees``, where auto-sklearn uses that of a classifier.
+Ranges, and known defaults, are those of auto-sklearn 0.13. Operators with the same ranges as in the space ``volcano``
+are taken from there; names are those of ``volcano``, for example ``select_by_extra_trees``, where auto-sklearn uses the
+name of a classifier.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ COALESCENCE: tuple[Operator, ...] = (
     Operator(name="minority_coalescer", build=_build_levels, subspace=_coalescer_subspace),
     Operator(name="no_coalescence", build=_build_levels),
 )
-"""Both fill missing categories with a level of their own; the first also merges rare levels."""
+"""Both turn missing categories into a separate level; the first also merges rare levels."""
 
 
 def _encoded(encoder: Any, context: BuildContext) -> Any:
-    """Encode the categories and put them behind the numbers, on whose positions imputation and rescaling rely."""
+    """Encode the categories and put them after the numbers, on whose positions imputation and rescaling rely."""
     from sklearn.compose import ColumnTransformer
 
     if not context.categorical.any():
@@ -98,7 +98,7 @@ ENCODINGS: tuple[Operator, ...] = (
     Operator(name="ordinal", build=_build_ordinal),
     Operator(name="no_encoding", build=_build_codes),
 )
-"""One column per level; ranks of the levels that the training rows show; or the codes of the whole table."""
+"""One column per level; ranks of the levels in the training rows; or the codes of the whole table."""
 
 
 # Numbers -------------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ RESCALERS_OF_NUMBERS: tuple[Operator, ...] = (
 
 
 def weigh_classes(learner: Any) -> Any:
-    """Return the learner with classes of equal weight: by its own ``class_weight``, else by weights of the rows."""
+    """Return the learner with classes of equal weight: by its ``class_weight`` if it has one, else by row weights."""
     from cashmere.space.estimators.autosklearn6 import BalancedClassifier
     from cashmere.space.estimators.margins import MarginProbabilities
 
@@ -175,7 +175,7 @@ def _build_weighting(values: Values, context: BuildContext) -> Any:
 
 
 BALANCING: tuple[Operator, ...] = (NO_OPERATOR, Operator(name="weighting", build=_build_weighting))
-"""Rows as they are, or classes of equal weight in the learner (not in the preprocessor)."""
+"""Unchanged rows, or classes of equal weight in the learner (not in the preprocessor)."""
 
 
 # Preprocessors -------------------------------------------------------------------------------------------------------
@@ -263,11 +263,11 @@ BUILT_AT_FIT: tuple[Operator, ...] = (
 
 
 def build_preprocessor(name: str, values: Values, context: BuildContext) -> Any:
-    """Make the transformer of a preprocessor for the matrix that it is about to see.
+    """Make the transformer of a preprocessor for its input matrix.
 
     Raises
     ------
     ValueError
-        If it would make too many columns of this matrix.
+        If it would make too many columns from this matrix.
     """
     return next(operator for operator in BUILT_AT_FIT if operator.name == name).build(values, context)

@@ -1,4 +1,4 @@
-"""The preprocessors that ``autosklearn6`` chooses among: built when the width of the matrix before them is known."""
+"""The preprocessors of ``autosklearn6``, built when the width of their input matrix is known."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The space ``imbalance``: a resampler, then one of five classifiers (DACOpt's first experiment).
 
-The learners stand here, the resamplers in `cashmere.space.named.resamplers`.
+This module has the learners, `cashmere.space.named.resamplers` the resamplers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cashmere.space.space import Space
 Values = Mapping[str, Any]
 
 _MAX_ITERATIONS = 10_000
-"""Of the support vector machine; with less, some kernels on some tables never end."""
+"""Tolerance of the support vector machine; with a smaller one, some kernels never finish on some tables."""
 
 _MAX_FEATURES = {"1": 1, "sqrt": "sqrt", "log2": "log2", "none": None}
 _PENALTIES_OF_SOLVERS = {
@@ -49,17 +49,17 @@ def imbalance_space(profile: TaskProfile) -> Space:
     MissingDependencyError
         If imbalanced-learn is not installed. It is needed to fit, not to predict.
     IncompatibleParametersError
-        For regression, and for rows with weights that are not whole numbers: new rows have none.
+        For regression, and for rows with weights that are not whole numbers, because new rows have no weights.
 
     Notes
     -----
-    As in the paper, every column is a number, texts by their codes. Gaps are filled and columns standardised by
-    what the training rows of a fold show; then these rows are resampled, and the learner is fitted on the result.
-    Differences: the paper leaves codes unscaled; `probability` of the support vector machine changes nothing here,
-    since probabilities always come from its margins (in the paper it costs time and leaves the labels as they are);
-    ``categorical_features`` of SMOTENC means the nominal columns of the table; numbers of neighbours are cut to the
-    rows there are. Settings that the libraries refuse, such as SMOTENC without nominal columns, are failed trials.
-    Iterations of the logistic regression are the library's 100.
+    As in the paper, every column is a number, texts by their codes. Gaps are filled and columns standardised as learned
+    from the training rows of a fold; then these rows are resampled, and the learner is fitted on the result.
+    Differences: the paper leaves codes unscaled; `probability` of the support vector machine has no effect here, since
+    probabilities always come from its margins (in the paper it costs time and does not change the labels);
+    ``categorical_features`` of SMOTENC means the nominal columns of the table; numbers of neighbours are limited by the
+    available rows. Settings that the libraries refuse, such as SMOTENC without nominal columns, are failed trials. The
+    logistic regression makes the library's 100 iterations.
 
     References
     ----------

@@ -20,12 +20,12 @@ from cashmere.space.named.autosklearn6_operators import build_preprocessor
 
 
 class OperatorAtFit(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A preprocessor that is built when it is fitted: the width of the matrix depends on the steps before it.
+    """A preprocessor built when it is fitted, because the width of the matrix depends on the steps before it.
 
     Parameters
     ----------
     name : str
-        Of the operator, as `cashmere.space.named.autosklearn6_operators` knows it.
+        Name of the operator in `cashmere.space.named.autosklearn6_operators`.
     values : mapping
         The operator's hyper-parameters.
     n_classes, n_threads, seed : int
@@ -50,7 +50,7 @@ class OperatorAtFit(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If the operator would exceed the limits of size, or leaves no column.
+            If the operator would exceed the size limits, or leaves no column.
         """
         context = BuildContext(
             task_type=TaskType.BINARY if self.n_classes == 2 else TaskType.MULTICLASS,

@@ -2,9 +2,9 @@
 
 Ranges are those of MindWare: docs/spaces.md#volcano.
 
-Component counts are cut to what the fold's rows and columns allow; polynomial and kernel maps refuse to make more
-than `MAX_COLUMNS` columns or `MAX_BYTES` bytes, which makes the trial a failed one. The operators know the width of
-the prepared table; steps before them (rescalers) keep it.
+Numbers of components are limited by the fold's rows and columns; polynomial and kernel maps refuse to make more than
+`MAX_COLUMNS` columns or `MAX_BYTES` bytes, so the trial fails. The operators know the width of the prepared table;
+steps before them (rescalers) keep it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ C_RANGE = (0.03125, 32768.0)
 
 
 def check_size(n_columns: int, context: BuildContext) -> None:
-    """Refuse a map to too many columns.
+    """Refuse a map that would make too many columns.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _most_components(context: BuildContext) -> int:
 
 
 def _shifted(operator: Any) -> Any:
-    """Put a scaler to [0, 1] before an operator that takes only non-negative numbers."""
+    """Put a scaler to [0, 1] before an operator that accepts only non-negative numbers."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MinMaxScaler
 

@@ -1,4 +1,4 @@
-"""The named search spaces, and how to add one."""
+"""The named search spaces, and the function that adds one."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SPACES: dict[str, SpaceFactory] = {
 
 
 def register_space(name: str, factory: SpaceFactory) -> None:
-    """Make a space known under a name, for this process.
+    """Register a custom space under a name, for this process.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def register_space(name: str, factory: SpaceFactory) -> None:
 
 
 def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:
-    """Return the space of that name, or that the factory makes, for a task.
+    """Return the space with the given name, or from the given factory, for a task.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""The 21 resamplers of the space ``imbalance``: what changes the training rows before a learner is fitted.
+"""The 21 resamplers of the space ``imbalance``, which change the training rows before a learner is fitted.
 
-They are those of imbalanced-learn, with ranges and groups as in docs/spaces.md#imbalance; what is no hyper-parameter
-keeps the library's default. imbalanced-learn is imported when rows are resampled, never before.
+They are those of imbalanced-learn, with ranges and groups as in docs/spaces.md#imbalance; all other parameters keep the
+library's defaults. imbalanced-learn is imported when rows are resampled, never before.
 
-Small classes. Numbers of neighbours are cut to what the rows allow, because the ranges of the paper do not know the
-table; with n the rows and m the rows of the smallest class, both in the training rows of the fold:
+Small classes: numbers of neighbours are limited by the rows, because the ranges of the paper do not depend on the
+table. With n the rows and m the rows of the smallest class, both in the training rows of the fold:
 
 ====================================================================== ===============================
 neighbours among                                                       at most
@@ -18,9 +18,9 @@ all rows (the ``m_neighbors`` of SMOTE variants, edited neighbours)    n - 1
 folds of InstanceHardnessThreshold                                     m
 ====================================================================== ===============================
 
-What cannot be cut fails, and the trial with it: interpolation in a class of a single row, and a result that lost a
-class. Errors of the library are not caught either: SMOTENC without nominal columns, k-means SMOTE without a cluster of
-enough rows, or repeated editing that leaves fewer rows than neighbours.
+Other problems make the trial fail: interpolation in a class with a single row, and a result that lost a class. Errors
+of the library are not caught either: SMOTENC without nominal columns, k-means SMOTE without a cluster of enough rows,
+or repeated editing that leaves fewer rows than neighbours.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """What a sampler needs to know about the rows it is going to change.
+    """Facts about the rows that a sampler is going to change.
 
     Attributes
     ----------
     n_rows : int
         All rows.
     class_counts : (n_classes,) int array
-        Rows of each class, ascending; none is zero.
+        Rows of each class, ascending and positive.
     nominal : (n_features,) bool array
         Columns whose values must not be mixed.
     seed : int
@@ -94,12 +94,12 @@ SamplerFactory = Callable[[Values, Rows], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledRows:
-    """A `Resample` function: makes the sampler when it sees the rows, applies it and checks what is left.
+    """A `Resample` function that makes the sampler when it sees the rows, applies it and checks the result.
 
     Attributes
     ----------
     name : str
-        Of the resampler, for error texts.
+        Name of the resampler, for error messages.
     make : callable
         `SamplerFactory`.
     values : mapping
@@ -134,7 +134,7 @@ class SampledRows:
         Raises
         ------
         DataError
-            If a class is too small for the method, or the method leaves out a whole class.
+            If a class is too small for the method, or the method removes a whole class.
         """
         from cashmere.space.estimators.standardisation import nominal_columns
 
@@ -287,7 +287,7 @@ def _instance_hardness_threshold(values: Values, rows: Rows) -> Any:
 
 
 def _hardness_judge(name: str) -> Any:
-    """Return the classifier whose probabilities say how hard a row is; None is the library's random forest."""
+    """Return the classifier whose probabilities measure how hard a row is; None is the library's random forest."""
     from sklearn.ensemble import AdaBoostClassifier, GradientBoostingClassifier
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.svm import SVC
@@ -386,7 +386,7 @@ _HYPERPARAMETERS: Mapping[str, list[Hyperparameter[Any, Any]]] = {
         Float("threshold_cleaning", (0.0, 1.0), default=0.5),
     ],
 }
-"""Ranges of the paper; defaults of the library, but for the threshold of k-means SMOTE, which is "auto" there."""
+"""Ranges of the paper; defaults of the library, except for the threshold of k-means SMOTE, which is "auto" there."""
 
 
 # The table ----------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Learners of the space ``volcano``: eleven classifiers, ten regressors.
 
-Ranges are those of MindWare (docs/spaces.md#volcano); defaults are those of auto-sklearn, from which MindWare has its
+Ranges are those of MindWare (docs/spaces.md#volcano); defaults are those of auto-sklearn, the source of MindWare's
 ranges, or of the library.
 """
 

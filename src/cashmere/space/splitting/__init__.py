@@ -1,1 +1,1 @@
-"""A space cut into sub-spaces."""
+"""Split a space into sub-spaces."""

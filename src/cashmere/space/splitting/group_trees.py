@@ -14,7 +14,7 @@ from ConfigSpace import CategoricalHyperparameter
 from cashmere.exceptions import SpaceError
 
 Tree = list[Any]
-"""Node of a group tree: every entry is a choice or again a node."""
+"""Node of a group tree: each entry is a choice or another node."""
 
 GROUPS = "groups"
 """Key of the group tree in the ``meta`` of a choice hyper-parameter."""
@@ -29,7 +29,7 @@ def group_tree(paths: Mapping[str, Sequence[str]]) -> Tree:
     Parameters
     ----------
     paths : mapping of str to sequence of str
-        Name of each component to its `Component.group`, outermost group first; empty for a component at the top.
+        Maps the name of each component to its `Component.group`, outermost group first; empty for one at the top.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def group_meta(paths: Mapping[str, Sequence[str]]) -> dict[Hashable, Any]:
 
 
 def limit_meta(meta: Mapping[Hashable, Any] | None, choices: Collection[Any]) -> dict[Hashable, Any] | None:
-    """Return the ``meta`` of a choice hyper-parameter of which only some choices are left; other entries stay."""
+    """Return the ``meta`` of a choice hyper-parameter restricted to some choices; other entries are kept."""
     if meta is None:
         return None
     limited = dict(meta)
@@ -119,7 +119,7 @@ def branches(tree: Tree) -> list[Tree]:
 
 
 def describe_group(choices: Iterable[Any], paths: Mapping[str, Sequence[str]]) -> str:
-    """Name a set of choices in a few words, by the groups that lie in it entirely where `paths` name them.
+    """Name a set of choices in a few words, by groups that it contains entirely if `paths` name them.
 
     Examples
     --------
@@ -144,4 +144,4 @@ def describe_group(choices: Iterable[Any], paths: Mapping[str, Sequence[str]]) -
 
 
 _MOST_WORDS = 4
-"""Groups and choices that `describe_group` names before it counts."""
+"""Number of groups and choices that `describe_group` names before it counts the rest."""

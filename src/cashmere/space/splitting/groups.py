@@ -1,6 +1,6 @@
-"""The splitter: a search space cut into sub-spaces along the groups of its operators.
+"""The splitter: cut a search space into sub-spaces along the groups of its operators.
 
-A strategy knows a ConfigurationSpace only. Its *operator choices* are the unconditional categoricals that carry a
+A strategy knows only a ConfigurationSpace. Its *operator choices* are the unconditional categoricals that carry a
 group tree (`cashmere.space.splitting.group_trees`) or that activate other hyper-parameters; every other categorical,
 and all numbers, stay whole.
 
@@ -10,7 +10,7 @@ symbol             meaning
 n_i                algorithms of operator choice i
 t_i                branches at the top of its group tree; n_i without nested groups
 g_i                groups that its algorithms are put into
-K                  sub-spaces asked for
+K                  largest number of sub-spaces
 =================  ==========================================================================================
 """
 
@@ -43,7 +43,7 @@ class SubspacePart:
     label : str
         The groups in words, one per operator that was cut, for example ``"svm | under"``; ``"all"`` if none was.
     allowed : mapping of str to tuple
-        Values of every operator choice of the full space that this part offers.
+        Values of each operator choice of the full space in this part.
     full : ConfigurationSpace
         The space that was split.
     """
@@ -54,7 +54,7 @@ class SubspacePart:
 
     @functools.cached_property
     def space(self) -> ConfigurationSpace:
-        """The full space restricted to the allowed values, see `restrict`; made when it is asked for."""
+        """The full space restricted to the allowed values, see `restrict`; created on first use."""
         return restrict(self.full, self.allowed)
 
 
@@ -66,14 +66,14 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
     space : ConfigurationSpace
         The space; choices may carry their group tree as ``meta["groups"]``.
     max_subspaces : int
-        Sub-spaces asked for (K), at least 1.
+        Largest number of sub-spaces (K), at least 1.
     rng : numpy.random.Generator
-        Decides ties, random halves and the order of the parts.
+        Breaks ties, draws random halves and the order of the parts.
 
     Returns
     -------
     tuple of SubspacePart
-        Every combination of operators that exists lies in exactly one part. A space without operator choices is one
+        The parts; every existing combination of operators lies in exactly one. A space without operator choices is one
         part.
 
     Raises
@@ -83,8 +83,9 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
 
     Notes
     -----
-    Values leave a part, and empty parts are dropped, if clauses on unconditional categoricals forbid every combination
-    with them. The paper removes such values of the right-hand operator only; what exists in a part is the same.
+    Values are removed from a part, and empty parts are dropped, if clauses on unconditional categoricals forbid every
+    combination with them. The paper removes such values only from the right-hand operator; the configurations in a part
+    are the same.
 
     References
     ----------
@@ -122,7 +123,7 @@ def part_of(configuration: Configuration, parts: Sequence[SubspacePart]) -> int:
     Raises
     ------
     InvalidParameterError
-        If it lies in none.
+        If it lies in no part.
     """
     operators = {name: configuration[name] for name in parts[0].allowed} if parts else {}
     for index, part in enumerate(parts):
@@ -138,7 +139,7 @@ def part_of(configuration: Configuration, parts: Sequence[SubspacePart]) -> int:
 def operator_choices(space: ConfigurationSpace) -> dict[str, CategoricalHyperparameter]:
     """Return the hyper-parameters along which a space may be split, in its order.
 
-    A conditional categorical is none: where it is inactive, its groups would not tell the parts apart.
+    Conditional categoricals are excluded: where one is inactive, its groups would not distinguish the parts.
     """
     return {
         name: choice
@@ -152,22 +153,22 @@ def operator_choices(space: ConfigurationSpace) -> dict[str, CategoricalHyperpar
 def choose_group_counts(
     n_algorithms: Sequence[int], n_branches: Sequence[int], max_subspaces: int, rng: np.random.Generator
 ) -> tuple[int, ...]:
-    """Decide how many groups the algorithms of each operator are put into (step 1 of the splitter).
+    """Choose how many groups to form from the algorithms of each operator (step 1 of the splitter).
 
     Parameters
     ----------
     n_algorithms, n_branches : sequence of int
-        n_i and t_i of every operator.
+        n_i and t_i of each operator.
     max_subspaces : int
         K, at least 1.
     rng : numpy.random.Generator
-        Decides between equally good tuples.
+        Chooses between equally good tuples.
 
     Returns
     -------
     tuple of int
-        (g_1, ..., g_z) with product K and g_i <= t_i; if there is none g_i <= n_i, if there is still none the next
-        smaller K. Among those the one with the largest sum of 1 - g_i/n_i, which cuts operators with many algorithms.
+        (g_1, ..., g_z) with product K and g_i <= t_i; failing that with g_i <= n_i, failing that with the next smaller
+        K. Among those, the one with the largest sum of 1 - g_i/n_i, which cuts operators with many algorithms.
 
     Raises
     ------
@@ -190,7 +191,7 @@ def choose_group_counts(
     )
     scores = [sum(1 - Fraction(g, n) for g, n in zip(counts, n_algorithms, strict=True)) for counts in feasible]
     best = [counts for counts, score in zip(feasible, scores, strict=True) if score == max(scores)]
-    # "With probability proportional to the sum" among equal sums is: each alike.
+    # "With probability proportional to the sum", among equal sums, means equal probabilities.
     return best[rng.integers(len(best))]
 
 
@@ -204,18 +205,18 @@ def regroup(tree: Tree, n_groups: int, rng: np.random.Generator) -> tuple[tuple[
     n_groups : int
         g, from 1 to the number of choices.
     rng : numpy.random.Generator
-        Decides ties and random halves.
+        Breaks ties and draws random halves.
 
     Returns
     -------
     tuple of tuples
-        The groups, none empty; groups and their choices in the order of the tree.
+        Non-empty groups; groups and their choices in the order of the tree.
 
     Notes
     -----
-    The groups are those of the shallowest level that has enough, see `branches`. Too many: the smallest is merged
-    with the smallest of its top-level branch, or else of all, and then counts as part of that one's branch.
-    Too few: the largest is cut into two random halves.
+    The groups are those of the shallowest level that has enough, see `branches`. If there are too many, the smallest is
+    merged with the smallest of its top-level branch, or else of all, and then counts as part of that branch. If there
+    are too few, the largest is cut into two random halves.
 
     Examples
     --------
@@ -248,7 +249,7 @@ def _level(tree: Tree, n_groups: int) -> list[_Group]:
 
 
 def _merge_smallest(groups: list[_Group], rng: np.random.Generator) -> None:
-    """Merge, in place, a smallest group with a smallest other one, of its own branch if there is one."""
+    """Merge, in place, a smallest group with a smallest other one, from its own branch if possible."""
     size_of_branch = Counter(branch for branch, _ in groups)
     smallest = _of_size(groups, min)
     weights = np.array([size_of_branch[branch] for branch, _ in smallest], dtype=np.float64)
@@ -296,7 +297,7 @@ _Choices = dict[str, tuple[Any, ...]]
 """Values of unconditional categoricals."""
 
 _Exclusions = dict[tuple[str, ...], BoolArray]
-"""For categoricals that forbidden clauses link: which combinations of their values, one axis each, are forbidden."""
+"""For categoricals linked by forbidden clauses: which combinations of their values, one axis each, are forbidden."""
 
 
 def _unconditional_choices(space: ConfigurationSpace) -> _Choices:
@@ -308,7 +309,7 @@ def _unconditional_choices(space: ConfigurationSpace) -> _Choices:
 
 
 def _exclusions(space: ConfigurationSpace, choices: _Choices) -> _Exclusions:
-    """Tabulate the clauses that are about unconditional categoricals alone."""
+    """Tabulate the clauses on unconditional categoricals only."""
     exclusions: _Exclusions = {}
     for clause in space.forbidden_clauses:
         linked = names_in(clause)
@@ -325,7 +326,7 @@ def _exclusions(space: ConfigurationSpace, choices: _Choices) -> _Exclusions:
 
 
 def _without_excluded(chosen: _Choices, choices: _Choices, exclusions: _Exclusions) -> _Choices | None:
-    """Drop the values that are in no permitted combination of the part; None if nothing is left of it."""
+    """Drop the values that are in no permitted combination of the part; return None if nothing is left."""
     offered = {**choices, **chosen}
     allowed = dict(chosen)
     for linked in _linked(exclusions):

@@ -1,4 +1,4 @@
-"""Parts of a ConfigurationSpace in which some choices are not offered."""
+"""Restrict a ConfigurationSpace to some of its choices."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from cashmere.space.splitting.group_trees import limit_meta
 
 
 def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) -> ConfigurationSpace:
-    """Copy a space, with fewer values of some categoricals and without what can never be active then.
+    """Copy a space with fewer values of some categoricals, without parameters that can then never be active.
 
     Parameters
     ----------
     space : ConfigurationSpace
         The full space; it is not changed.
     allowed : mapping of str to collection
-        Categoricals that are limited, and the values that stay; their order remains that of the space.
+        Categoricals to restrict, and the values to keep; their order remains that of the space.
 
     Returns
     -------
     ConfigurationSpace
-        Names, weights, priors and ``meta`` are those of the full space, group trees limited like the choices.
-        Conditions and forbidden clauses stay where they can still apply, limited to the values that are left.
+        Names, weights, priors and ``meta`` are those of the full space, with group trees restricted like the choices.
+        Conditions and forbidden clauses are kept where they can still apply, restricted to the remaining values.
 
     Raises
     ------
     UnknownNameError
         If a name is not in the space.
     SpaceError
-        If a name is no categorical, none of its choices would be left, or no choice of defaults is legal.
+        If a name is not categorical, none of its choices would be left, or no choice of defaults is legal.
 
     Notes
     -----
-    Defaults that are left stay. Where they hit a forbidden clause together, which ConfigSpace does not accept, the
-    categoricals of that clause get the first other defaults that are legal. If all choices that are left have
-    weight zero, they become equally probable.
+    Remaining defaults are kept. If together they hit a forbidden clause, which ConfigSpace does not accept, the
+    categoricals of that clause get the first other legal defaults. If all remaining choices have weight zero, they
+    become equally probable.
 
     Whether a condition can hold is decided for each of its literals alone.
 
@@ -72,7 +72,7 @@ def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) 
 
 
 def lift(configuration: Mapping[str, Any], space: ConfigurationSpace) -> Configuration:
-    """Return the configuration with the same values in another space, such as the one its own space is a part of.
+    """Return the configuration with the same values in another space, such as the full space of a part.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ def lift(configuration: Mapping[str, Any], space: ConfigurationSpace) -> Configu
     Raises
     ------
     ValueError
-        If ConfigSpace finds that the values are no configuration of the space.
+        If the values are not a configuration of the space.
     """
     return Configuration(space, values=dict(configuration))
 
 
 def names_in(clause: ForbiddenLike) -> set[str]:
-    """Return the names of the hyper-parameters that a forbidden clause is about."""
+    """Return the names of the hyper-parameters in a forbidden clause."""
     if isinstance(clause, ForbiddenConjunction):
         return set().union(*map(names_in, clause.dlcs))
     if isinstance(clause, ForbiddenRelation):
@@ -99,7 +99,7 @@ def names_in(clause: ForbiddenLike) -> set[str]:
 
 
 def _choices_left(space: ConfigurationSpace, name: str, values: Collection[Any]) -> list[Any]:
-    """Return the choices of a categorical that stay, its default in front."""
+    """Return the remaining choices of a categorical, its default first."""
     if name not in space:
         raise UnknownNameError("hyper-parameter", name, space)
     choice = space[name]
@@ -119,9 +119,9 @@ def _choices_left(space: ConfigurationSpace, name: str, values: Collection[Any])
 
 
 def _with_legal_defaults(space: ConfigurationSpace, choices: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Put other choices in front until the default configuration hits no forbidden clause.
+    """Put other choices first until the default configuration hits no forbidden clause.
 
-    Only the categoricals in clauses that are hit are varied, a few at first and more if that does not help.
+    Only the categoricals in violated clauses are varied, a few at first and more if that does not help.
     """
     varied: dict[str, list[Any]] = {}
     while True:
@@ -152,7 +152,7 @@ def _with_legal_defaults(space: ConfigurationSpace, choices: Mapping[str, list[A
 
 
 def _default_values(space: ConfigurationSpace, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the chosen values where they are active, and the defaults of all others that are."""
+    """Return the chosen values where active, and the defaults of all other active parameters."""
     values: dict[str, Any] = {}
     for name, hyperparameter in space.items():  # parents come before their children
         parents = {parent.name: values.get(parent.name, NotSet) for parent in space.parents_of[name]}
@@ -199,7 +199,7 @@ def _limit_condition(
     kept: Mapping[str, Hyperparameter[Any, Any]],
     conditions: Collection[str],
 ) -> ConditionLike | bool:
-    """Return the condition on the parents that are kept; True or False where it always or never holds now."""
+    """Return the condition on the remaining parents; True or False if it now always or never holds."""
     if isinstance(condition, Conjunction):
         parts = [_limit_condition(part, child, kept, conditions) for part in condition.components]
         is_any = isinstance(condition, OrConjunction)
@@ -212,7 +212,7 @@ def _limit_condition(
     is_negated = isinstance(condition, NotEqualsCondition)
     parent = kept.get(condition.parent.name)
     if parent is None:
-        return is_negated  # what is inactive is unequal to everything
+        return is_negated  # an inactive value is unequal to everything
     if isinstance(condition, InCondition):
         values = [value for value in condition.values if parent.legal_value(value)]
         return InCondition(child, parent, values) if values else False
@@ -224,7 +224,7 @@ def _limit_condition(
 
 
 def _limit_clause(clause: ForbiddenLike, kept: Mapping[str, Hyperparameter[Any, Any]]) -> ForbiddenLike | None:
-    """Return the clause on the hyper-parameters that are kept; None where it can apply no more."""
+    """Return the clause on the remaining hyper-parameters; None if it can no longer apply."""
     if isinstance(clause, ForbiddenConjunction):
         parts = [limited for part in clause.components if (limited := _limit_clause(part, kept)) is not None]
         enough = 1 if isinstance(clause, ForbiddenOrConjunction) else len(clause.components)
