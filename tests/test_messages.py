@@ -1,4 +1,4 @@
-"""The texts of all errors are sentences: every place that raises one is found in the source and read.
+"""The texts of all errors are sentences: every place in the package and the benchmarks that makes one is read.
 
 What an expression puts in is not known here; each stands as ``…`` in the text.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from cashmere import exceptions
 
 ROOT = Path(__file__).parents[1]
-FILES = sorted((ROOT / "src" / "cashmere").rglob("*.py"))
+FILES = sorted([*(ROOT / "src" / "cashmere").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
 
 WITH_PLACE = {"RunDirectoryError", "RunLockedError", "CorruptStoreError", "InconsistentResumeError"}
 WITH_PLACE |= {"ModelFileError", "ArtefactError"}
@@ -25,6 +25,7 @@ MESSAGE_AT = {
     **dict.fromkeys(["DataError", "SchemaError", "ColumnTypeError", "MetricError", "UsageError", "LookaheadError"], 0),
     **dict.fromkeys(["StrategyError", "SpaceError", "ObservationsError", "IncompatibleParametersError"], 0),
     **dict.fromkeys(["ArrayError", "MissingParameterError"], 1),
+    "SystemExit": 0,  # ends a command of the benchmarks
 }
 """Where each error takes its text."""
 
@@ -93,6 +94,7 @@ def is_name(node: ast.expr) -> bool:
 
 
 KINDS = {name for name, kind in vars(exceptions).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+KINDS.add("SystemExit")
 RAISED = sorted({raised for path in FILES for raised in collect(path)}, key=lambda raised: raised.place)
 MESSAGES = [raised for raised in RAISED if raised.kind in MESSAGE_AT and raised.text is not None]
 VALUES = [raised for raised in RAISED if raised.kind == "InvalidParameterError"]
@@ -165,6 +167,10 @@ def expectation_complaints(expected: str) -> list[str]:
     if translated := re.search(TRANSLATED, expected):
         found.append(f"translated English: {translated[0]}")
     return found
+
+
+def test_ends_of_benchmarks_are_read():
+    assert sum(raised.kind == "SystemExit" for raised in MESSAGES) > 30
 
 
 def test_complaints_are_made():
