@@ -2,8 +2,8 @@
 
     python -m benchmarks.experiments.first_light --data DIR --budgets 50trials 60s --seeds 0
 
-One row per table, budget and seed goes to ``benchmarks/results/first_light.csv`` as soon as it is known; rows that are
-there are not run again. The test rows are shown to nobody before the end.
+One row per table, budget and seed is written to ``benchmarks/results/first_light.csv`` as soon as it is known; existing
+rows are not run again. The test rows are used only at the end.
 """
 
 from __future__ import annotations

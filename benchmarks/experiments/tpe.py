@@ -1,11 +1,11 @@
-"""Compare the strategy `tpe` with Optuna's TPE sampler and with random search, on made-up problems.
+"""Compare the strategy `tpe` with Optuna's TPE sampler and with random search, on synthetic problems.
 
     python -m benchmarks tpe --seeds 20 --trials 250 --out benchmarks/results/tpe.csv
 
 Problems:
 
-- ``mixed``: five algorithms with twelve own parameters each, and three shared ones: 64 parameters, 16 of them active.
-- ``pipelines``: five classifiers and twenty-one resamplers that must fit each other, their own parameters: 64 in all.
+- ``mixed``: five algorithms with twelve parameters each, and three shared ones: 64 parameters, 16 of them active.
+- ``pipelines``: five classifiers and twenty-one resamplers that must fit each other, with 64 parameters in all.
 - ``interacting``: six learners and five selectors, whose numbers form narrow valleys across their axes: 47 parameters.
 - ``phoneme``: a forest's interpolation of the losses recorded of 600 configurations (`benchmarks/recorded`), over the
   whole space they come from.
@@ -182,7 +182,7 @@ class Bowl:
 
 
 def interacting(seed: int) -> Problem:
-    """Return the problem of two operators whose own numbers form rotated valleys: what a pair costs, and how far off.
+    """Return the problem of two operators whose numbers form rotated valleys: what a pair costs, and how far off.
 
     Of every learner's parameters the last one depends on a choice among the others.
     """
@@ -349,7 +349,7 @@ def _parent_values(condition: Any) -> tuple[Any, ...]:
 
 
 def import_optuna() -> Any:
-    """Return the module, made silent.
+    """Return the module with its messages silenced.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Peers, the other systems that cashmere is compared with, and the environments they live in.
+"""Peers, the other systems that cashmere is compared with, and their environments.
 
 A peer is a runner ``benchmarks/peers/runners/run_NAME.py`` and its requirements ``benchmarks/peers/runners/NAME.txt``.
-It is installed into an environment of its own, since the systems want different versions of the same packages;
+It is installed into a separate environment, since the systems need different versions of the same packages;
 cashmere, which has no requirements there, runs in the environment of the benchmark.
 """
 
@@ -21,7 +21,7 @@ from cashmere.exceptions import UnknownNameError
 RUNNERS = Path(__file__).parent / "runners"
 OURS = "cashmere"
 INSTALLED = "installed-requirements.txt"
-"""Copy of the requirements in an environment; written last, so that what was interrupted does not count."""
+"""Copy of the requirements in an environment; written last, so that an interrupted installation does not count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Peer:
     Attributes
     ----------
     name : str
-        What it is called on the command line and in results.
+        Name on the command line and in results.
     python : Path
         Interpreter of its environment.
     script : Path
@@ -44,7 +44,7 @@ class Peer:
 
     @property
     def digest(self) -> str:
-        """Digest of the code that is ours: the runner, and for cashmere what decides."""
+        """Digest of our code: the runner, and for cashmere the code that decides."""
         exchange = (RUNNERS / "exchange.py").read_bytes()
         ours = code_digest().encode() if self.name == OURS else b""
         return hashlib.sha256(self.script.read_bytes() + exchange + ours).hexdigest()[:12]
@@ -63,7 +63,7 @@ def find_peers(names: Sequence[str], environments: Path) -> list[Peer]:
     UnknownNameError
         If there is no such peer.
     SystemExit
-        If one is not installed, with the command that does so.
+        If one is not installed, with the command that installs it.
     """
     _check(names)
     if missing := [name for name in dict.fromkeys(names) if not is_installed(name, environments)]:

@@ -18,9 +18,9 @@ NAMES = {"log_loss": "Log loss", "error": "Error", "roc_auc": "ROC AUC", "rmse":
 
 
 def to_frame(runs: Sequence[PeerRun]) -> pd.DataFrame:
-    """Return a row per run, with all that is known of it.
+    """Return a row per run, with everything known about it.
 
-    ``loss`` is what peers are ranked by: log loss of classes, RMSE of values. ``overrun`` is seconds by budget.
+    Peers are ranked by ``loss``: log loss for classes, RMSE for values. ``overrun`` is seconds divided by budget.
     """
     rows = []
     for run in runs:
@@ -81,9 +81,9 @@ def rank_table(runs: pd.DataFrame) -> Table:
         title="Ranks",
         columns=("peer", "average rank", "wins", "seconds / budget", "largest", "models", "failures"),
         rows=tuple(rows),
-        note=f"Of mean losses (log loss, RMSE) on the {len(means)} data sets for which every peer has run with the "
-        "same seeds; a peer that failed there with any seed comes last, and does not win. `seconds`: of the whole "
-        "process, start and prediction included.",
+        note=f"Ranks of mean losses (log loss, RMSE) on the {len(means)} data sets on which every peer has run with "
+        "the same seeds; a peer that failed there with any seed comes last and does not win. `seconds`: of the whole "
+        "process, including start and prediction.",
         best=frozenset(best),
     )
 
@@ -108,13 +108,13 @@ def measure_table(runs: pd.DataFrame, measure: str) -> Table:
         columns=("data set", *peers),
         rows=tuple(rows),
         note="Mean and standard error over seeds, on the test rows; "
-        f"{'smaller' if MEASURES[measure] > 0 else 'larger'} is better. `failed`: with some seed.",
+        f"{'smaller' if MEASURES[measure] > 0 else 'larger'} is better. `failed`: with at least one seed.",
         best=frozenset(best),
     )
 
 
 def failure_table(runs: pd.DataFrame) -> Table:
-    """Return what failed, and why."""
+    """Return the failed runs and their causes."""
     failed = runs[runs["failure"] != ""]
     return Table(
         title="Failures",
@@ -127,7 +127,7 @@ def failure_table(runs: pd.DataFrame) -> Table:
 
 
 def describe(runs: pd.DataFrame) -> str:
-    """Return what was compared, and in which circumstances."""
+    """Return what was compared, and under which circumstances."""
     budgets, machines, dates = (sorted(runs[name].unique()) for name in ("budget", "machine", "date"))
     told = runs[runs["versions"] != ""]
     versions = dict.fromkeys(f"{name}: {text}" for name, text in zip(told["peer"], told["versions"], strict=True))

@@ -1,6 +1,6 @@
 """Runs of peers: every system gets the same rows, the same seconds, and never a label of the test rows.
 
-A run is one peer with one seed on one table, in a process of the peer's own environment. Everything it is given and
+A run is one peer with one seed on one table, in a process of the peer's environment. Everything it receives and
 leaves is a file, see `benchmarks/peers/runners/exchange.py`. It is judged here, where the labels are.
 """
 
@@ -34,7 +34,7 @@ MEASURES = {"log_loss": 1, "error": 1, "roc_auc": -1, "rmse": 1, "r2": -1}
 """What is computed from predictions; 1: smaller is better, -1: larger."""
 
 PATIENCE = 2
-"""A run is killed at so many times its budget."""
+"""A run is killed at this multiple of its budget."""
 
 KILLED = f"killed at {PATIENCE} x the budget"
 ENDED = "ended with status"
@@ -51,9 +51,9 @@ class PeerProtocol:
     seconds : float
         Wall seconds that a peer is told to use.
     threads : int
-        That it is told to use.
+        Threads that a peer is told to use.
     test_share : float
-        Share of the rows, drawn anew for every seed and stratified by class, that it is judged on.
+        Share of the rows, drawn for every seed and stratified by class, on which it is judged.
     """
 
     seconds: float
@@ -71,7 +71,7 @@ class PeerProtocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerRun:
-    """A finished run of a peer, whether it went well or not.
+    """A finished run of a peer, successful or not.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class PeerRun:
 
     @property
     def is_final(self) -> bool:
-        """Whether it need not be repeated: a runner that broke off may do better once its cause is mended."""
+        """Whether it need not be repeated: a runner that broke off may succeed once the cause is fixed."""
         return self.failure is None or not self.failure.startswith(ENDED)
 
 
@@ -146,7 +146,7 @@ def give(folder: Path, table: BenchmarkTable, protocol: PeerProtocol, seed: int)
 def run_peer(
     peer: Peer, table: BenchmarkTable, protocol: PeerProtocol, seed: int, scratch: Path | None = None
 ) -> PeerRun:
-    """Let a peer learn and predict, and judge it; what goes wrong in its process is a result too.
+    """Let a peer learn and predict, and judge it; a failure of its process is a result, too.
 
     Files are exchanged in a folder below `scratch`, by default that for temporary files, which is removed afterwards.
     """
@@ -262,7 +262,7 @@ def _run(peer: Peer, table: BenchmarkTable, protocol: PeerProtocol, key: SuiteKe
 
 
 def _threads(n: int) -> dict[str, str]:
-    """Return variables that undo what the benchmark sets for its own processes."""
+    """Return variables that undo the benchmark's settings for its processes."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return dict.fromkeys(names, str(n))
 

@@ -4,7 +4,7 @@
     python -m benchmarks peers --data DIR --tables colic quake --budget 60s --repeats 3 \
         --peers cashmere flaml optuna_lightgbm autogluon h2o --out peers
 
-Every peer lives in an environment of its own below `--environments`. It is given three quarters of the rows and the
+Every peer has a separate environment below `--environments`. It gets three quarters of the rows and the
 features of the rest; it is killed at twice the budget. A finished run is kept in `--work`, failures too, and the same
 command continues where it was stopped; a runner that broke off is tried again. `--workers 0` only shows finished runs.
 """
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--install", nargs="+", metavar="PEER", help="create environments, replacing existing ones, and exit"
     )
-    parser.add_argument("--environments", type=Path, default=Path(".peers"), help="folder of the environments")
+    parser.add_argument("--environments", type=Path, default=Path(".peers"), help="folder of environments")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md and index.html")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
@@ -81,13 +81,13 @@ def compare(
     out: Path | None,
     fresh: bool = False,
 ) -> None:
-    """Make the runs that are missing, and show all.
+    """Make the missing runs and show all runs.
 
     Parameters
     ----------
     peers, tables, protocol, seeds
         Every peer runs on every table with every seed. All peers of a seed and table come one after the other, so that
-        what is there at any time can be compared.
+        the finished runs can be compared at any time.
     file : FinishedRuns
         Finished runs.
     n_workers : int

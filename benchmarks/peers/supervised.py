@@ -1,4 +1,4 @@
-"""A command with a time limit, ended together with everything it has started."""
+"""Run a command with a time limit, and end it together with everything it has started."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run_supervised(command: Sequence[str], *, limit_seconds: float, log: Path, e
             code = process.wait(timeout=limit_seconds)
         seconds = time.monotonic() - start
     finally:
-        if process.returncode is None:  # else the number of the group may belong to somebody else by now
+        if process.returncode is None:  # else the number of the group may belong to another process by now
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -74,8 +74,8 @@ def run_supervised(command: Sequence[str], *, limit_seconds: float, log: Path, e
 
 
 def _kill_marked(mark: str) -> None:
-    """Kill what left the group of the command, such as the server that H2O starts in a session of its own."""
-    for _ in range(10):  # what is found may have forked meanwhile
+    """Kill processes that left the command's group, such as the server that H2O starts in a separate session."""
+    for _ in range(10):  # processes found may have forked meanwhile
         found = [each for each in psutil.process_iter() if _has_mark(each, mark)]
         if not found:
             return

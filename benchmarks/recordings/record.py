@@ -2,10 +2,10 @@
 
     python -m benchmarks record --data DIR --space volcano --tables quake cpu_act --configurations 600
 
-Every table is cut into 60 % training, 20 % validation and 20 % test rows (at most `--rows` rows, a stratified draw); a
-configuration is fitted on the training rows and predicts the others. The limit counts CPU seconds, so that recordings
-made on a busy machine, or on many cores, agree; a second limit of wall time stops what does not end. Work in progress
-is kept in `--work`; repeat the command to continue, also with more configurations.
+Every table is split into 60 % training, 20 % validation and 20 % test rows (at most `--rows` rows, a stratified draw);
+a configuration is fitted on the training rows and predicts the others. The limit counts CPU seconds, so that recordings
+made on a busy machine, or on many cores, agree; a second limit of wall time stops trials that do not end. Work in
+progress is kept in `--work`; repeat the command to continue, also with more configurations.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def record(
     limit_seconds: float,
     n_workers: int,
 ) -> Path:
-    """Evaluate configurations of one table until there are enough, and write the file.
+    """Evaluate configurations on one table until there are enough, and write the file.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def _write(archive: zipfile.ZipFile, name: str, content: str | bytes) -> None:
 def _pack(predictions: np.ndarray, task_type: TaskType) -> np.ndarray:
     """Return predictions as float16; of two classes the smaller probability, negative if it is that of class 0."""
     if task_type is not TaskType.BINARY:
-        bound = np.finfo(np.float16).max  # some regressions run away
+        bound = np.finfo(np.float16).max  # some regressions explode
         return np.asarray(np.clip(predictions, -bound, bound), dtype=np.float16)
     first, second = predictions[..., 0].astype(np.float64), predictions[..., 1].astype(np.float64)
     # Tails keep their precision this way: 1 - 1e-5 has no float16, 1e-5 has. -0.0 stands for "class 0 impossible".

@@ -33,7 +33,7 @@ CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A file of recorded history, as far as is known without reading its arrays.
+    """What is known about a recorded history without reading its arrays.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Recording:
     task_type : TaskType
         Kind of target.
     n_configurations : int
-        How many were recorded.
+        Number of recorded configurations.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class Recording:
 
     @classmethod
     def of(cls, path: Path) -> Recording:
-        """Look into a file."""
+        """Read the description of a file."""
         try:
             with zipfile.ZipFile(path) as archive:
                 description = json.loads(archive.read("description.json"))

@@ -3,12 +3,12 @@
     python -m benchmarks replay --strategies random bo divbo optdivbo ensemble_gain --seeds 20
 
 Strategies choose among the recorded configurations; what they choose is written once per strategy, recording and seed,
-so that a second call only adds what is missing, and Ctrl+C loses only the replays in progress. A strategy is written
+so that a second call only adds missing ones, and Ctrl+C loses only the replays in progress. A strategy is written
 `name`, `name:option=value,option=value` or `label=name:option=value`, where the label is what the tables show:
 
     python -m benchmarks replay --strategies bo slow=optdivbo:tau=0.1,surrogate=pairwise
 
-Change the code of a strategy and its runs are out of date: you are told so; `--fresh` runs those asked for again.
+If the code of a strategy has changed, its runs are out of date; the command says so, and `--fresh` repeats them.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def choose_metric(recording: Recording, metrics: Sequence[str]) -> str | None:
 
 
 def check_strategies(strategies: Sequence[LabelledStrategy], recordings: Sequence[tuple[Recording, str]]) -> None:
-    """Make every strategy for every metric once, so that a wrong option is found before the first hour."""
+    """Make every strategy for every metric once, so that a wrong option is found at the start."""
     for recording, name in {(r.task_type, metric): (r, metric) for r, metric in recordings}.values():
         history, metric = load_recorded(recording.path), get_metric(name, recording.task_type)
         for labelled in strategies:
@@ -124,7 +124,7 @@ def check_strategies(strategies: Sequence[LabelledStrategy], recordings: Sequenc
 
 
 class Progress:
-    """A line about what is done and what is left, rewritten in a terminal, now and then elsewhere."""
+    """A line of progress, rewritten in a terminal, printed now and then elsewhere."""
 
     def __init__(self, console: Console, n_runs: int) -> None:
         self._console, self._n_runs, self._done = console, n_runs, 0
@@ -143,7 +143,7 @@ class Progress:
             cause = result.error.strip().rpartition("\n")[2]
             key = result.key
             self._console.print(f"{key.strategy} failed on {key.recording}, seed {key.seed}: {cause}", markup=False)
-            if cause not in self._failed:  # the whole story once
+            if cause not in self._failed:  # the whole traceback once
                 self._console.print(result.error, markup=False, highlight=False)
             self._failed[cause] = self._failed.get(cause, 0) + 1
         now = time.monotonic()
@@ -232,7 +232,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
     """Return the numbers of trials at which losses are compared, the last one the whole run."""
     if n_trials < EVERY or n_trials % EVERY:
-        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, as losses are computed.")
+        raise SystemExit(f"--trials {n_trials}: expected a multiple of {EVERY}, the step at which losses are computed.")
     if wanted is None:
         return [n for n in (50, 100) if n < n_trials] + [n_trials]
     for n in wanted:

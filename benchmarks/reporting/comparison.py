@@ -92,7 +92,7 @@ def loss_table(runs: pd.DataFrame, trials: int, part: comparison.Part) -> Table:
         title=f"{part.capitalize()} loss of the ensemble after {trials} trials",
         columns=("recording", *means.columns),
         rows=tuple(rows),
-        note="Mean over seeds ± standard error. Metrics of which more is better are shown as 1 - metric.",
+        note="Mean over seeds ± standard error. Metrics for which larger is better are shown as 1 - metric.",
         best=_best(means.to_numpy(), axis=1),
     )
 
@@ -109,7 +109,7 @@ def speed_up_table(runs: pd.DataFrame, reference: str) -> Table:
         title=f"Trials until the final validation loss of {reference}",
         columns=("recording", *names),
         rows=tuple(rows),
-        note="Of the mean curve; in brackets the median over seeds of single curves. `never`: not reached.",
+        note="Trials of the mean curve; in brackets the median over seeds of single curves. `never`: not reached.",
     )
 
 
@@ -130,7 +130,7 @@ def difference_table(runs: pd.DataFrame, trials: int, part: comparison.Part, ref
         columns=("recording", *names),
         rows=tuple(rows),
         note="Negative is better. 95 % bootstrap interval, p of the signed-rank test over seeds. The interval of the "
-        "last row draws recordings too; with few recordings it is too narrow still.",
+        "last row draws recordings too; with few recordings it is still too narrow.",
     )
 
 
@@ -169,7 +169,7 @@ def pairs_table(runs: pd.DataFrame, trials: int, part: comparison.Part) -> Table
 def print_report(
     console: Console, runs: pd.DataFrame, checkpoints: Sequence[int], reference: str, *, all_pairs: bool = False
 ) -> None:
-    """Print the tables that answer: which strategy, by how much, how sure."""
+    """Print the tables that answer which strategy is better, by how much, and how surely."""
     last = checkpoints[-1]
     console.print(f"\n{describe(runs)}\n", highlight=False)
     tables = [loss_table(runs, last, part) for part in PARTS]
@@ -240,7 +240,7 @@ def make_report(runs: pd.DataFrame, checkpoints: Sequence[int], reference: str, 
 
 
 def can_test_ranks(runs: pd.DataFrame) -> bool:
-    """Whether there are several recordings and strategies, as tests of average ranks need."""
+    """Whether there are several recordings and strategies, as tests of average ranks require."""
     return runs["strategy"].nunique() > 1 and runs["recording"].nunique() > 1
 
 

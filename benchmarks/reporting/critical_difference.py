@@ -67,7 +67,7 @@ def indistinct_groups(ranks: Sequence[float], critical_difference: float) -> lis
 def critical_difference_diagram(
     ranks: Mapping[str, float], critical_difference: float, *, title: str = "Average ranks and critical difference"
 ) -> str:
-    """Draw average ranks, and which of them are too close to differ.
+    """Draw average ranks and join those too close to differ.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def critical_difference_diagram(
     critical_difference : float
         From `benchmarks.statistics.methods.nemenyi_critical_difference`, for as many methods.
     title : str
-        What it shows, for those who cannot see it; ranks and groups follow in words.
+        Text alternative; ranks and groups follow in words.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title
 
 
 def verdict_rows(losses: pd.DataFrame, means: pd.DataFrame, reference: str) -> list[tuple[str, str, str, str, str]]:
-    """Return how one method does against each of the others.
+    """Compare one method with each of the others.
 
     Parameters
     ----------
@@ -88,17 +88,17 @@ def verdict_rows(losses: pd.DataFrame, means: pd.DataFrame, reference: str) -> l
 
 
 def verdict_note(losses: pd.DataFrame, reference: str) -> str:
-    """Return what the rows of `verdict_rows` mean, in sentences."""
+    """Return sentences that explain the rows of `verdict_rows`."""
     repeats = losses.groupby(level=0).size()
     return (
         f"Better/same/worse: tables on which {reference} differs by the two-sided Wilcoxon signed-rank test over "
-        f"{repeats_text(repeats)}, p <= {LEVEL} (with fewer than six nothing can differ). The rest counts each of "
+        f"{repeats_text(repeats)}, p <= {LEVEL} (fewer than six cannot show a difference). The rest counts each of "
         f"{len(repeats)} tables once, by its mean; no p can be below {statistics.smallest_p_value(len(repeats)):.2g}."
     )
 
 
 def repeats_text(counts: pd.Series) -> str:
-    """Return numbers of repeats in words: one of them, or from the smallest to the largest."""
+    """Return the number of repeats in words: one number, or from the smallest to the largest."""
     few, many = int(counts.min()), int(counts.max())
     return f"{few} repeat{'s' if few != 1 else ''}" if few == many else f"{few} to {many} repeats"
 

@@ -1,4 +1,4 @@
-"""The folder of results that every experiment leaves: rows, a summary in Markdown, charts and a page."""
+"""The folder of results that every experiment writes: rows, a summary in Markdown, charts and a page."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What there is to say about the runs of an experiment.
+    """The report on the runs of an experiment.
 
     Attributes
     ----------
     title, heading : str
-        What was compared: in some words, and in one line.
+        What was compared: as a title, and in one line.
     rows : mapping of str to DataFrame
-        What is written as CSV files, by their names without ``.csv``.
+        Rows of the CSV files, by their names without ``.csv``.
     sections : sequence of Table or Chart
         Parts of the page, in this order.
     summary : sequence of Table or str

@@ -1,1 +1,1 @@
-"""How runs are made, kept and described."""
+"""Make, keep and describe runs."""

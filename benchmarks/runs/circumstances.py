@@ -1,4 +1,4 @@
-"""Where and when a run was made: what must stand beside every figure that is kept."""
+"""Where and when a run was made, to be kept beside every figure."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from cashmere.base.versions import versions
 
 
 def describe_circumstances() -> dict[str, str]:
-    """Return ``date``, ``machine`` (processor, cores, memory, system) and ``versions`` of what decides and learns."""
+    """Return ``date``, ``machine`` (processor, cores, memory, system) and ``versions`` of the libraries used."""
     return {"date": date.today().isoformat(), "machine": describe_machine(), "versions": _versions()}
 
 
 def count_circumstances(cases: Iterable[Mapping[str, str]]) -> pd.DataFrame:
-    """Return a row per distinct case, and in the column ``runs`` how often it is there; what is not known is empty."""
+    """Return a row per distinct case, with its number of runs in the column ``runs``; unknown values are empty."""
     known = {"date": "", "machine": "", "versions": ""}
     return pd.DataFrame([{**known, **case} for case in cases]).value_counts(sort=False).rename("runs").reset_index()
 

@@ -1,8 +1,8 @@
 """Finished runs on disk: a file of JSON lines that only grows.
 
 A run is a record with a key, itself a record, and plain data. It is appended as soon as it is known, so that an
-interrupted command continues where it stopped. A line that a crash cut short costs that run only, and lines of an older
-version that no longer fit the record are passed over.
+interrupted command continues where it stopped. A line cut short by a crash loses only that run, and lines of an older
+version that no longer fit the record are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ K_co = TypeVar("K_co", covariant=True)
 
 
 class FinishedRun(Protocol[K_co]):
-    """What all finished runs have: the `key` says which one it is. Records of this kind are frozen dataclasses."""
+    """What all finished runs have in common: a `key` that says which run it is. Such records are frozen dataclasses."""
 
     @property
     def key(self) -> K_co:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 @contextmanager
 def until_interrupted(console: Console) -> Iterator[None]:
-    """End the block on Ctrl+C and say so; what follows it is done all the same."""
+    """End the block on Ctrl+C and say so; the code after it still runs."""
     try:
         yield
     except KeyboardInterrupt:

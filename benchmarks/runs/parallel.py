@@ -1,4 +1,4 @@
-"""Runs in worker processes: the one loop by which all experiments make what is missing."""
+"""Make runs in worker processes: the one loop by which all experiments make their missing runs."""
 
 from __future__ import annotations
 

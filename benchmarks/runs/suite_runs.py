@@ -45,7 +45,7 @@ class Protocol:
     space, metric, resampling : str
         As in `cashmere.AutoClassifier`; the loss of a trial is the mean over the folds.
     test_share : float
-        Share of the rows, drawn anew for every seed and stratified by class, on which the best configuration is judged
+        Share of the rows, drawn for every seed and stratified by class, on which the best configuration is judged
         after it was fitted on all others; 0 judges by the folds alone.
     rows : int
         Rows at most, a stratified draw.

@@ -24,7 +24,7 @@ Part = Literal["validation", "test"]
 
 
 def paired(runs: pd.DataFrame) -> pd.DataFrame:
-    """Keep the pairs of recording and seed for which every strategy of the frame has a run."""
+    """Keep the pairs of recording and seed for which every strategy in the frame has a run."""
     strategies = runs["strategy"].nunique()
     there = runs.groupby(["recording", "seed"])["strategy"].transform("nunique")
     return runs[there == strategies].reset_index(drop=True)
@@ -92,7 +92,7 @@ def relative_differences(
     DataFrame
         Rows (strategy, recording) with ``difference``, ``low``, ``high``; negative is better. Seeds are drawn again in
         pairs. The row of the recording ``""`` is the mean over recordings; for its interval recordings are drawn again
-        too, and seeds within them. With few recordings that interval is too narrow still. `low` and `high` are NaN
+        too, and seeds within them. With few recordings that interval is still too narrow. `low` and `high` are NaN
         where a single seed leaves nothing to draw.
     """
     losses = losses_at(runs, trials, part)
@@ -169,7 +169,7 @@ def first_hit(curve: pd.Series, target: float) -> float:
 def mean_speed_up(speed_up: pd.Series) -> tuple[float, int]:
     """Return the geometric mean, and how many were reached.
 
-    What was not reached (0) counts as 1. The mean is an upper bound then, since in truth these are below 1.
+    Targets not reached (0) count as 1. The mean is then an upper bound, since the true values are below 1.
 
     Examples
     --------

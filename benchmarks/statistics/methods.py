@@ -36,7 +36,7 @@ from cashmere.contests import significance
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError, UnknownNameError
 
 DIGITS = 12
-"""Losses that agree to so many decimals are ties: the same ensemble, summed in another order."""
+"""Losses that agree to this many decimals are ties: the same ensemble, summed in another order."""
 
 holm = significance.holm_adjusted
 """Holm's rule: probabilities, shape ``(m,)``, corrected for m comparisons."""
@@ -162,7 +162,7 @@ def signed_rank_test(differences: FloatArray) -> tuple[float, int]:
 
 
 def smallest_p_value(n_tables: int, n_comparisons: int = 1) -> float:
-    """Return what a two-sided sign or signed-rank test gives at best: one method wins on every table.
+    """Return the smallest p of a two-sided sign or signed-rank test: one method wins on every table.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def wilcoxon_by_table(losses: pd.DataFrame, reference: str, *, level: float = 0.
     reference : str
         A column.
     level : float
-        Where p is at most this, the methods differ. Tables are not corrected for: one of 20 falls by chance.
+        Methods differ where p is at most this. Not corrected for the number of tables: one of 20 differs by chance.
 
     Returns
     -------

@@ -22,7 +22,7 @@ class BenchmarkTable:
     Attributes
     ----------
     name : str
-        What it is called on the command line and in results.
+        Name on the command line and in results.
     path : Path
         The Parquet file; its column ``target`` is to be predicted.
     task_type : TaskType
@@ -63,7 +63,7 @@ def add_data_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def find_tables(folder: Path | None, names: list[str]) -> list[BenchmarkTable]:
-    """Return tables by name; what is wrong with folder, manifest or names ends the program with one line."""
+    """Return tables by name; a wrong folder, manifest or name ends the program with one line."""
     entries = read_manifest(folder)
     for name in names:
         if name not in entries:
@@ -72,7 +72,7 @@ def find_tables(folder: Path | None, names: list[str]) -> list[BenchmarkTable]:
 
 
 def read_manifest(folder: Path | None) -> dict[str, BenchmarkTable]:
-    """Return all tables of a folder by name; what is wrong with it ends the program with one line."""
+    """Return all tables of a folder by name; an invalid folder ends the program with one line."""
     if folder is None:
         raise SystemExit(
             "No folder of tables. Pass one with --data FOLDER, or set the environment variable CASHMERE_DATA; "

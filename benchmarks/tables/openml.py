@@ -4,9 +4,9 @@
     python -m benchmarks fetch --out tables credit-g=31 quake_binary=209 --binary quake_binary
 
 Names of experiments (`divbo`, `optdivbo`, `dacopt2`) stand for all their data sets; others are given as ``name=ID``
-with the number of the data set on OpenML. What the folder holds is not fetched again, so that later runs need no
-network. ``--binary`` makes two classes of a target as OpenML's own binary versions do: of numbers, `P` below the mean
-and `N` from it on; of classes, `P` for the most frequent one and `N` for all others.
+with the number of the data set on OpenML. Tables that the folder holds are not fetched again, so later runs need
+no network. ``--binary`` turns a target into two classes as OpenML's own binary versions do: numbers become `P` below
+the mean and `N` otherwise; the most frequent class becomes `P` and all others `N`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Fetch what the folder lacks; one table that fails does not keep the others back."""
+    """Fetch the tables that the folder lacks; a failed one does not stop the others."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     wanted = resolve_tables(arguments.tables)
     if unknown := sorted(set(arguments.binary) - set(wanted)):
@@ -97,7 +97,7 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
     folder : Path
         Where ``name.parquet`` and ``manifest.json`` go.
     name : str
-        What the table is to be called.
+        Name to give the table.
     openml_id : int
         Number of the data set.
     binary : bool
@@ -107,7 +107,7 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
     -------
     dict
         The entry of the manifest. A table made binary is no longer the data set of that number: its entry has the
-        number as ``binary_of`` instead of ``openml_id``, so that no published result is taken for one of it.
+        number as ``binary_of`` instead of ``openml_id``, so that it is not compared with published results.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
     if n_classes < 2:
         raise DataError(f"openml:{openml_id}: the target {column!r} has a single value.")
     frame.columns = frame.columns.map(str)
-    frame = frame.rename(columns={"target": "target_feature"})  # what is to be predicted has the name here
+    frame = frame.rename(columns={"target": "target_feature"})  # this name is reserved for the target
     frame["target"] = target.to_numpy()
     frame.attrs.clear()
     frame.to_parquet(folder / f"{name}.parquet")
@@ -144,8 +144,8 @@ def fetch_table(folder: Path, name: str, openml_id: int, *, binary: bool = False
 def make_binary(target: pd.Series) -> pd.Series:
     """Return two classes as OpenML's binary versions of data sets have them.
 
-    Of numbers: ``P`` below the mean, ``N`` from it on. Of classes: ``P`` for the most frequent one, the first in order
-    among equals, ``N`` for all others.
+    Numbers become ``P`` below the mean and ``N`` otherwise. The most frequent class, the first in order among equals,
+    becomes ``P`` and all others ``N``.
 
     Examples
     --------

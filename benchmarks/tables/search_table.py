@@ -57,7 +57,7 @@ class SearchTable:
         return self.target.task_type
 
     def make_space(self, name: str, n_rows: int) -> Space:
-        """Return the named search space for so many training rows."""
+        """Return the named search space for this many training rows."""
         profile = TaskProfile(
             task_type=self.task_type,
             n_rows=n_rows,

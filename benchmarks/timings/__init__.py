@@ -1,1 +1,1 @@
-"""What the parts of the package cost in seconds."""
+"""Measure what the parts of the package cost in seconds."""

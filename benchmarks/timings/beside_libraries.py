@@ -1,4 +1,4 @@
-"""Our own code beside the library that does nearly the same: encoding, preparation, worker processes.
+"""Time our own code beside libraries that do nearly the same: encoding, preparation, worker processes.
 
     python -m benchmarks.timings.beside_libraries
 
@@ -37,7 +37,7 @@ N_CALLS = 100
 def milliseconds(
     action: Callable[[], object], repeats: int, *, clock: Callable[[], float] = time.process_time
 ) -> float:
-    """Return the median time of some calls; by default CPU time, which a busy machine disturbs less."""
+    """Return the median time of several calls; by default CPU time, which a busy machine disturbs less."""
     times = []
     for _ in range(repeats):
         start = clock()
@@ -119,4 +119,4 @@ if __name__ == "__main__":
     compare_encoding()
     compare_preparation()
     compare_workers()
-    os._exit(0)  # a pool that waits for a result that never comes would not let the program end
+    os._exit(0)  # the program cannot end while a pool waits for a result that never comes

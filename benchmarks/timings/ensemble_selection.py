@@ -62,7 +62,7 @@ def main() -> None:
         cpu = time.process_time() - cpu
         few = max(1, m // SHARE)
         part, loop = p[:few], replace(metric, name="loop")
-        # Steps cost the same, hence 5 of them stand for 25.
+        # Steps cost the same, so 5 of them stand for 25.
         slow = seconds(lambda p=part, y=y, k=loop: select_ensemble(p, y, k, size=5)) * 5 * m / few
         tracemalloc.start()
         select_ensemble(p, y, metric, size=2)

@@ -2,11 +2,11 @@
 
     python -m benchmarks.timings.latent_time [--observations 25 60 100 250 300] [--repeats 5]
 
-12 algorithms with up to 4 hyper-parameters, made-up losses, one thread. The first table has processor seconds (median)
-of a fit, with and without pre-training, and of the prediction of 2000 configurations, and the most memory a fit and a
-prediction hold beyond their arguments. The second has milliseconds of one value and gradient: of the objective written
-out in numpy, of the same objective by PyTorch's autograd, and of GPyTorch's likelihood alone (without networks,
-penalty and priors); for this one the extra `latent` and GPyTorch must be installed.
+12 algorithms with up to 4 hyper-parameters, synthetic losses, one thread. The first table has the median CPU seconds of
+a fit, with and without pre-training, and of the prediction of 2000 configurations, and the most memory that a fit and
+a prediction hold beyond their arguments. The second has milliseconds of one value and gradient: of the objective
+written out in numpy, of the same objective by PyTorch's autograd, and of GPyTorch's likelihood alone (without networks,
+penalty and priors), which needs the extra `latent` and GPyTorch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ N_ALGORITHMS, WIDTH, N_CANDIDATES = 12, 4, 2000
 
 
 def made_up_embedding() -> PretrainedEmbedding:
-    """Return encoders as they are drawn; what is measured does not depend on their weights."""
+    """Return randomly initialised encoders; the measurements do not depend on their weights."""
     drawn = Encoders.draw(n_algorithms=N_ALGORITHMS, width=WIDTH, q=2, rng=np.random.default_rng(0))
     return PretrainedEmbedding(drawn, 0.1, "made up")
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.timings.suggestion_time [--space volcano] [--strategies bo random] [--repeats 10]
 
-Losses and the predictions of 2000 rows (two classes, log loss) are made up; nothing is trained. Each call
+Losses and the predictions of 2000 rows (two classes, log loss) are synthetic; nothing is trained. Each call
 gets a new `History`, as in a study. One thread.
 """
 
@@ -94,14 +94,14 @@ def made_up_targets(n_rows: int = 2000) -> np.ndarray:
 
 
 def made_up_predictions(targets: np.ndarray, loss: float, noise: np.ndarray) -> np.ndarray:
-    """Return probabilities of two classes that are the better the lower the loss."""
+    """Return probabilities of two classes, better for lower losses."""
     right = np.clip(0.95 - loss + 0.15 * noise, 0.01, 0.99).astype(np.float32)
     second = np.where(targets == 1, right, 1 - right)
     return np.stack([1 - second, second], axis=1)
 
 
 def time_suggestions(strategy: Strategy, observations: tuple[Observation, ...], repeats: int) -> list[float]:
-    """Return seconds of each call, after one that fills the caches."""
+    """Return the seconds of each call, after one that fills the caches."""
     seconds = []
     metric, targets = get_metric("log_loss", TaskType.BINARY), made_up_targets()
     for seed in range(repeats + 1):
@@ -135,7 +135,7 @@ def main() -> None:
     for name in arguments.strategies:
         strategy = make_strategy(name, space)
         if isinstance(strategy, TableAware):
-            strategy = strategy.for_table({})  # a table of which nothing is known
+            strategy = strategy.for_table({})  # a table with no known meta-features
         for n in arguments.observations:
             try:
                 seconds = time_suggestions(strategy, observations[:n], arguments.repeats)

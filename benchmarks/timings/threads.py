@@ -1,4 +1,4 @@
-"""How much two OpenMP threads that wait passively help one boosting model, by the size of the table.
+"""Measure how much two OpenMP threads that wait passively help one boosting model, by table size.
 
     python -m benchmarks.timings.threads
 

@@ -25,11 +25,11 @@ PAPER_NAMES = {
 """Our strategies, and what the paper calls them; `random` is not in its tables."""
 
 PROPOSED = ("dac_hb", "dac_hh", "dac_sb", "dac_sh")
-"""The paper's own, whatever their options; all others are baselines."""
+"""The paper's own strategies, with any options; all others are baselines."""
 
 N_CHECKPOINTS = 500
 RENAMED = {"haberman": "haberman_keel"}
-"""Tables that the paper calls otherwise than we do."""
+"""Tables that have another name in the paper."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,15 +39,15 @@ class Results:
     Attributes
     ----------
     protocol : Protocol
-        The experiment. With test rows, what counts is the loss on them, else the lowest of the search.
+        The experiment. With test rows, the loss on them counts, else the lowest of the search.
     runs : sequence of SuiteRun
         At least one.
     published : DataFrame
         See `published_means`.
     wanted : tuple of str
-        Strategies in the order they are shown. The first with runs is the one that the others are compared with.
+        Strategies in the order they are shown. The others are compared with the first that has runs.
     rows : int or None
-        Of a table at most; None for all.
+        Most rows of a table; None for all.
     """
 
     protocol: Protocol
@@ -58,18 +58,18 @@ class Results:
 
     @property
     def strategies(self) -> list[str]:
-        """Those that have runs."""
+        """Strategies that have runs."""
         there = {run.key.strategy for run in self.runs}
         return [strategy for strategy in self.wanted if strategy in there]
 
     @property
     def part(self) -> comparison.Part:
-        """Which loss counts."""
+        """The loss that counts."""
         return "test" if self.protocol.test_share else "validation"
 
     @property
     def n_trials(self) -> int:
-        """Trials of the longest run."""
+        """Number of trials of the longest run."""
         return max(len(run.curve) for run in self.runs)
 
     @property
@@ -89,8 +89,8 @@ class Results:
     def frame(self) -> pd.DataFrame:
         """Losses at up to `N_CHECKPOINTS` checkpoints, as `benchmarks.statistics.comparison` expects them.
 
-        Only pairs of table and seed are there for which every strategy that has runs at all has one. A run that ended
-        earlier than the longest keeps its last loss. The test loss is known at the last checkpoint only.
+        Holds only pairs of table and seed for which every strategy with runs has one. A run that ended earlier than the
+        longest keeps its last loss. The test loss is known at the last checkpoint only.
         """
         at = checkpoints(self.n_trials, N_CHECKPOINTS)
         parts = []
@@ -118,7 +118,7 @@ class Results:
 
     @property
     def missing_note(self) -> str:
-        """What `frame` leaves out, in sentences with a space before; empty if that is nothing."""
+        """Sentences on what `frame` leaves out, each after a space; empty if nothing is."""
         said = []
         if absent := [strategy for strategy in self.wanted if strategy not in self.strategies]:
             said.append(f"No runs of {', '.join(absent)}.")
@@ -126,7 +126,7 @@ class Results:
         kept = self.pairs
         if kept != pairs:
             tables = list(dict.fromkeys(run.key.table for run in self.runs))
-            text = f"Of {len(pairs)} pairs of table and repeat {len(kept)} count, those with a run of every strategy"
+            text = f"{len(kept)} of {len(pairs)} pairs of table and repeat count, those with a run of every strategy"
             lost = [name for name in tables if name not in {table for table, _ in kept}]
             said.append(f"{text}; none of {', '.join(lost)}." if lost else f"{text}.")
         return "".join(f" {text}" for text in said)
@@ -142,7 +142,7 @@ class Results:
         return float(np.mean([len(run.curve) for run in self._paired(strategy, table)]))
 
     def without_times(self) -> int:
-        """Return how many runs in `frame` did not keep when their trials ended."""
+        """Return how many runs in `frame` did not record when their trials ended."""
         return sum(not run.finished_at for run in self.runs if (run.key.table, run.key.seed) in self.pairs)
 
     def _paired(self, strategy: str, table: str) -> list[SuiteRun]:
@@ -179,7 +179,7 @@ def published_tables(experiment: Protocol, known: dict[str, BenchmarkTable]) -> 
 
 
 def published_mean(published: pd.DataFrame, table: str, strategy: str) -> float:
-    """Return what the paper has for one of our strategies, NaN if it has nothing."""
+    """Return the paper's scores of one of our strategies, NaN where it has none."""
     method = PAPER_NAMES.get(strategy)
     if method is None or method not in published or table not in published.index:
         return float("nan")
@@ -210,7 +210,7 @@ def held(values: np.ndarray, at: np.ndarray) -> np.ndarray:
 
 
 def _seconds(run: SuiteRun) -> np.ndarray:
-    """Return the seconds after every trial; where they were not kept, all there are in equal shares."""
+    """Return the seconds after every trial; where they were not recorded, equal shares of the total."""
     if run.finished_at:
         return np.array(run.finished_at)
     return np.linspace(0, run.suggest_seconds + run.fit_seconds, len(run.curve) + 1)[1:]

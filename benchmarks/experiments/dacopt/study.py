@@ -84,7 +84,7 @@ def main_2(arguments: argparse.Namespace) -> None:
 
 
 def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
-    """Make the missing runs of an experiment and show all."""
+    """Make the missing runs of an experiment and show all runs."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     tables = _find_tables(protocol, arguments, console)
     strategies = list(dict.fromkeys(arguments.strategies))
@@ -124,7 +124,7 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
 def limit_rows(protocol: Protocol, table: BenchmarkTable, rows: int | None) -> Protocol:
     """Return the protocol with a limit of rows for one table.
 
-    A protocol whose own limit the table does not reach says the same, and stays as it is: its runs are the same runs.
+    If the table does not reach the limit, the protocol is returned unchanged, so that its runs count as the same.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _count_rows(table: BenchmarkTable) -> int:
 
 
 def _find_tables(protocol: Protocol, arguments: argparse.Namespace, console: Console) -> list[BenchmarkTable]:
-    """Return the tables asked for, or all of the paper that the folder holds."""
+    """Return the requested tables, or all of the paper that the folder holds."""
     if arguments.tables != ALL:
         return find_tables(arguments.data, arguments.tables)
     tables, absent = published_tables(protocol, read_manifest(arguments.data))
@@ -178,7 +178,7 @@ def _run_missing(
     n_workers: int,
     console: Console,
 ) -> int:
-    """Make the runs that are not there; return how many failed."""
+    """Make the missing runs; return how many failed."""
     missing = [(protocol, table, key) for protocol, table, key in wanted if file.find(key) is None]
     protocols = {key: protocol for protocol, _, key in missing}
     console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished")

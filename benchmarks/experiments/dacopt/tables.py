@@ -18,7 +18,7 @@ from benchmarks.statistics import methods as statistics
 
 
 def make_tables(results: Results) -> list[Table]:
-    """Return every table that the runs suffice for."""
+    """Return every table for which there are enough runs."""
     makers = (
         score_table,
         others_table,
@@ -80,7 +80,7 @@ def score_table(results: Results) -> Table:
 
 
 def others_table(results: Results) -> Table | None:
-    """Return the published scores of systems that are no strategies of ours, beside our first strategy."""
+    """Return the published scores of systems that we do not run, beside our first strategy."""
     systems = [method for method in results.published if method not in PAPER_NAMES.values()]
     reference = results.strategies[0]
     mine = results.scores[results.scores["strategy"] == reference]
@@ -135,9 +135,9 @@ def rank_table(results: Results) -> Table:
         title="Average ranks",
         columns=("strategy", "rank", "among the paper's", "paper's rank"),
         rows=rows,
-        note=f"Of the means over repeats on {len(losses)} tables; 1 is best. The other two rank only strategies that "
-        f"the paper has, by our means and by its, on the {len(said) if theirs else 0} tables for which it has all of "
-        "them." + results.missing_note,
+        note=f"Ranks of the means over repeats on {len(losses)} tables; 1 is best. The other two columns rank only the "
+        f"paper's strategies, by our means and by its, on the {len(said) if theirs else 0} tables for which it has all "
+        "of them." + results.missing_note,
     )
 
 
@@ -204,7 +204,7 @@ def speed_table(results: Results) -> Table | None:
         "as the baseline's last value; the same with wall seconds of deciding and training. Geometric mean over "
         "tables; `<=`: some never get there and count as 1."
         + (
-            f" {shared} run{'s' if shared > 1 else ''} did not keep when trials ended; these take equal shares."
+            f" {shared} run{'s' if shared > 1 else ''} did not record when trials ended; these get equal shares."
             if shared
             else ""
         )
@@ -213,7 +213,7 @@ def speed_table(results: Results) -> Table | None:
 
 
 def cost_table(results: Results) -> Table:
-    """Return where the time went, and the memory."""
+    """Return where time and memory went."""
     rows = []
     for strategy in results.strategies:
         mine = [run for run in results.runs if run.key.strategy == strategy]
@@ -238,7 +238,7 @@ def cost_table(results: Results) -> Table:
         columns=(*columns, "MiB deciding", "MiB training"),
         rows=tuple(rows),
         note="Wall time, except CPU seconds of a run: of the process that decides and of those that train. MiB: the "
-        f"largest resident memory of any run. CPU seconds and memory are known of {known} of {len(results.runs)} runs.",
+        f"largest resident memory seen. CPU seconds and memory are known for {known} of {len(results.runs)} runs.",
     )
 
 

@@ -18,7 +18,7 @@ AS_PUBLISHED = {
     "divbo_fixed": "surrogate=pairwise,cap_losses=False,random_fraction=0",
     "optdivbo": "surrogate=pairwise,cap_losses=False,random_fraction=0",
 }
-"""Options of the papers where our defaults are others; all strategies that are not named run as they are."""
+"""Options of the papers where our defaults differ; all other strategies keep our defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +28,13 @@ class Method:
     Attributes
     ----------
     label : str
-        What the papers call it; ours have other names.
+        The papers' name; ours differ.
     strategy : str
-        What searches, with options.
+        The search, with its options.
     form : str
         What is reported, one of `benchmarks.experiments.divbo.report_forms.FORMS`.
     regression : str
-        The strategy for regressions, if it is another.
+        The strategy for regression, if it differs.
     """
 
     label: str
@@ -86,9 +86,9 @@ class PaperTable:
     number : str
         As printed.
     title : str
-        Our words for it.
+        In our words.
     metric : str
-        Which runs it is about.
+        Metric of the runs it shows.
     methods : tuple of str
         Labels of its rows.
     """
@@ -114,9 +114,9 @@ class Suite:
     methods : tuple of Method
         All that can be shown.
     baselines : tuple of str
-        Labels of what the proposed method is tested against and compared with in speed.
+        Labels of the methods that the proposed one is compared with, also in speed.
     printed : tuple of PaperTable
-        What is compared with the paper; of each metric the first has the ranks.
+        Tables compared with the paper; the first of each metric has the ranks.
     """
 
     name: str
@@ -184,7 +184,7 @@ SUITES = {
 
 
 def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
-    """Return methods by label, or ``label=strategy`` for own ones with ensemble selection; all by default."""
+    """Return methods by label, or ``label=strategy`` for custom ones with ensemble selection; all by default."""
     known = {method.label: method for method in suite.methods}
     chosen = []
     for text in wanted or known:
@@ -203,14 +203,14 @@ def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
 
 
 def display_unit(table: str, metric: str) -> float:
-    """Return what losses are printed in: per cent, or the unit the paper must have used."""
+    """Return the unit in which losses are printed: per cent, or the unit the paper must have used."""
     if metric == "accuracy":
         return 0.01
     return 1e-6 if (table, metric) == ("delta_elevators", "mse") else 1.0
 
 
 def published_values(suite: Suite) -> pd.DataFrame:
-    """Return what a paper prints: columns table (its number), measure, dataset, method, mean and std, as printed."""
+    """Return the printed numbers of a paper: columns table (its number), measure, dataset, method, mean and std."""
     frame = pd.read_csv(PUBLISHED / f"{suite.name}.csv", dtype={"table": str}, keep_default_na=False)
     return frame.assign(mean=pd.to_numeric(frame["mean"]), std=pd.to_numeric(frame["std"]))
 

@@ -1,4 +1,4 @@
-"""The experiments on ensembles from replays of recordings: what was chosen says everything that could be reported."""
+"""The experiments on ensembles from replays of recordings: everything reported follows from what was chosen."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def replay_key(recording: Recording, run: Run, n_trials: int) -> SuiteKey:
 
 
 def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
-    """Judge a replay, as many trials of it as the budget of the key says.
+    """Judge a replay, up to the number of trials in the key's budget.
 
-    Targets of regressions are standardised in recordings, so that losses have no unit. Seconds of deciding are known
-    for the whole replay only and shared out equally.
+    Regression targets are standardised in recordings, so losses have no unit. Seconds of deciding are known only for
+    the whole replay and are divided equally among the trials.
     """
     n_trials = Budget.parse(key.budget).trials or 0
     objective = load_objective(path, run.key.digest, run.key.metric)

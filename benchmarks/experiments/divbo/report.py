@@ -30,11 +30,11 @@ UNITS = {"accuracy": "error as a share", "mse": "mean squared error", "mae": "me
 """Of the charts."""
 
 SMOOTHED = 20
-"""Trials that a point of the diversity of suggestions is the mean of."""
+"""Trials averaged for each point of the diversity of suggestions."""
 
 
 def make_tables(results: Results) -> list[Table]:
-    """Return every table that the runs suffice for."""
+    """Return every table for which there are enough runs."""
     printed = [printed_table(results, table) for table in results.suite.printed if table.metric == results.metric]
     others = [make(results) for make in (verdict_table, validation_table, speed_table, pool_table)]
     return [table for table in (*printed[:1], *others, *printed[1:]) if table is not None]

@@ -1,7 +1,7 @@
 """What a finished search can report: its best single configuration, its ensembles, and how its pool grew.
 
-All of it follows from the history and from what the trials predict for the test rows, so that runs on tables and
-replays of recordings are judged by the same code.
+Everything follows from the history and from the predictions of the trials for the test rows, so that the same code
+judges runs on tables and replays of recordings.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class _Judge:
     def test_loss(self, prediction: np.ndarray) -> float | None:
         try:
             return rounded(self.metric.loss(self.y_test, prediction, None))
-        except MetricError:  # values that run away on rows nobody has looked at
+        except MetricError:  # values that explode on unseen rows
             return None
 
     def best(self, points: Sequence[int]) -> list[Row]:
@@ -164,7 +164,7 @@ class _Judge:
         return rows
 
     def final_forms(self) -> dict[str, list[Row]]:
-        """Return what is made of all trials at once."""
+        """Return what can be built from all trials at once."""
         successes = self.history.successes
         if not successes:
             return {}

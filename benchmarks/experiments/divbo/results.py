@@ -63,9 +63,9 @@ class Results:
     def frame(self, labels: Iterable[str]) -> pd.DataFrame:
         """Return losses at all checkpoints, as `benchmarks.statistics.comparison` expects them.
 
-        Only pairs of table and seed are there for which all of the methods that have runs at all have one. A checkpoint
-        before the first success is missing. Validation losses are the lowest so far, as the papers plot them: that of
-        a pool chosen anew may rise. Test losses are those of the ensemble at the checkpoint.
+        Holds only pairs of table and seed for which all methods with runs have one. A checkpoint before the first
+        success is missing. Validation losses are the lowest so far, as the papers plot them: that of a pool chosen
+        again may rise. Test losses are those of the ensemble at the checkpoint.
         """
         wanted = set(labels)
         rows = [

@@ -1,8 +1,8 @@
 """Runs of the experiments on ensembles: one strategy searches one table, everything it could report is judged.
 
-A table is cut into 60 % training, 20 % validation and 20 % test rows, by the seed alone, so that all strategies of a
-seed have the same rows; they begin with the same random trials too. Learners are fitted on the training rows, and these
-very learners are judged on the test rows, whose targets no search ever holds.
+A table is split into 60 % training, 20 % validation and 20 % test rows, by the seed alone, so that all strategies of a
+seed have the same rows; they also begin with the same random trials. Learners are fitted on the training rows, and the
+same fitted learners are judged on the test rows, whose targets no search ever sees.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ N_COMMON = 5
 
 @runtime_checkable
 class KeepsEnsemble(Protocol):
-    """A strategy that keeps an ensemble of its own, such as `ensemble_optimisation`."""
+    """A strategy that keeps its own ensemble, such as `ensemble_optimisation`."""
 
     def members(self, history: History) -> tuple[int, ...]:
         """Return the numbers of the trials whose mean prediction it reports, repetitions included."""
@@ -104,7 +104,7 @@ class EnsembleRun:
 
     @classmethod
     def of(cls, key: SuiteKey, metric: Metric, history: History, report: Report, **rest: Any) -> EnsembleRun:
-        """Join what is known of a run; `rest` are the attributes that neither history nor report knows."""
+        """Combine what is known about a run; `rest` holds the attributes that neither history nor report has."""
         return cls(
             key=key,
             metric=metric.name,
@@ -204,7 +204,7 @@ def search(protocol: suite_runs.Protocol, table: BenchmarkTable, key: SuiteKey) 
 
 
 def members_of(strategy: object) -> Members | None:
-    """Return the function that tells the ensemble a strategy keeps, if it keeps one."""
+    """Return the function that gives the ensemble of a strategy, if it keeps one."""
     return strategy.members if isinstance(strategy, KeepsEnsemble) else None
 
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks divbo --data DIR --tables quake cpu_act --trials 60 --repeats 3 --out divbo
 
-Every table is cut into 60 % training, 20 % validation and 20 % test rows; one strategy searches the space `volcano` for
-the lowest validation error (or `--metric` of regressions), trial after trial, and every form that the papers report is
-judged on the test rows. `optdivbo` adds five regressions. Both share their runs: a finished one is kept in `--work`,
+Every table is split into 60 % training, 20 % validation and 20 % test rows; one strategy searches the space `volcano`
+for the lowest validation error (or `--metric` for regression), trial after trial, and every form that the papers report
+is judged on the test rows. `optdivbo` adds five regressions. Both share their runs: a finished one is kept in `--work`,
 the same command continues where it was stopped, and `--workers 0` only shows finished runs. `--recorded` replays
 recordings instead, all or those of `--tables`, whatever their space. Methods are named as in the papers;
 `label=strategy:options` adds custom ones.
@@ -47,14 +47,14 @@ Runs = dict[Method, list[EnsembleRun]]
 
 
 class Reporter:
-    """Keeps results as they arrive, and says what is done and what is left."""
+    """Keep results as they arrive, and report progress."""
 
     def __init__(self, console: Console, file: FinishedRuns[SuiteKey, EnsembleRun], n_runs: int) -> None:
         self._console, self._file, self._n_runs = console, file, n_runs
         self._start, self._done, self.n_failed = time.monotonic(), 0, 0
 
     def __call__(self, result: EnsembleRun | Failure[SuiteKey]) -> None:
-        """Keep a run, or tell why it failed."""
+        """Keep a run, or say why it failed."""
         self._done += 1
         key = result.key
         left = (time.monotonic() - self._start) / self._done * (self._n_runs - self._done)
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeats", type=int, help="number of seeds (default 10; 20 with --recorded)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="most rows of a table; the papers take all")
     parser.add_argument("--limit", type=float, default=60.0, help="limit of a trial in CPU seconds")
-    parser.add_argument("--metric", choices=("mse", "mae"), default="mse", help="of regressions")
+    parser.add_argument("--metric", choices=("mse", "mae"), default="mse", help="for regression")
     parser.add_argument("--paper", action="store_true", help="use the papers' options for BO, DivBO and OptDivBO")
     parser.add_argument("--recorded", action="store_true", help="replay recordings instead of training")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
@@ -95,7 +95,7 @@ def main_optdivbo(arguments: argparse.Namespace) -> None:
 
 
 def run_experiments(suite: Suite, arguments: argparse.Namespace) -> None:
-    """Make the missing runs of a suite and show all."""
+    """Make the missing runs of a suite and show all runs."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     methods = choose_methods(suite, arguments.methods)
     if arguments.trials < ensemble_runs.N_COMMON:
@@ -118,7 +118,7 @@ def run_experiments(suite: Suite, arguments: argparse.Namespace) -> None:
 def _from_tables(
     suite: Suite, methods: Sequence[Method], arguments: argparse.Namespace, console: Console
 ) -> tuple[Runs, int]:
-    """Return the runs on tables, missing ones made first, and how many failed."""
+    """Return the runs on tables and how many failed, after making the missing ones."""
     tables = _find_tables(suite, arguments, console)
     protocols = {
         table.name: protocol_of(
@@ -152,7 +152,7 @@ def _from_tables(
 def _from_recordings(
     suite: Suite, methods: Sequence[Method], arguments: argparse.Namespace, console: Console
 ) -> tuple[Runs, int]:
-    """Return reports of replays, missing replays made first, and how many failed."""
+    """Return the reports of replays and how many failed, after making the missing ones."""
     recordings = _find_recordings(suite, arguments)
     wanted: list[tuple[Method, Recording, RunKey]] = []
     for seed in range(_repeats(arguments)):
@@ -199,7 +199,7 @@ def _replay_missing(
     arguments: argparse.Namespace,
     console: Console,
 ) -> int:
-    """Replay what is not there; return how many failed."""
+    """Make the missing replays; return how many failed."""
     missing = {key: recording for _, recording, key in wanted if replays.find(key, arguments.trials) is None}
     n_keys = len({key for *_, key in wanted})
     console.print(f"{n_keys - len(missing)} of {n_keys} replays are finished")
@@ -213,7 +213,7 @@ def _replay_missing(
 
 
 def _find_tables(suite: Suite, arguments: argparse.Namespace, console: Console) -> list[BenchmarkTable]:
-    """Return the tables asked for, or all of the paper that the folder holds."""
+    """Return the requested tables, or all of the paper that the folder holds."""
     if arguments.tables:
         tables = find_tables(arguments.data, arguments.tables)
         if suite.name == "divbo" and (others := [t.name for t in tables if not t.is_classification]):
@@ -228,7 +228,7 @@ def _find_tables(suite: Suite, arguments: argparse.Namespace, console: Console) 
 
 
 def _find_recordings(suite: Suite, arguments: argparse.Namespace) -> list[Recording]:
-    """Return the recordings of the tables asked for, or all that the suite has a metric for."""
+    """Return the recordings of the requested tables, or all that the suite has a metric for."""
     paths = {path.stem.rpartition("-")[0]: path for path in sorted(RECORDED.glob("*.zip"), key=_in_own_space)}
     if unknown := [name for name in arguments.tables or () if name not in paths]:
         raise SystemExit(f"--tables: {', '.join(unknown)} not recorded in {RECORDED}; there are {', '.join(paths)}.")
@@ -242,12 +242,12 @@ def _find_recordings(suite: Suite, arguments: argparse.Namespace) -> list[Record
 
 
 def _in_own_space(path: Path) -> tuple[bool, str]:
-    """Sort recordings in the space of the papers behind others of the same table, so that they are kept."""
+    """Sort recordings in the papers' space after others of the same table, so that they are the ones kept."""
     return path.stem.endswith(f"-{SPACE}"), path.name
 
 
 def _check_strategies(cases: Iterable[tuple[Protocol, BenchmarkTable, SuiteKey]]) -> None:
-    """Make every strategy once, so that a wrong option is found before the first hour."""
+    """Make every strategy once, so that a wrong option is found at the start."""
     for protocol, table, key in cases:
         data = SearchTable.read(table)
         space = data.make_space(protocol.space, len(data.y)).configuration_space
@@ -258,7 +258,7 @@ def _check_strategies(cases: Iterable[tuple[Protocol, BenchmarkTable, SuiteKey]]
 
 
 def _fits(suite: Suite, method: Method, metric: str) -> bool:
-    """Whether a method of the paper is one of those it has for a metric; own ones are for all."""
+    """Whether the paper has a method for a metric; custom methods are shown for all."""
     printed = {label for table in suite.printed for label in table.methods}
     of_metric = {label for table in suite.printed if table.metric == metric for label in table.methods}
     return method.label in of_metric or method.label not in printed

@@ -70,7 +70,7 @@ Row = dict[str, float | int | str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is judged or timed; `seed` draws the configurations to learn from, and counts the repeats of a timing."""
+    """A case to judge or time; `seed` draws the configurations to learn from, and numbers the repeats of a timing."""
 
     recording: str
     digest: str
@@ -81,7 +81,7 @@ class Key:
 
 
 class RowFile:
-    """A CSV file of rows by key, which grows; the last row of a key counts."""
+    """A growing CSV file of rows by key; the last row of a key counts."""
 
     def __init__(self, path: Path, values: Sequence[str]) -> None:
         self._path, self._columns = path, [field.name for field in fields(Key)] + [*values, "code"]
@@ -102,7 +102,7 @@ class RowFile:
             file.write(buffer.getvalue().encode())
 
     def frame(self, keys: Iterable[Key]) -> pd.DataFrame:
-        """Return the rows there are."""
+        """Return the rows of the file."""
         found = [asdict(key) | self.rows[key] for key in keys if key in self.rows]
         return pd.DataFrame(found, columns=self._columns)
 
@@ -293,8 +293,8 @@ def tau_table(rows: pd.DataFrame, pairs: str, surrogates: Sequence[str]) -> Tabl
         title=f"Kendall's tau, pairs of {PAIRS[pairs]} ({pairs})",
         columns=("recording", "observations", "measure", *surrogates, "seeds"),
         rows=tuple(cells),
-        note="Mean over seeds ± standard error. `all`: of averages over recordings or measures, of the seeds that have "
-        "them all.",
+        note="Mean over seeds ± standard error. `all`: averages over recordings or measures, for the seeds that have "
+        "all of them.",
         best=frozenset(best),
     )
 
@@ -317,7 +317,7 @@ def difference_table(rows: pd.DataFrame, surrogates: Sequence[str]) -> Table:
         columns=("pairs", "observations", "measure", *others, "recordings x seeds"),
         rows=tuple(cells),
         note="Mean of the paired differences, positive is better; two-sided Wilcoxon signed-rank test over recordings "
-        "and seeds (`all`: measures averaged first). Seeds of a recording draw from the same configurations: p is too "
+        "and seeds (`all`: measures averaged first). Seeds of a recording share its configurations, so p is too "
         "small.",
     )
 
@@ -366,7 +366,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def find_cases(arguments: argparse.Namespace, console: Console) -> list[tuple[Path, Key]]:
-    """Return what is asked for and possible, for seed 0; surrogates of a case stand together."""
+    """Return the requested cases that are possible, for seed 0; surrogates of a case are adjacent."""
     recordings = find_recordings(arguments.recordings)
     if not arguments.recordings:
         recordings = [recording for recording in recordings if recording.task_type.is_classification]
@@ -390,12 +390,12 @@ def find_cases(arguments: argparse.Namespace, console: Console) -> list[tuple[Pa
 
 
 def seed_by_seed(found: Sequence[tuple[Path, Key]], n_seeds: int) -> list[tuple[Path, Key]]:
-    """Return the cases for every seed: whenever it stops, all have been judged about equally often."""
+    """Return the cases for every seed, ordered so that all are judged about equally often whenever it stops."""
     return [(path, replace(key, seed=seed)) for seed in range(n_seeds) for path, key in found]
 
 
 class Progress:
-    """Says now and then what is done and left; and every error."""
+    """Report progress now and then, and every error."""
 
     def __init__(self, console: Console, what: str, total: int) -> None:
         self._console, self._what, self._total, self._done = console, what, total, 0

@@ -39,7 +39,7 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
     published = _published_losses(results, printed)
     means = _in_order(comparison.mean_losses(frame, results.n_trials, "test"), results.tables)
     spread = frame.groupby(["recording", "strategy"])["test"].std()
-    for label in others:  # what they lack must not cost the others a pair
+    for label in others:  # their missing runs must not cost the others a pair
         extra = results.final([label])
         means[label] = comparison.mean_losses(extra, results.n_trials, "test")[label]
         spread = pd.concat([spread, extra.groupby(["recording", "strategy"])["test"].std()])
@@ -71,10 +71,8 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
         columns=("method", *names, "rank", "paper's rank"),
         rows=tuple(rows),
         note=f"Test {METRICS[results.metric]}; mean ± standard deviation over {_repeats(frame)}, in brackets the "
-        f"paper's mean over 10. Ranks of the means, 1 is best; the paper's, worked out again, on the data sets "
-        f"it has ({n_theirs} of these {len(names)})."
-        + _unit_note(results, names)
-        + _missing_note(results, ranked, frame),
+        f"paper's mean over 10. Ranks of the means, 1 is best; the paper's, recomputed on the data sets it "
+        f"has ({n_theirs} of these {len(names)})." + _unit_note(results, names) + _missing_note(results, ranked, frame),
         best=best,
     )
 
@@ -93,7 +91,7 @@ def validation_table(results: Results) -> Table | None:
         title="DivBO's section 4.3: ranks of the validation error",
         columns=("method", "rank", "paper's rank"),
         rows=rows,
-        note=f"Of means over repeats, on {frame['recording'].nunique()} data sets; the paper's on 15.",
+        note=f"Ranks of means over repeats on {frame['recording'].nunique()} data sets; the paper's on 15.",
     )
 
 
@@ -124,7 +122,7 @@ def verdict_table(results: Results) -> Table | None:
 
 
 def pool_table(results: Results) -> Table | None:
-    """Return what became of the pool: tables 3 and 4, figures 5 and 6."""
+    """Return how the pool developed: tables 3 and 4, figures 5 and 6."""
     values = published_values(results.suite)
     said = {(row.measure, row.method): row.mean for row in values.itertuples() if row.table in _POOL_SOURCES}
     rows = []
@@ -304,7 +302,7 @@ def _repeats(frame: pd.DataFrame) -> str:
 
 
 def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) -> str:
-    """Tell how many pairs of data set and repeat are left out because a method lacks them."""
+    """Say how many pairs of data set and repeat are left out because a method lacks them."""
     runs = [run for method, found in results.runs.items() if method.label in labels for run in found]
     n_kept = len(frame[["recording", "seed"]].drop_duplicates())
     n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - n_kept
@@ -315,7 +313,7 @@ def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) 
 
 def _unit_note(results: Results, names: Sequence[str]) -> str:
     if results.recorded and results.metric != "accuracy":
-        return " Recorded values are standardised, so that the paper's numbers do not compare."
+        return " Recorded values are standardised, so the paper's numbers cannot be compared."
     if results.metric == "mse" and "delta_elevators" in names:
         return " delta_elevators in units of 1e-6."
     return ""

@@ -1,7 +1,7 @@
 """Tables, charts and folder of the command `latent`: ranks over iterations, losses, tests, the paper's, cost.
 
 An iteration is an evaluation after the initial ones, and strategies are compared at equal numbers of evaluations: those
-that get no initial configurations have made as many evaluations of their own choice by iteration 0.
+that get no initial configurations choose the same number of evaluations themselves before iteration 0.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _rank_table(
     title: str, runs: pd.DataFrame, ranks: Callable[[pd.DataFrame, int], pd.DataFrame], shown: Sequence[int], how: str
 ) -> Table:
     frame = pd.DataFrame({str(n): ranks(runs, n).mean() for n in shown})
-    note = f"After so many evaluations beyond the initial ones. {how}, averaged over tables; 1 is best, ties share."
+    note = f"After this many evaluations beyond the initial ones. {how}, averaged over tables; 1 is best, ties share."
     return _numbers(title, "strategy", frame, digits=2, axis=0, note=note)
 
 
@@ -162,7 +162,7 @@ def against_table(runs: pd.DataFrame, iteration: int, reference: str) -> Table:
         columns=("strategy", "better/same/worse", "won/tied/lost", "p over tables"),
         rows=tuple(rows),
         note=f"Tables on which a strategy is better than {reference}, the same, worse: by the two-sided Wilcoxon "
-        "signed-rank test over seeds (p <= 0.05, which takes at least 6 seeds); by the mean over seeds. p: the same "
+        "signed-rank test over seeds (p <= 0.05, which needs at least 6 seeds); by the mean over seeds. p: the same "
         "test over tables, of the relative differences of these means.",
     )
 
@@ -262,7 +262,7 @@ def cost_table(found: Sequence[tuple[str, Run]], targets: Sequence[Target]) -> T
         title="Cost",
         columns=("strategy", "runs", "ms per suggestion", "failed evaluations", "CPU seconds of evaluations"),
         rows=tuple(rows),
-        note="Evaluations: as recorded, all of a run; means over runs.",
+        note="Means over runs; evaluations: all of a run, as recorded.",
     )
 
 

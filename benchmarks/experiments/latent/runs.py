@@ -1,4 +1,4 @@
-"""Searches of recorded losses: a strategy's 84 evaluations of a table that its artefact was not made from.
+"""Search recorded losses: a strategy's 84 evaluations of a table that its artefact was not made from.
 
 A run is one strategy with one seed on one table. The command that makes many is `benchmarks.experiments.latent.study`.
 """
@@ -41,10 +41,10 @@ N_INITIAL = 2
 """Random configurations of every algorithm that a run begins with."""
 
 WITHOUT_INITIAL = ("as_ml", "ahs_ml")
-"""Strategies that know where to begin from other tables and get no initial configurations across algorithms."""
+"""Strategies that learn from other tables where to begin and get no initial configurations across algorithms."""
 
 RUN = "{run}"
-"""Stands, in the options of a strategy, for a number that every run has of its own."""
+"""In the options of a strategy, stands for a number that differs between runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Target:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Of everything that was recorded: losses found anew have other runs."""
+        """Digest of everything that was recorded: new losses have other runs."""
         digest = hashlib.sha256()
         for configuration in self.catalogue:
             digest.update(configuration_key(configuration).encode())
@@ -137,7 +137,7 @@ def load_targets(path: Path) -> list[Target]:
 
 
 def choose_targets(targets: Sequence[Target], names: Sequence[str], n_trials: int) -> list[Target]:
-    """Return the targets of these names, all by default, if they allow so many evaluations."""
+    """Return the targets of these names, all by default, if they allow this many evaluations."""
     by_name = {target.name: target for target in targets}
     for name in names:
         if name not in by_name:
@@ -162,7 +162,7 @@ def choose_targets(targets: Sequence[Target], names: Sequence[str], n_trials: in
 
 
 def run_number(table: str, seed: int) -> int:
-    """Return the seed of everything random in a run: the same for all strategies, another one for every table."""
+    """Return the seed for all randomness of a run: the same for all strategies, different for every table."""
     return seed_of(seed, table)
 
 
@@ -189,7 +189,7 @@ def find_strategy(text: str, target: Target, seed: int, artefact: Path | None) -
 
 
 def find_learned(text: str, target: Target, artefact: Path | None) -> tuple[Artefact, str] | None:
-    """Return the artefact that a strategy makes use of and its digest; None if it learns from this table only.
+    """Return the artefact that a strategy uses and its digest; None if it learns from this table only.
 
     Raises
     ------
@@ -319,7 +319,7 @@ def search_missing(
 def _search(path: Path, stamp: int, key: RunKey, *, n_trials: int, artefact: Path | None, code: str) -> Run:
     target = _load(path, stamp)[key.recording]
     chosen, seconds = search(target, key.strategy, key.seed, n_trials=n_trials, artefact=artefact)
-    # Losses follow from what was chosen: there is no need of a curve.
+    # Losses follow from what was chosen, so no curve is needed.
     return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=[], code=code)
 
 

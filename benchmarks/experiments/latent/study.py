@@ -1,4 +1,4 @@
-"""Compare searches on tables that nothing was learned from: the shared latent space and the baselines of its paper.
+"""Compare searches on unseen tables: the shared latent space and the baselines of its paper.
 
     python -m benchmarks latent --observations targets/observations.npz --seeds 10 --out latent
 
@@ -7,7 +7,7 @@ Strategies choose among configurations whose losses on the target tables are rec
 60 evaluations more; `as_ml` and `ahs_ml` choose from the first evaluation on. Strategies are compared at equal numbers
 of evaluations. What is learned from other tables comes from `--artefact`, by default from the one in the package; its
 sources must have other origins than the targets. A strategy is written as for `replay`, and `{run}` in its options
-stands for a number of the run's own:
+stands for the number of the run:
 
     --strategies latent=latent:embedding=ranked random "any=latent:embedding=random,embedding_seed={run}"
 
@@ -48,7 +48,7 @@ STRATEGIES = (
     "latent_scratch=latent:embedding=scratch",
     "bandit_bo",
     "smac",
-    # With 5 evaluations per pull none of 12 algorithms could be dropped; random trials of its own are spared.
+    # With 5 evaluations per pull none of 12 algorithms could be dropped; it needs no random trials.
     "rb_smac=rb_smac:evaluations_per_pull=1,inner=smac:n_initial=2",
     "pretrain_bo",
     "as_ml",
@@ -106,7 +106,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _check(strategy: str, targets: Sequence[Target], artefact: Path | None) -> str:
-    """Return the digest of what a strategy has learned from other tables, empty if nothing; refuse what is unfair."""
+    """Return the digest of what a strategy learned from other tables, empty if nothing; refuse unfair comparisons."""
     found = find_learned(strategy, targets[0], artefact)
     if found is None:
         return ""
@@ -117,7 +117,7 @@ def _check(strategy: str, targets: Sequence[Target], artefact: Path | None) -> s
 def _show(
     console: Console, found: Sequence[tuple[str, Run]], targets: Sequence[Target], arguments: argparse.Namespace
 ) -> None:
-    """Print the tables and write the files that were asked for."""
+    """Print the tables and write the requested files."""
     if old := sum(run.code != code_digest() for _, run in found):
         console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; --fresh repeats them")
     labels = {label for label, _ in found}

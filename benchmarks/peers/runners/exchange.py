@@ -1,9 +1,9 @@
-"""What a runner is given and what it leaves, for every runner the same.
+"""What a runner receives and what it leaves; the same for every runner.
 
 A runner is called with a folder that holds ``train.parquet`` (features and the column ``target``), ``test.parquet``
 (the same features, no target) and ``settings.json``. It leaves ``predictions.parquet`` (a column per class, called like
-it, with probabilities; or a column ``value``) and ``facts.json`` there. This module needs nothing but pandas and
-pyarrow, as it is imported in the environment of every peer.
+it, with probabilities; or a column ``value``) and ``facts.json`` there. This module needs only pandas and pyarrow,
+because it is imported in the environment of every peer.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def write_predictions(
     models : int
         How many were trained, as the peer counts them.
     packages : list of str
-        Whose versions are to be told.
+        Packages whose versions are reported.
     """
     columns = [str(name) for name in classes] if task.is_classification else ["value"]
     pd.DataFrame(predictions, columns=columns).to_parquet(task.folder / "predictions.parquet")

@@ -137,7 +137,7 @@ def test_ranks_are_those_of_complete_tables_beside_those_of_the_paper():
         ("bo4ml", "2.00", "1.50", "1.50"),
         ("random", "2.00", "-", "-"),
     )
-    assert "No runs of dac_sh. Of 4 pairs of table and repeat 2 count" in table.note
+    assert "No runs of dac_sh. 2 of 4 pairs of table and repeat count" in table.note
     assert "none of ecoli2." in table.note
 
 
