@@ -177,7 +177,7 @@ def test_speed_ups_count_trials_and_seconds_until_the_baselines_last_loss():
     # Of an older run it is known that 0.6 seconds were spent on four trials, 0.3 on the first two.
     table = dacopt_tables.speed_table(made_results([replace(quick, finished_at=[]), slow], ("dac_hb", "random")))
     assert table.rows == (("dac_hb", "random", "2.00", "13.33"),)
-    assert "1 run did not keep" in table.note
+    assert "1 run did not record" in table.note
 
 
 def test_a_baseline_that_is_never_reached_counts_as_no_speed_up():

@@ -195,7 +195,7 @@ def test_impossible_numbers_of_evaluations_are_refused(targets):
 
 
 def made_run(target: Target, label: str, seed: int, order: list[int], seconds: float = 1.2) -> tuple[str, Run]:
-    """Return a run that begins with the 24 worst configurations and continues with those of these places, 0 the best."""
+    """Return a run that begins with the 24 worst configurations, then takes those of these places, 0 the best."""
     by_loss = np.argsort(np.where(np.isnan(target.losses), np.inf, target.losses))
     chosen = [*by_loss[12:].tolist(), *by_loss[order].tolist()]
     text = label.partition("=")[2] or label
