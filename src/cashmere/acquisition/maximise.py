@@ -74,7 +74,7 @@ def draw_candidates(
         drawn = encoder.sample(missing, rng)
         fresh, fresh_keys = _drop_repeated(encoder, drawn, np.concatenate([seen, keys]))
         candidates, keys = np.concatenate([candidates, fresh]), np.concatenate([keys, fresh_keys])
-        if len(drawn) < missing:  # a catalogue, and all of it
+        if len(drawn) < missing:  # the whole catalogue was drawn
             break
     return candidates
 

@@ -1,4 +1,4 @@
-"""What the columns of a table mean, learned once in `fit`, and the table as numbers under that meaning."""
+"""Learn what the columns of a table mean, once in `fit`, and turn tables into numbers accordingly."""
 
 from __future__ import annotations
 
@@ -371,7 +371,7 @@ def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:
 
 
 def _infer_text_kind(texts: pd.Series[str]) -> ColumnKind:
-    """Decide what strings mean; each distinct string is looked at once and counts as often as it occurs."""
+    """Decide what strings mean; each distinct string is examined once and counts as often as it occurs."""
     counts = texts.value_counts()
     distinct = pd.Series(counts.index, dtype=object)
     weight = counts.to_numpy() / counts.sum()

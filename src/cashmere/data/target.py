@@ -34,7 +34,7 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     Returns
     -------
     (n_rows,) array
-        Of kind bool, integer, float, text or object (Python strings).
+        An array of bool, integers, floats, text or objects (Python strings).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is to be predicted, and what a search space needs to know about the table."""
+"""The task: what to predict, and the facts about the table that a search space needs."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class AbsoluteError(Kernel):
         self._size = float(np.abs(y).max()) * (1.0 if weight is None else float(weight.sum()))
 
     def column(self, prediction: FloatArray) -> AnyArray:
-        """Values as they are, ``(n,)``."""
+        """Unchanged values, ``(n,)``."""
         return np.asarray(prediction).reshape(-1)
 
     def scorer(self, total: Float64, step: int) -> Scorer:

@@ -307,7 +307,7 @@ class IncrementalSelection:
     def _settled_steps(
         self, numbers: tuple[int, ...], predictions: Sequence[FloatArray] | FloatArray, finite: BoolArray
     ) -> int:
-        """Count the leading steps of the last choice that the new candidates leave as they are."""
+        """Count the leading steps of the last choice that the new candidates do not change."""
         known = len(self._numbers)
         new = [position for position in range(known, len(numbers)) if finite[position]]
         # Random ties would have to replay their draws; for many new candidates the kernel is faster.

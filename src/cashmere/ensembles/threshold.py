@@ -134,7 +134,7 @@ def tune_thresholds(
         before = metric.loss(y, as_certain(decide(p, None), p.shape[1]), weight)
         thresholds = _softmax(unseen / _N_HALVINGS)
         after = metric.loss(y, as_certain(decide(p, thresholds), p.shape[1]), weight)
-    except (CashmereError, ValueError):  # a metric of one's own may want what a half does not have
+    except (CashmereError, ValueError):  # a custom metric may need what a half does not have
         return TunedThresholds(thresholds=None, gain=None)
     gain = float(before - after)
     if gain <= _ROUNDING:

@@ -1,4 +1,4 @@
-"""What kind of failure an exception stands for, judged where it is caught."""
+"""The kind of failure an exception stands for, judged where it is caught."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cause_of_exception(error: BaseException, traceback: str = "") -> Cause:
     Parameters
     ----------
     error : BaseException
-        What was raised.
+        The exception.
     traceback : str
         Lines to keep below its message.
     """

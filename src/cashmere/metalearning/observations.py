@@ -119,7 +119,7 @@ class SourceObservations:
         names = [table.name for table in self.tables]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ObservationsError(
-                f"Every table must have a name of its own, but several are called {', '.join(repeated)}. Rename them.",
+                f"Tables must have different names, but several are called {', '.join(repeated)}. Rename them.",
                 table=repeated[0],
             )
         for table in self.tables:

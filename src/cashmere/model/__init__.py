@@ -1,4 +1,4 @@
-"""What a fitted ensemble is made of, and how it is saved and loaded."""
+"""The parts of a fitted ensemble, and how they are saved and loaded."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def check_types(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> None:
     data : bytes
         The archive.
     name : str
-        What it is, for the error text.
+        Name of the archive, for the error message.
     trusted : iterable of str
         Names of further types the reader trusts.
 

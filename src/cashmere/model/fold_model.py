@@ -149,7 +149,7 @@ def rows_for_learner(pipeline: Any, X: FloatArray, y: IntArray, resample: Resamp
     Returns
     -------
     X, y : (n_resampled, n_columns) and (n_resampled,) arrays
-        What the learner is fitted on.
+        Rows and classes to fit the learner on.
     """
     for _, step in pipeline.steps[:-1]:
         X = step.fit_transform(X, y)

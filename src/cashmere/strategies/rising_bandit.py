@@ -74,7 +74,7 @@ class RisingBandit(PerAlgorithm):
 
     @property
     def rules(self) -> RisingRules:
-        """How algorithms are pulled and judged."""
+        """Rules for pulling and judging algorithms."""
         return RisingRules(evaluations_per_pull=self.evaluations_per_pull, window=self.window, slope=self.slope)
 
     def _open_tasks(self, history: History, members: IntArray) -> list[int] | None:

@@ -33,7 +33,7 @@ SplitRule = Literal["sqrt", "linear", "quantile"]
 """How many observations are good: a share of the root of their number, or of their number with or without a limit."""
 
 _SHARES: dict[SplitRule, float] = {"sqrt": 0.25, "linear": 0.1, "quantile": 0.25}
-"""Usual shares: hyperopt's, Optuna's, the paper's as it is mostly read."""
+"""Usual shares: hyperopt's, Optuna's, the paper's in its usual reading."""
 
 _MAX_BELOW = 25
 """Most good observations under hyperopt's and Optuna's rules."""

@@ -91,7 +91,7 @@ class BatchObjective:
 
 
 def _limit_cpu_time(seconds: float) -> None:
-    """Interrupt this process after so many CPU seconds, and end it one second later if that has not helped; 0 disarms.
+    """Interrupt this process after a number of CPU seconds, and end it a second later if that did not help; 0 disarms.
 
     The interruption is a Python exception and spares the worker, but native code does not notice it; the second signal
     needs no interpreter: it is not handled, so it ends the process.

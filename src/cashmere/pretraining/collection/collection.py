@@ -196,7 +196,7 @@ def _work_through(
             last_report = now
         if active and now - last_report > _REPORT_SECONDS:
             last_report = now
-            progress(f"{active[0]} up to now")
+            progress(f"{active[0]} so far")
     executor.shutdown()
     for future, (table, batch) in running.items():
         if not future.cancelled():

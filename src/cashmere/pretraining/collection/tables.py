@@ -66,7 +66,7 @@ class SourceFile:
         labels = frame.pop(self.target).to_numpy()
         if frame.shape[1] == 0:
             raise DataError(
-                f"{self.path}: there is no column beside the target {self.target!r}. Expected at least one feature."
+                f"{self.path}: there is no column besides the target {self.target!r}. Expected at least one feature."
             )
         coding = TargetCoding.from_target(labels, None if self.task_type is None else "classification")
         if not coding.task_type.is_classification:

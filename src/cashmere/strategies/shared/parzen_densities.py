@@ -71,7 +71,7 @@ class IndependentDensities:
     Parameters
     ----------
     trials : SplitTrials
-        What they are estimated from, when first asked for.
+        The trials to estimate them from, on first use.
     prior_weight : float
         See `cashmere.strategies.TPE`.
     """
@@ -136,7 +136,7 @@ class JointDensities:
     Parameters
     ----------
     trials : SplitTrials
-        What they are estimated from, when first asked for.
+        The trials to estimate them from, on first use.
     prior_weight : float
         See `cashmere.strategies.TPE`.
     """
