@@ -71,7 +71,7 @@ class SourceFile:
         coding = TargetCoding.from_target(labels, None if self.task_type is None else "classification")
         if not coding.task_type.is_classification:
             raise DataError(
-                f"{self.path}: the column {self.target!r} holds numbers, not classes. Expected a classification."
+                f"{self.path}: the column {self.target!r} holds numbers, as for a regression. Expected classes."
             )
         return to_frame(frame), labels
 
