@@ -4,7 +4,7 @@ from ConfigSpace import Float
 from sklearn.neighbors import NearestCentroid
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data import DEMO_TARGET, demo_table
 from cashmere.space import CLASSIFICATION, Algorithm, Subspace, make_space
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from cashmere import AutoClassifier
-from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.evaluation.metrics import metric_from_callable
+from cashmere.data import DEMO_TARGET, demo_table
+from cashmere.evaluation import metric_from_callable
 from cashmere.space import make_space
 
 

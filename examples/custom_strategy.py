@@ -4,8 +4,8 @@ from ConfigSpace import ConfigurationSpace
 from ConfigSpace.util import get_one_exchange_neighbourhood
 
 from cashmere import AutoClassifier, Study
-from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.records.trial import Outcome, Suggestion, TrialStatus, configuration_key
+from cashmere.data import DEMO_TARGET, demo_table
+from cashmere.records import Outcome, Suggestion, TrialStatus, configuration_key
 from cashmere.space import make_space
 from cashmere.strategies import RandomSearch
 

@@ -6,7 +6,7 @@ Ten trials on one split are quick and repeatable. For real work give a time, ``b
 from sklearn.model_selection import train_test_split
 
 from cashmere import AutoClassifier
-from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data import DEMO_TARGET, demo_table
 
 table = demo_table()
 X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]

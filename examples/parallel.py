@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from cashmere import AutoClassifier
-from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data import DEMO_TARGET, demo_table
 from cashmere.space import make_space
 
 

@@ -1,9 +1,9 @@
 """Read the results of a run: leaderboard, summary, model. None of this needs the script that made the run."""
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data import DEMO_TARGET, demo_table
 from cashmere.report import summarise_run
-from cashmere.storage.trial_tables import run_failures, run_leaderboard
+from cashmere.storage import run_failures, run_leaderboard
 
 table = demo_table()
 X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]

@@ -4,7 +4,7 @@ On the command line: ``cashmere fit ... --out my-run``, then ``cashmere resume m
 """
 
 from cashmere import AutoClassifier
-from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data import DEMO_TARGET, demo_table
 from cashmere.space import make_space
 from cashmere.study import run_digest
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEMO_TARGET = "target"
 """Name of the target column of the demonstration table."""
@@ -23,5 +25,7 @@ def demo_table() -> pd.DataFrame:
     >>> demo_table().shape
     (1000, 21)
     """
+    import pandas as pd
+
     with resources.as_file(resources.files(__package__) / "credit-g.parquet") as path:
         return pd.read_parquet(Path(path))
