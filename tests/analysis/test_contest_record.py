@@ -290,7 +290,13 @@ def test_report_has_bracket_curves_and_rounds(tmp_path, metric):
     contest = by_statistics(6, spread=0.03, n_trials=120)
     page = check_inert(render_report(summarise_run(fake_run(tmp_path / "run", contest, settings={"metric": metric}))))
     text = " ".join(page.text.split())
-    for expected in ("Who was left in which round?", "Round by round", "Friedman", "left the contest", "part 5"):
+    for expected in (
+        "Which sub-spaces were left in each round?",
+        "Round by round",
+        "Friedman",
+        "left the contest",
+        "part 5",
+    ):
         assert expected in text
     assert "#contest" in [attributes.get("href") for _, attributes in page.tags]
 

@@ -117,7 +117,7 @@ def test_racing_run_counts_what_it_gave_up_apart_from_failures(tmp_path):
     assert stopped and len(model.failures_) == 0 and len(model.leaderboard_) == 16 - len(stopped)
     assert not set(stopped) & set(model.leaderboard_["trial"])
     report = (tmp_path / "run" / "report.html").read_text()
-    assert f"{len(stopped)} given up early" in report
+    assert f"{len(stopped)} stopped early" in report
     with pytest.raises(InvalidParameterError, match="fold_racing"):
         AutoClassifier(fold_racing="always").fit(X, y)
 

@@ -1,4 +1,4 @@
-"""The contest of a run among its sub-spaces: what the store keeps of it, read without search space and the lock."""
+"""The contest among the sub-spaces of a run, as stored; read without the search space and the lock."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RecordedContest:
     losses : (n_trials,) array
         Of the same trials; NaN for failures.
     metric : Metric or None
-        Turns losses into scores. None for an own metric: the score is the loss then.
+        Turns losses into scores. None for a custom metric: the score is then the loss.
     """
 
     ledger: Ledger
@@ -62,7 +62,7 @@ class RecordedContest:
     metric: Metric | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return ledger and memberships as plain data, as the store keeps them."""
+        """Return ledger and memberships as plain data, as stored."""
         return {"ledger": self.ledger.to_json(), "memberships": list(self.memberships)}
 
     def trials_of(self, subspace: int) -> list[int]:
@@ -80,7 +80,7 @@ class RecordedContest:
         return loss if loss is None or self.metric is None else float(self.metric.score(loss))
 
     def frame(self) -> pd.DataFrame:
-        """Return a row for every round and every sub-space in it.
+        """Return a row per round and sub-space.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class RecordedContest:
 
 
 def contest_fact(strategy: object, history: History) -> dict[str, Any] | None:
-    """Return what the store keeps of a contest as plain data; None if the strategy holds none."""
+    """Return a contest as plain data for the store; None if the strategy holds no contest."""
     if not isinstance(strategy, ContestStrategy):
         return None
     return {
@@ -148,12 +148,12 @@ def contest_fact(strategy: object, history: History) -> dict[str, Any] | None:
 def recorded_contest(
     fact: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], metric: Metric | None = None
 ) -> RecordedContest:
-    """Join what the store keeps of a contest and its trials.
+    """Join a stored contest with its trials.
 
     Parameters
     ----------
     fact : dict
-        From `contest_fact`, perhaps by way of JSON.
+        From `contest_fact`, possibly read back from JSON.
     rows : sequence of dict
         From `RunStore.rows`; those after the last trial of the contest are left out.
     metric : Metric or None
@@ -176,7 +176,7 @@ def recorded_contest(
 
 
 def read_contest(folder: str | Path) -> RecordedContest:
-    """Read the contest of a run; the run may still be going on, and the directory be read-only.
+    """Read the contest of a run; the run may still be in progress, and the directory read-only.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def read_contest(folder: str | Path) -> RecordedContest:
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run, or its strategy holds no contest.
+        If the folder is not a run, or its strategy holds no contest.
     CorruptStoreError
         If a file is damaged.
 

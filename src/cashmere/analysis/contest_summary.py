@@ -1,4 +1,4 @@
-"""What a report says about the contest of a run, as plain data."""
+"""The summary of a contest for the report, as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cashmere.base.text import clean_text, redact
 from cashmere.contests import Reason, Round, WorseLoss
 
 MAX_STAGES = 12
-"""Stages that a picture has room for."""
+"""Largest number of stages in a figure."""
 
 _NAME_LIMIT = 80
 _REASON_LIMIT = 300
@@ -23,14 +23,14 @@ _TESTS = {"friedman": ("Friedman", "χ²"), "wilcoxon": ("Wilcoxon", "W")}
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Rounds in a row that are told as one.
+    """Consecutive rounds that are shown as one.
 
     Attributes
     ----------
     rounds : tuple of Round
         Those that are over.
     open : int or None
-        Number of the round that goes on, if it belongs here.
+        Number of the open round, if it belongs here.
     """
 
     rounds: tuple[Round, ...]
@@ -46,8 +46,8 @@ class Stage:
 def stages(contest: RecordedContest) -> list[Stage]:
     """Join rounds without an elimination with the next one, so that a contest of many rounds has few stages.
 
-    A round that goes on counts once a trial has been made in it. Where there are still more than `MAX_STAGES`, those
-    with the fewest eliminations are joined with their neighbours.
+    An open round counts once it has a trial. If there are still more than `MAX_STAGES`, those with the fewest
+    eliminations are joined with their neighbours.
     """
     found: list[Stage] = []
     joined: list[Round] = []
@@ -70,7 +70,7 @@ def stages(contest: RecordedContest) -> list[Stage]:
 
 
 def summarise_contest(contest: RecordedContest) -> dict[str, Any]:
-    """Return who met whom, with what result.
+    """Return the stages of a contest and the results of its sub-spaces.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class _Summary:
     def _sentence(self, subspaces: Sequence[dict[str, Any]], described: Sequence[dict[str, Any]]) -> str:
         n, trials = len(subspaces), len(self.contest.memberships)
         if n < 2:
-            return f"There was one sub-space only, so there was no contest; it got all {_counted(trials)}."
+            return f"There was only one sub-space, so there was no contest; it got all {_counted(trials)}."
         first, others = subspaces[0], subspaces[1:]
         score = "" if first["best_score"] is None else f" (best {self._word} {first['best_score']:.4g})"
         left = [each for each in subspaces if each["stage"] is None]

@@ -1,4 +1,4 @@
-"""How well a surrogate orders what it has not seen: rank correlation on a recorded history."""
+"""How well a surrogate orders unseen observations: rank correlation on a recorded history."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def surrogate_tau(
     Parameters
     ----------
     surrogate : DiversitySurrogate
-        It is fitted. Its prediction is the mean over its samples.
+        Is fitted here. Its prediction is the mean over its samples.
     X : (n, d) array
         Encoded configurations of all observations.
     predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)

@@ -1,4 +1,4 @@
-"""How unlike the members of an ensemble are: matrices over all pairs."""
+"""How much the members of an ensemble differ: matrices over all pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Float64 = NDArray[np.float64]
 
 
 def diversities(A: AnyArray, B: AnyArray, *, row_weights: FloatArray | None = None) -> Float64:
-    """Return the diversity between all predictions of A and all of B, larger for more different ones.
+    """Return the diversity between all predictions of A and all of B; larger means more different.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def pairwise_diversity(predictions: Sequence[AnyArray] | AnyArray, *, row_weight
 
 
 def pairwise_disagreement(predictions: Sequence[AnyArray] | AnyArray) -> Float64:
-    """Return the share of rows for which two classifiers name different classes, for all pairs.
+    """Return the share of rows for which two classifiers predict different classes, for all pairs.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class LatentStrategy(Protocol):
 
 
 def latent_map_fact(strategy: object, history: History) -> dict[str, Any] | None:
-    """Return what the store keeps of the latent space as plain data.
+    """Return the latent space as plain data for the store.
 
     The surrogate is fitted to the whole history once; networks trained from scratch start from fixed weights, so that a
     run has one map.
@@ -117,14 +117,15 @@ def plane(points: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) -> dict[str, Any]:
-    """Return what a report says about the latent space of a run.
+    """Return the latent map of a run for the report.
 
     Parameters
     ----------
     fact : mapping
-        From `latent_map_fact`, perhaps by way of JSON. Its texts may come from outside; those of the summary are clean.
+        From `latent_map_fact`, possibly read back from JSON. Its texts may come from outside; those of the summary
+        are clean.
     metric : Metric or None
-        Turns losses into scores. None for an own metric: the score is the loss then.
+        Turns losses into scores. None for a custom metric: the score is then the loss.
 
     Returns
     -------

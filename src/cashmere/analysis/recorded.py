@@ -1,4 +1,4 @@
-"""What the trials of a run directory predicted, read without search space and without the lock."""
+"""The predictions of a run's trials, read without the search space and the lock."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cashmere.storage.trial_tables import read_description
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RecordedPredictions:
-    """Validation predictions of the trials of a run, with what they are compared with.
+    """Validation predictions of the trials of a run, with losses, targets and weights.
 
     Attributes
     ----------
@@ -50,16 +50,16 @@ def read_predictions(
     trials: Sequence[int] | None = None,
     seed: int = 0,
 ) -> RecordedPredictions:
-    """Read what the trials of a run predicted; the run may still be going on, and the directory be read-only.
+    """Read the predictions of a run's trials; the run may still be in progress, and the directory read-only.
 
     Parameters
     ----------
     folder : path
         The run directory.
     max_rows : int
-        Validation rows read, at most: a choice spread evenly over the targets.
+        Largest number of validation rows to read, spread evenly over the targets.
     max_values : int, optional
-        Numbers (rows times classes) read of each trial, at most.
+        Largest number of values (rows times classes) to read per trial.
     trials : sequence of int, optional
         Trials whose predictions are wanted; all by default.
     seed : int
@@ -68,9 +68,9 @@ def read_predictions(
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run, or the validation rows of an own splitter are not kept any more.
+        If the folder is not a run, or the validation rows of a custom splitter are no longer stored.
     CorruptStoreError
-        If a file is missing or damaged. Checksums are not compared: that is for who decides something by the numbers.
+        If a file is missing or damaged. Checksums are not compared: that is left to callers who act on the numbers.
     """
     folder = Path(folder)
     run, schema = read_description(folder)

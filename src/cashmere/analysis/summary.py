@@ -1,4 +1,4 @@
-"""What a report says about the ensemble of a run, as plain data and in a bounded time."""
+"""The summary of a run's diversity for the report, as plain data and within a bounded time."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CashmereError
 
 LEAST_TRIALS = 8
-"""Successes below which there is no course to be seen."""
+"""Successes below which the course would show nothing."""
 
 MEDIAN_WINDOW = 15
 MEMBERS_SHOWN = 25
 
 _ROWS = (1000, 500)
-"""Validation rows looked at: at first, and where selection is slow."""
+"""Validation rows used: normally, and if selection is slow."""
 
 _VALUES = 100_000
 _BYTES = 2**28
 _NANOSECONDS = 4e8
-"""Time that building the pools may take. It is estimated, not measured, so that a run has one report."""
+"""Time limit for building the pools. The time is estimated, not measured, so that a run always gets the same report."""
 
 _NANOSECONDS_OF_KERNEL = {"log_loss": 3.0, "roc_auc": 40.0}
 _LEAST_POOLS = 8
 
-_TOO_LARGE = "Drawing it again for this run would take too long; cashmere.analysis does it in its own time."
+_TOO_LARGE = "Repeating the selection would take too long for this report; use cashmere.analysis instead."
 
 
 def summarise_diversity(
@@ -44,7 +44,7 @@ def summarise_diversity(
     members: Sequence[int],
     size: int = 25,
 ) -> dict[str, Any]:
-    """Return how the ensemble of a run grew and how unlike its members are; nothing here makes a report fail.
+    """Return how the ensemble of a run grew and how much its members differ; never make a report fail.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def summarise_diversity(
     rows : sequence of dict
         From `RunStore.rows`.
     metric : Metric or None
-        None for an own metric, by which no ensemble can be chosen here.
+        None for a custom metric, which cannot choose an ensemble here.
     members : sequence of int
         Trials of the final ensemble, largest weight first; empty while there is none. Negative numbers are no trials.
     size : int
@@ -63,9 +63,9 @@ def summarise_diversity(
     -------
     dict
         ``course``: None, or per trial the ``minimum`` diversity with its running ``median`` and the mean ``member``
-        loss, each a list of [trial number, number]; ``updates`` of the ensemble over the last trials, where known.
-        ``matrix``: None, or the diversity of all pairs of ``members``. ``why_not``: what to say in place of a missing
-        course. ``in_target_units``: whether diversity is in units of the target rather than in [0, 1].
+        loss, each a list of [trial number, number]; ``updates`` of the ensemble over the last trials, if known.
+        ``matrix``: None, or the diversity of all pairs of ``members``. ``why_not``: the text to show instead of a
+        missing course. ``in_target_units``: True if diversity is in units of the target, False if in [0, 1].
     """
     summary: dict[str, Any] = {
         "course": None,
@@ -98,10 +98,10 @@ def _add_course(
     n_good: int,
 ) -> None:
     if metric is None:
-        summary["why_not"] = "The metric is a custom one, and how the ensemble grew cannot be drawn without it."
+        summary["why_not"] = "The growth of the ensemble cannot be drawn for a custom metric."
         return
     if n_good < LEAST_TRIALS:
-        summary["why_not"] = f"How the ensemble grew is drawn for {LEAST_TRIALS} successful trials and more."
+        summary["why_not"] = f"The growth of the ensemble is drawn from {LEAST_TRIALS} successful trials on."
         return
     if sum(path.stat().st_size for path in (folder / "predictions").glob("[0-9]*.npy")) > _BYTES:
         summary["why_not"] = _TOO_LARGE
@@ -127,7 +127,7 @@ def _add_course(
 
 
 def _affordable(recorded: RecordedPredictions, metric: Metric, n_good: int, size: int) -> tuple[int, int]:
-    """Return how many rows to look at and how many pools to build."""
+    """Return how many rows to use and how many pools to build."""
     shape = next(prediction.shape for prediction in recorded.predictions if prediction is not None)
     width = shape[1] if len(shape) == 2 else 1
     weight = None if recorded.weight is None else recorded.weight.astype(np.float64)

@@ -1,4 +1,4 @@
-"""How the pool of a search grew: what each trial added to it, and what it made of the trial.
+"""How the pool of a search grew: what each trial added, and how the pool changed.
 
 ======================  ==========================  =============================================================
 symbol                  shape                       meaning
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 Float64 = NDArray[np.float64]
 
 MAX_POOLS = 300
-"""Pools built, at most. A longer history is looked at on a grid, see `trace_pool`."""
+"""Largest number of pools to build. A longer history is sampled on a grid, see `trace_pool`."""
 
 _LAST = 100
-"""Trials at the end that each get their pool if at most half of all pools are spent on them."""
+"""Last trials that each get a pool, if these take at most half of all pools."""
 
 _AT_ONCE = 64
-"""Trials compared with a pool at once, to bound memory."""
+"""Trials compared with a pool at a time, to bound memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PoolTrajectory:
-    """The pool after each trial, and what the trial had to do with it.
+    """The pool after each trial, and how the trial relates to it.
 
     Attributes
     ----------
@@ -66,9 +66,9 @@ class PoolTrajectory:
     member_losses : (n_trials,) array
         Mean loss of the distinct members of P_t, each as recorded with its trial; NaN while the pool is empty.
     built : (n_trials,) bool array
-        Whether the pool was built anew after this trial; else it is the one before, and a change shows later.
+        Whether the pool was built after this trial; otherwise it is the one before, and a change shows later.
     n_rows : int
-        Validation rows looked at.
+        Number of validation rows used.
     """
 
     pools: tuple[tuple[int, ...], ...]
@@ -102,7 +102,7 @@ class PoolTrajectory:
 
 
 class PoolUpdates(NamedTuple):
-    """Number of trials that changed the pool, and of those that changed it for the better."""
+    """Number of trials that changed the pool, and number that improved it."""
 
     updates: int
     effective: int
@@ -125,7 +125,7 @@ def pool_trajectory(
     history : History
         Failures and successes without finite predictions leave the pool as it is.
     metric : Loss, optional
-        What the pool is chosen by; that of the history by default.
+        Chooses the pool; by default the metric of the history.
     size, tie
         Of the selection, see `cashmere.ensembles.select_ensemble`. The ensemble of a run breaks ties by "secondary".
     max_rows, max_pools, seed
@@ -134,7 +134,7 @@ def pool_trajectory(
     Raises
     ------
     MissingParameterError
-        If the history does not know its targets, or neither it nor the caller names a metric.
+        If the history has no targets, or neither it nor the caller gives a metric.
 
     Notes
     -----
@@ -183,7 +183,7 @@ def trace_pool(
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays or None
         Validation predictions of each trial, in order; None for a failure.
     losses : (n_trials,) sequence of float
-        Recorded losses; those of failures are not looked at.
+        Recorded losses; those of failures are ignored.
     y : (n_rows,) array
         Class codes or values.
     metric : Loss
@@ -193,9 +193,9 @@ def trace_pool(
     size, tie
         Of the selection.
     max_rows : int
-        Rows looked at, at most: a choice spread evenly over the targets, see `cashmere.ensembles.choose_rows`.
+        Largest number of rows to use, spread evenly over the targets, see `cashmere.ensembles.choose_rows`.
     max_pools : int
-        Pools built, at most. In a longer history they are built on a grid whose steps grow linearly, as early pools
+        Largest number of pools. In a longer history they are built on a grid whose steps grow linearly, as early pools
         change most and cost least; from 200 pools on, 100 are those after the last 100 trials. Between two points of
         the grid the pool is that of the earlier one, which is also what the diversity of a trial is measured against.
     seed : int
@@ -230,7 +230,7 @@ def _grow(
     *,
     n_rows: int,
 ) -> PoolTrajectory:
-    """Add the trials one after the other; build the pool after those where it is due."""
+    """Add the trials one after another; build the pool where it is due."""
     n_trials = len(stacks)
     changed, effective = np.zeros(n_trials, dtype=bool), np.zeros(n_trials, dtype=bool)
     ensemble_losses, member_losses, minimum = (np.full(n_trials, np.nan) for _ in range(3))
@@ -282,7 +282,7 @@ def _nearest(stacks: Sequence[AnyArray], members: AnyArray | None, weight: Float
 
 
 def _usable(prediction: AnyArray | None, rows: IntArray) -> AnyArray | None:
-    """Return the rows looked at, or None if there are no predictions or not finite ones."""
+    """Return the rows to use, or None if there are no predictions or some are not finite."""
     if prediction is None:
         return None
     stack = prediction if len(rows) == len(prediction) else prediction[rows]
@@ -290,7 +290,7 @@ def _usable(prediction: AnyArray | None, rows: IntArray) -> AnyArray | None:
 
 
 def _grid(n_trials: int, max_pools: int) -> BoolArray:
-    """Return after which trials a pool is built, see `trace_pool`."""
+    """Return the trials after which a pool is built, see `trace_pool`."""
     due = np.ones(n_trials, dtype=bool)
     if n_trials > max_pools:
         n_last = _LAST if max_pools >= 2 * _LAST else 0
@@ -302,7 +302,7 @@ def _grid(n_trials: int, max_pools: int) -> BoolArray:
 
 
 def minimum_diversity(history: History, *, metric: Loss | None = None, size: int = 25) -> Float64:
-    """Return how unlike the pool before it each successful trial turned out, NaN while the pool was empty.
+    """Return the distance of each successful trial to the pool before it; NaN while the pool was empty.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """Return where a value is drawn."""
+        """Return the position of a value."""
         low, high, value = self.low, self.high, min(max(value, self.low), self.high)
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
@@ -35,7 +35,7 @@ class Scale:
 
 
 def x_axis(x: Scale, bottom: float, label: str) -> list[str]:
-    """Draw a line at the bottom with ticks, as many as have room, and the name of the axis."""
+    """Draw a line at the bottom, with as many ticks as there is room for and the name of the axis."""
     room = max(2, int((x.end - x.start) / 80))
     ticks = log_ticks(x.low, x.high) if x.log else nice_ticks(x.low, x.high, room)
     texts = [f"{tick:,.6g}" for tick in ticks] if x.log else tick_labels(ticks)

@@ -1,4 +1,4 @@
-"""Brackets: the picture of a contest, sub-spaces over rounds."""
+"""Brackets: a contest as a figure, sub-spaces over rounds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PALEST = 0.08
 """Opacity of the worst cells."""
 
 MAX_ROWS = 40
-"""Sub-spaces drawn at most, to bound the size of a page."""
+"""Largest number of sub-spaces drawn, to bound the size of a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def bracket_chart(
     width: int = 760,
     css: str = "",
 ) -> str:
-    """Draw a contest: a bar for each sub-space over the rounds it took part in, with a cross where it left.
+    """Draw a contest: one bar per sub-space over the rounds it took part in, with a cross where it left.
 
     Every cell holds the best value and the number of trials, as far as there is room, and always as a tooltip; the
     better the value, the deeper the colour.
@@ -221,7 +221,7 @@ def _cross(x: float, y: float, height: float, reason: str) -> str:
 def _shades(losses: Sequence[float]) -> dict[float | None, float]:
     """Return how deep each loss is coloured, in [0, 1].
 
-    Losses are compared with twice the median distance to the best one: a few very bad ones would press the rest
+    Losses are compared with twice the median distance to the best one: a few very bad ones would squeeze the rest
     together.
     """
     if not losses:
@@ -232,7 +232,7 @@ def _shades(losses: Sequence[float]) -> dict[float | None, float]:
 
 
 def _legend(y: float) -> list[str]:
-    """Draw what shades and crosses mean."""
+    """Draw the legend of shades and crosses."""
     return [
         element("text", "worse", class_="tick", x=10, y=y + 9),
         *shade_scale(52, y, n=6, width=12, height=10, palest=_PALEST),

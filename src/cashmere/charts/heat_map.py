@@ -14,7 +14,7 @@ _CELL = 46.0
 """Largest side of a cell."""
 
 _LEAST_SIDE_FOR_NAMES = 27.0
-"""Cells that would be smaller beside long names get short ones."""
+"""Smallest side of a cell beside long names; names are shortened before cells get smaller."""
 
 _TEXTS_UP_TO = 12
 """Rows up to which cells hold their values as text."""
@@ -82,7 +82,7 @@ def heat_map(
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """Where the cells are: the first begins at the left and top, all have the same side."""
+    """The grid of cells: the first starts at the left and top, all have the same side."""
 
     left: float
     top: float
@@ -99,7 +99,7 @@ class _Grid:
 
 
 def _left(names: Sequence[str]) -> float:
-    """Return where the cells begin, with room for these names before them."""
+    """Return where the cells start, with room for these names before them."""
     return 18 + CHARACTER * max(map(len, names))
 
 
@@ -121,7 +121,7 @@ def _heads(grid: _Grid, i: int, name: str, key: str, *, turned: bool) -> list[st
 
 
 def _cell(grid: _Grid, i: int, j: int, shade: float, text: str, tip: str, *, is_written: bool) -> list[str]:
-    """Draw a cell with its value as text, or as a tooltip where texts have no room."""
+    """Draw a cell with its value as text, or as a tooltip if there is no room for text."""
     content = () if is_written else (tooltip(tip, 120),)
     parts = [element("rect", *content, class_="cell", fill_opacity=f"{shade:.2f}", **grid.box(i, j))]
     if is_written:
@@ -131,7 +131,7 @@ def _cell(grid: _Grid, i: int, j: int, shade: float, text: str, tip: str, *, is_
 
 
 def _scale(y: float, low: str, high: str, legend: str) -> list[str]:
-    """Draw the scale of shades with its ends, and below it what they mean."""
+    """Draw the scale of shades with its ends and, below it, their meaning."""
     start = 14 + CHARACTER * len(low)
     return [
         *shade_scale(start, f"{y:.1f}", n=12, width=10, height=10),

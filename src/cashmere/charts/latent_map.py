@@ -1,4 +1,4 @@
-"""Latent maps: the trials of a run in a latent space, a letter for each."""
+"""Latent maps: the trials of a run in a latent space, one letter each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cashmere.charts.shades import opacity, shade_scale
 from cashmere.charts.svg import drawing, element, fitted_name, nothing_to_draw, svg_text, text_width, tooltip
 
 MAX_MARKS = 600
-"""Trials drawn at most, to bound the size of a page; all that were the best so far are among them."""
+"""Largest number of trials drawn, to bound the size of a page; it includes all that were the best so far."""
 
 _RADIUS = 8.0
 _MARGIN = 30.0
@@ -66,7 +66,7 @@ def latent_chart(
     width: int = 760,
     css: str = "",
 ) -> str:
-    """Draw trials as letters on discs, the better the deeper, and a line through those that were the best so far.
+    """Draw trials as letters on discs, deeper for better trials, and a line through those that were the best so far.
 
     Parameters
     ----------
@@ -173,9 +173,9 @@ class _Map:
 
 @dataclass(frozen=True, slots=True)
 class _Shades:
-    """How deep losses are coloured: the best is the deepest.
+    """The depth of colours for losses: the best is the deepest.
 
-    The palest is twice as far from it as the median: a few very bad losses would press the rest together.
+    The palest is twice as far from it as the median: a few very bad losses would squeeze the rest together.
     """
 
     best: Place
@@ -243,7 +243,7 @@ def _path(stations: Sequence[tuple[float, float]]) -> list[str]:
 def _ends(
     stations: Sequence[tuple[float, float]], marks: Sequence[tuple[float, float]], width: float, bottom: float
 ) -> list[str]:
-    """Name the first and the last of the best, each on the side where it covers the fewest marks."""
+    """Label the first and the last of the best, each on the side where the label covers the fewest marks."""
     named = [(stations[-1], "best"), *([(stations[0], "first")] if len(stations) > 1 else [])]
     parts: list[str] = []
     taken = list(marks)
@@ -284,7 +284,7 @@ def _legend(symbols: dict[str, str], centre: str, width: int) -> tuple[list[str]
 
 
 def _sample(symbol: str, x: float, y: float) -> str:
-    """Draw what the legend explains: the centre, a mark or the line through the best."""
+    """Draw the symbol of a legend entry: the centre, a mark or the line through the best."""
     if symbol == "+":
         return element("path", class_="median", d=f"M{x + 2:g} {y - 4:g}h14M{x + 9:g} {y - 11:g}v14")
     if not symbol:
@@ -295,5 +295,5 @@ def _sample(symbol: str, x: float, y: float) -> str:
 
 
 def _width(text: str) -> float:
-    """Estimate the width of a text, rather too much than too little: names must not touch their neighbours."""
+    """Estimate the width of a text, generously: names must not touch their neighbours."""
     return text_width(text, 7.0, wide_letters="")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 def legend_places(
     widths: Iterable[float], *, room: float, y: float, pitch: float, x: float = 8.0
 ) -> list[tuple[float, float]]:
-    """Return where the entries of a legend begin: one after the other, in a new row where there is no room.
+    """Return where the entries of a legend start: one after another, in a new row if there is no room.
 
     Parameters
     ----------

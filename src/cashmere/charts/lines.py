@@ -120,7 +120,7 @@ def _drawn(series: Series, x: Scale, y: Scale) -> list[str]:
 
 
 def _steps(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
-    """Return the path of values that hold until the next one, the last to the end of the axis."""
+    """Return the path of values that each hold until the next one, and the last to the end of the axis."""
     path = f"M{x(points[0][0]):g} {y(points[0][1]):g}"
     previous = points[0][1]
     for a, b in points[1:]:
@@ -131,7 +131,7 @@ def _steps(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
 
 
 def _finite(series: Series) -> Series:
-    """Return a series without what is not finite."""
+    """Return a series without values that are not finite."""
     if series.kind in ("constant", "rug"):
         return replace(series, x=list(filter(math.isfinite, series.x)), y=list(filter(math.isfinite, series.y)))
     pairs = [(x, y) for x, y in zip(series.x, series.y, strict=True) if math.isfinite(x) and math.isfinite(y)]
@@ -153,7 +153,7 @@ def _legend(series: Sequence[Series], width: float, shown: tuple[float, float]) 
 
 
 def _sample(series: Series, x: float, y: float) -> str:
-    """Draw what a series looks like, for the legend."""
+    """Draw the symbol of a series for the legend."""
     css = css_name(series.css)
     if series.kind == "dots":
         return dot(x + 9, y - 4, 3.2, css)

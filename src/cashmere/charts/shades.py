@@ -5,7 +5,7 @@ from __future__ import annotations
 from cashmere.charts.svg import element
 
 PALEST = 0.05
-"""Opacity of the least: enough to be told from the paper."""
+"""Opacity of the lowest shade: enough to stand out from the background."""
 
 
 def opacity(share: float, palest: float = PALEST) -> float:

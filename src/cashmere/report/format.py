@@ -1,4 +1,4 @@
-"""Numbers, durations, sizes and shares as people read them."""
+"""Format numbers, durations, sizes and shares for readers."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ def with_decision(thresholds, gain, *, tuned=True, classes=("bad", "good"), fold
             [0.88, 0.12],
             0.054,
             True,
-            "good is predicted where its probability is at least 0.1200, else bad. Against the most probable class "
-            "this raised g_mean by 0.0540 on rows that did not choose the threshold.",
+            "The model predicts good where its probability is at least 0.1200, otherwise bad. Compared with predicting "
+            "the most probable class, this raised g_mean by 0.0540 on rows that did not choose the threshold.",
         ),
-        ([0.7, 0.3], -0.01, False, "Against the most probable class this lowered g_mean by 0.0100."),
+        ([0.7, 0.3], -0.01, False, "Compared with predicting the most probable class, this lowered g_mean by 0.0100."),
         (None, -0.01, True, "tuned thresholds did not improve g_mean on rows that did not choose them."),
         (None, None, True, "there were too few rows to tune thresholds."),
     ],

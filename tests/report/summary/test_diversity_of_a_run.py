@@ -54,7 +54,7 @@ def test_course_is_that_of_the_pools_of_the_run(tmp_path):
     [
         ({}, "No predictions were recorded"),
         ({"predictions": True, "n_trials": 5}, "8 successful trials"),
-        ({"predictions": True, "settings": {"own_objects": ["metric"], "metric": "x"}}, "The metric is a custom one"),
+        ({"predictions": True, "settings": {"own_objects": ["metric"], "metric": "x"}}, "for a custom metric"),
         ({"predictions": True, "settings": {"own_objects": ["resampling"]}}, "cannot be read"),
         ({"predictions": True, "n_trials": 300, "settings": {"metric": "f1_macro"}}, "too long"),
     ],

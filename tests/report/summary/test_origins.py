@@ -13,7 +13,7 @@ def test_rare_origins_are_counted_together(tmp_path):
     with sqlite3.connect(run / "run.sqlite") as database:
         database.execute("UPDATE trials SET origin = 'round ' || number WHERE number < 9")
     origins = summarise_run(run)["origins"]
-    assert (len(origins), origins["random"], origins["of other origin"]) == (9, 31, 2)
+    assert (len(origins), origins["random"], origins["other origins"]) == (9, 31, 2)
 
 
 def test_origins_in_contests_are_counted_by_what_the_inner_strategies_say(tmp_path):

@@ -10,8 +10,8 @@ from cashmere.report import summarise_run
     ("goal", "shown"),
     [
         ({"trials": None, "seconds": 300.0}, "5m"),
-        ({"trials": None, "seconds": 619.4}, "5m at first, 10 min 19 s in all"),
-        ({"trials": 1250, "seconds": 600.0}, "5m at first, 10 min and 1,250 trials in all"),
+        ({"trials": None, "seconds": 619.4}, "5m at first, 10 min 19 s in total"),
+        ({"trials": 1250, "seconds": 600.0}, "5m at first, 10 min and 1,250 trials in total"),
         ({"trials": "<b>", "seconds": float("inf")}, "5m"),
         (None, "5m"),
     ],

@@ -34,7 +34,7 @@ def test_short_and_unfinished_runs_have_a_report(tmp_path, n_trials, finished):
     run = make_run(tmp_path / "run", n_trials=n_trials, finished=finished)
     summary = summarise_run(run)
     page = check_inert(render_report(summary))
-    assert ("not come to its end" in page.text) == (not finished)
+    assert ("has not finished" in page.text) == (not finished)
     assert ("No trial has finished yet" in page.text) == (n_trials == 0)
     json.dumps(summary, allow_nan=False)
 

@@ -36,7 +36,7 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
         bracket_chart(
             contenders,
             rounds=[stage["label"] for stage in contest["stages"]],
-            title=f"contest of sub-spaces over rounds, with the best {name} and the number of trials of each",
+            title=f"sub-spaces over the rounds of the contest, with their best {name} and number of trials",
             description=contest["sentence"],
             names_above=css == "narrow",
             width=width,
@@ -47,7 +47,7 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
     curves = [
         line_chart(
             _contest_curves(contest),
-            title=f"best {name} of every sub-space by trial number",
+            title=f"best {name} of each sub-space by trial number",
             x_label="trial",
             y_label=score_label(metric),
             y_range=_curves_range(contest, -1.0 if metric["greater_is_better"] else 1.0),

@@ -68,8 +68,8 @@ def heat_maps(summary: Mapping[str, Any]) -> list[str]:
     names = [f"{member['algorithm']} (trial {member['trial']})" for member in members]
     (least, a, b), (most, c, d) = pairs[0], pairs[-1]
     description = (
-        f"Most alike are {names[a]} and {names[b]}, {format_number(least)}; least alike {names[c]} and {names[d]}, "
-        f"{format_number(most)}."
+        f"The most similar pair is {names[a]} and {names[b]}, {format_number(least)}; the least similar is "
+        f"{names[c]} and {names[d]}, {format_number(most)}."
     )
     unit = "target units" if found["in_target_units"] else "0 to 1"
     return [
@@ -77,7 +77,7 @@ def heat_maps(summary: Mapping[str, Any]) -> list[str]:
             matrix,
             names=[member["algorithm"] for member in members],
             keys=[str(member["trial"]) for member in members],
-            title="difference between the predictions of any two members of the ensemble",
+            title="difference between the predictions of each pair of ensemble members",
             description=description,
             legend=f"difference of two members ({unit})",
             width=width,

@@ -11,7 +11,7 @@ from cashmere.report.format import format_number
 
 
 def latent_charts(summary: Mapping[str, Any]) -> list[str]:
-    """Draw where the trials are in the latent space, for wide and for narrow pages."""
+    """Draw the trials in the latent space, for wide and for narrow pages."""
     found, metric = summary["latent_map"], summary["metric"]
     if found is None:
         return []

@@ -33,7 +33,7 @@ def progress_charts(summary: Mapping[str, Any]) -> list[str]:
     if curves["baseline_score"] is not None:
         series.append(Series(label=BASELINE_NAME, y=[curves["baseline_score"]], kind="constant", css="s3"))
     name = score_name(metric)
-    title = f"{name} of every trial, of the best single model and of the ensemble by trial number"
+    title = f"{name} of each trial, of the best single model and of the ensemble, by trial number"
     y_range = shown_range(summary, constant=True)
     return [
         line_chart(

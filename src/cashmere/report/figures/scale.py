@@ -1,4 +1,4 @@
-"""What the figures have in common: their sizes, and which scores they show under which name."""
+"""Common to all figures: their sizes, the scores they show and the names of these."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SIZES = ((860, 280, "wide"), (400, 290, "narrow"))
 
 
 def score_name(metric: Mapping[str, Any]) -> str:
-    """Return what the numbers are called: by the metric, or losses where the metric is not known."""
+    """Return the name of the numbers: that of the metric, or "loss" for a custom metric."""
     return "loss" if metric["own"] else str(metric["name"])
 
 
@@ -26,7 +26,7 @@ def score_label(metric: Mapping[str, Any]) -> str:
 
 
 def shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
-    """Return the scores worth showing: outliers, and a constant prediction far away, would press the rest together."""
+    """Return the range to show: outliers, or a constant prediction far away, would squeeze the rest together."""
     losses = [t["score"] for t in summary["curves"]["trials"] if t["score"] is not None]
     if not losses:
         return None
@@ -46,6 +46,6 @@ def shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, f
 
 
 def whisker(values: Sequence[float]) -> float:
-    """Return where sorted values begin to be outliers: as the whisker of a box plot, at least to the median."""
+    """Return the limit beyond which sorted values are outliers: the whisker of a box plot, at least the median."""
     lower, upper = values[len(values) // 4], values[3 * len(values) // 4]
     return upper + 1.5 * max(upper - lower, upper - values[0])

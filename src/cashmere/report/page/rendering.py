@@ -1,4 +1,4 @@
-"""The page of a run: one self-contained HTML document. It holds no script and loads nothing."""
+"""The page of a run: one self-contained HTML document without scripts or external files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TRIALS_NAMED = 12
 def write_report(folder: str | Path) -> Path:
     """Write ``report.html`` into a run directory and return its path.
 
-    The run may be finished, interrupted or still going on.
+    The run may be finished, interrupted or still in progress.
 
     Raises
     ------

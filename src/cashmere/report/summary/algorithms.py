@@ -1,4 +1,4 @@
-"""What each algorithm came to."""
+"""Trials, failures, scores and time of each algorithm."""
 
 from __future__ import annotations
 

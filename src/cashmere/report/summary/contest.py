@@ -13,7 +13,7 @@ from cashmere.storage.facts import RunFacts
 
 
 def contest_section(facts: RunFacts, rows: Sequence[Mapping[str, Any]], metric: Metric | None) -> dict[str, Any] | None:
-    """Return what `summarise_contest` finds; None where there was no contest, or none that can be read."""
+    """Return the result of `summarise_contest`; None if there was no contest, or it cannot be read."""
     fact = dictionary(facts.contest)
     if not fact:
         return None

@@ -1,4 +1,4 @@
-"""How scores came on over the trials."""
+"""Scores over the trials."""
 
 from __future__ import annotations
 

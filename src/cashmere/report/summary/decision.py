@@ -1,4 +1,4 @@
-"""How the ensemble decides for a class."""
+"""How the ensemble decides between classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cashmere.storage.facts import RunFacts
 
 
 def decision_section(facts: RunFacts, target: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return by which thresholds classes are decided; None where none were asked for."""
+    """Return the thresholds that decide between classes; None if none were requested."""
     decision = dictionary(facts.decision)
     if not decision:
         return None

@@ -1,4 +1,4 @@
-"""How unlike each other trials and members are."""
+"""How much trials and members differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def diversity_section(
     settings: Mapping[str, Any],
     metric: Metric | None,
 ) -> dict[str, Any]:
-    """Return what `summarise_diversity` finds, with scores for losses and names for members."""
+    """Return the result of `summarise_diversity`, with scores instead of losses and the names of members."""
     size = finite_number(settings.get("ensemble_size")) or 25
     members = sorted((n for n in weights if n >= 0), key=lambda n: (-weights[n], n))
     found = summarise_diversity(folder, rows, metric=metric, members=members, size=int(size))

@@ -17,7 +17,7 @@ _TRACEBACK_LIMIT = 6000
 
 
 def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Group failed trials by status and cause; limits and numbers in messages do not tell causes apart."""
+    """Group failed trials by status and cause; causes that differ only in limits or numbers are one."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if failed(row):
@@ -41,7 +41,7 @@ def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _told_apart_by(row: Mapping[str, Any]) -> str:
-    """Return what is equal for equal causes: the kind, or the message of an exception without its numbers."""
+    """Return a key that is equal for equal causes: the kind, or the message of an exception without its numbers."""
     cause: Cause | None = row.get("error")
     if cause is None or cause.text:
         return re.sub(r"\d+(?:\.\d+)?", "#", cause_of(row))

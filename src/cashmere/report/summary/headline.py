@@ -1,4 +1,4 @@
-"""The numbers a report begins with."""
+"""The main numbers, at the top of a report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the trials are in the latent space."""
+"""The places of the trials in the latent space."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cashmere.storage.facts import RunFacts
 
 
 def latent_map_section(facts: RunFacts, metric: Metric | None) -> dict[str, Any] | None:
-    """Return what `summarise_latent_map` finds; None where there was no latent space, or no map that can be read."""
+    """Return the result of `summarise_latent_map`; None if there was no latent space, or the map cannot be read."""
     fact = dictionary(facts.latent_map)
     if not fact:
         return None

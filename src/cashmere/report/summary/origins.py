@@ -14,12 +14,12 @@ _ORIGINS_SHOWN = 8
 
 
 def count_origins(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    """Count where the configurations of the trials came from; the rarest together."""
+    """Count the origins of the configurations, the rarest together."""
     counts = Counter(_kind(row["origin"]) for row in rows)
     kept = {origin for origin, _ in counts.most_common(_ORIGINS_SHOWN)}
     shown = {origin: n for origin, n in counts.items() if origin in kept}
     others = counts.total() - sum(shown.values())
-    return shown | {"of other origin": others} if others else shown
+    return shown | {"other origins": others} if others else shown
 
 
 def _kind(origin: Origin) -> str:

@@ -1,4 +1,4 @@
-"""What the run was allowed and what it used."""
+"""The budget of a run and the resources it used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cashmere.storage.facts import RunFacts
 
 
 def budget_text(settings: Mapping[str, Any], facts: RunFacts) -> str | None:
-    """Return the budget of the first call, and what all calls together were allowed if that is more."""
+    """Return the budget of the first call, and that of all calls together if it is larger."""
     if not settings.get("budget"):
         return None
     first: str = one_line(settings["budget"])
@@ -26,7 +26,7 @@ def budget_text(settings: Mapping[str, Any], facts: RunFacts) -> str | None:
     except InvalidParameterError:
         return first
     same = (asked.trials, asked.seconds) == (trials, seconds)
-    return first if same or not parts else f"{first} at first, {' and '.join(parts)} in all"
+    return first if same or not parts else f"{first} at first, {' and '.join(parts)} in total"
 
 
 def resources_section(rows: Sequence[Mapping[str, Any]], facts: RunFacts) -> dict[str, Any]:

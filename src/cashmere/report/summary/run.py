@@ -1,7 +1,7 @@
-"""The summary of a run: what there is to say about it as plain data.
+"""The summary of a run, as plain data.
 
-The summary is clean: texts from outside are bounded, without control characters and private paths, and numbers are
-finite or None. So it may be written as JSON or printed as well.
+The summary is clean: texts from outside are bounded and free of control characters and private paths, and numbers are
+finite or None. So it can also be written as JSON or printed.
 """
 
 from __future__ import annotations

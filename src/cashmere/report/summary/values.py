@@ -1,4 +1,4 @@
-"""Values from the files of a run made fit for the summary: clean, bounded, finite."""
+"""Prepare values from the files of a run for the summary: clean, bounded, finite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME_LIMIT = 80
 
 
 def dictionary(value: object) -> dict[str, Any]:
-    """Return a value if it is a dictionary, else an empty one: files may hold anything."""
+    """Return a value if it is a dictionary, otherwise an empty one: files may contain anything."""
     return value if isinstance(value, dict) else {}
 
 
@@ -35,14 +35,14 @@ def shown_name(value: object) -> str:
 
 
 def shown_setting(value: object) -> str:
-    """Return a setting as text; memory addresses in descriptions of objects say nothing to anybody."""
+    """Return a setting as text, without memory addresses in descriptions of objects."""
     if value is None:
         return "default"
     return redact(clean_text(re.sub(r" at 0x[0-9A-Fa-f]+", "", str(value)[:2000]), 160))
 
 
 def score_of(metric: Metric | None, loss: object) -> float | None:
-    """Return the score of a loss if that is known and finite; the loss itself without a metric."""
+    """Return the score of a loss, or None if the loss is unknown or not finite; without a metric, the loss itself."""
     number = finite_number(loss)
     return None if number is None else float(number) if metric is None else float(metric.score(number))
 
@@ -53,5 +53,5 @@ def succeeded(row: Mapping[str, Any]) -> bool:
 
 
 def failed(row: Mapping[str, Any]) -> bool:
-    """Tell whether a trial failed; those given up early did not."""
+    """Tell whether a trial failed; trials stopped early did not."""
     return not succeeded(row) and row["status"] != "stopped"

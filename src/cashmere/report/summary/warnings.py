@@ -1,4 +1,4 @@
-"""What a reader must not overlook."""
+"""The warnings at the top of a report."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 _CLEARLY = 0.1
-"""Share of the gain over the constant prediction beyond which the selection counts as clearly too optimistic."""
+"""Share of the gain over the constant prediction above which the selection score is clearly too optimistic."""
 
 
 def warnings_of(summary: Mapping[str, Any]) -> list[str]:
-    """Say in words what a reader must not overlook."""
+    """Return the warnings for a summary, as sentences."""
     head = summary["headline"]
     trials, failures = head["trials"], head["failures"]
     ensemble, cross_fitted, baseline = head["ensemble_loss"], head["cross_fitted_loss"], head["baseline_loss"]
     found = []
     if not head["finished"]:
         found.append(
-            "This run has not come to its end: it still works, or it was killed. The numbers are those of the trials "
+            "This run has not finished: it is still working, or it was killed. The numbers are those of the trials "
             "stored so far; cashmere resume continues it."
         )
     if trials == 0:
@@ -34,14 +34,13 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
         )
     if ensemble is not None and baseline is not None and ensemble >= baseline and trials > failures:
         found.append(
-            "The ensemble is not better than the constant prediction. The columns may hold no information about the "
-            "target, the budget may be too small, or rows and target may have been shuffled apart. Do not rely on this "
-            "model."
+            "The ensemble is not better than the constant prediction. The columns may contain no information about the "
+            "target, the budget may be too small, or rows and target may no longer match. Do not rely on this model."
         )
     elif cross_fitted is not None and baseline is not None and ensemble is not None and cross_fitted >= baseline:
         found.append(
-            "Judged on rows that did not choose it, the ensemble is not better than the constant prediction: its "
-            "advantage comes from choosing among many models on few rows. Do not rely on this model without more data."
+            "On rows that did not choose it, the ensemble is not better than the constant prediction: its advantage "
+            "comes from choosing among many models on few rows. Do not rely on this model without more data."
         )
     elif cross_fitted is not None and ensemble is not None:
         gain = abs(ensemble) if baseline is None else baseline - ensemble
