@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from cashmere.cli import app
@@ -19,6 +20,7 @@ from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 
 CASHMERE = [sys.executable, "-m", "cashmere.cli"]
+COMMANDS = typer.main.get_command(app).commands
 
 
 def cashmere(*arguments) -> str:
@@ -220,7 +222,21 @@ def test_reference_of_a_strategy_is_printed():
     assert cashmere("cite", "divbo:tau=0.1") == cashmere("cite", "divbo")
     message = refused("cite", "divob")
     assert "'divob'" in message and "Did you mean 'divbo'" in message and "optdivbo" in message
-    assert "cashmere strategies" in " ".join(cashmere("fit", "--help").replace("│", " ").split())
+    assert "cashmere strategies" in " ".join(cashmere("fit", "--help").split())
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_shows_every_text_whole(name, monkeypatch):
+    """Markup would swallow texts in brackets."""
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = "".join(cashmere(name, "--help").split())
+    for parameter in COMMANDS[name].params:
+        assert "".join(parameter.help.split()) in shown
+
+
+def test_list_of_commands_has_a_whole_sentence_for_each(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in cashmere("--help").partition("Commands:")[2]
 
 
 def test_wrong_table_at_predict_is_refused_by_name(run, table, tmp_path):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="cashmere",
     no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: markup swallows brackets, and panels leave it 20 columns of a terminal's 80
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -47,7 +48,7 @@ class TaskChoice(StrEnum):
 
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 
 
 def _print_version(asked: bool) -> None:
@@ -64,43 +65,74 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Find, for a table and a budget, the set of models that predicts best together."""
+    """Find the set of models that predict best together, for a table and a budget."""
 
 
 @app.command()
 def fit(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")],
-    target: Annotated[str, typer.Option(help="Name of the column to predict.")],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the column to predict.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
-    task: Annotated[TaskChoice, typer.Option(help="Kind of target.")] = TaskChoice.AUTO,
-    metric: Annotated[str | None, typer.Option(help="For example accuracy, roc_auc, rmse. [log_loss or rmse]")] = None,
-    budget: Annotated[str, typer.Option(help="Time ('10m'), trials ('250trials'), or both ('10m,250trials').")] = "10m",
+    task: Annotated[
+        TaskChoice, typer.Option(metavar="KIND", help="Kind of target: auto, binary, multiclass or regression.")
+    ] = TaskChoice.AUTO,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Metric, such as accuracy, roc_auc or rmse (default: log_loss or rmse)."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="BUDGET", help="Time (10m), number of trials (250trials), or both (10m,250trials).")
+    ] = "10m",
     strategy: Annotated[
         str,
         typer.Option(
-            help="How configurations are chosen: bo, random, divbo, ... (`cashmere strategies`); options: divbo:tau=1"
+            metavar="NAME",
+            help="Search strategy, with options after a colon (divbo:tau=0.1); 'cashmere strategies' lists them.",
         ),
     ] = "bo",
-    space: Annotated[str, typer.Option(help="Search space: default, volcano, imbalance, ...")] = "default",
-    resampling: Annotated[str, typer.Option(help="auto, holdout, 5fold (or another Nfold).")] = "auto",
-    ensemble: Annotated[str, typer.Option(help="selection, bagging, stacking, best.")] = "selection",
+    space: Annotated[
+        str, typer.Option(metavar="NAME", help="Search space: default, volcano, sklearn12, imbalance or autosklearn6.")
+    ] = "default",
+    resampling: Annotated[
+        str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")
+    ] = "auto",
+    ensemble: Annotated[
+        str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
+    ] = "selection",
     decision_threshold: Annotated[
-        str, typer.Option(help="auto, tune, none; for two classes also a number: the second class from there on.")
+        str,
+        typer.Option(
+            metavar="NAME|NUMBER",
+            help="How to decide between classes: auto, tune, none or, for two classes, the threshold of the second.",
+        ),
     ] = "auto",
     fold_racing: Annotated[
-        str, typer.Option(help="none, or incumbent: give trials up after folds that show they cannot win.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="When to stop trials early: none, or incumbent (once their folds show that they cannot win).",
+        ),
     ] = "none",
-    workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Trials to run at the same time (default: the cores, at most 4)."),
+    ] = None,
     lookahead: Annotated[
         int | None,
-        typer.Option(min=1, help="Decided trials whose results are not looked at yet. [8, or twice the workers]"),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="How many trials may be decided ahead of known results (default: 8, or twice the workers).",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same run.")] = 0,
-    memory: Annotated[str | None, typer.Option(help="Limit per trial, for example 4GiB.")] = None,
-    trial_timeout: Annotated[str | None, typer.Option(help="Limit per trial, for example 60s.")] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for all randomness: same seed, same run.")] = 0,
+    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")] = None,
+    trial_timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Search for the best set of models and keep everything in a run directory."""
+    """Search for the best set of models. Everything is kept in a run directory."""
     with _typed_errors():
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table
@@ -141,11 +173,13 @@ def resume(
     folder: RunFolder,
     budget: Annotated[
         str | None,
-        typer.Option(help="On top of what is spent: 5m or 100trials mean so much more. [rest of the budget]"),
+        typer.Option(
+            metavar="BUDGET", help="Additional budget, such as 5m or 100trials (default: the rest of the budget)."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Continue an interrupted run, or give a finished one more budget."""
+    """Continue an interrupted run, or extend a finished one."""
     with _typed_errors():
         from cashmere.records.budget import Budget
         from cashmere.run import StopReason, continue_run
@@ -154,17 +188,17 @@ def resume(
         finished = continue_run(folder, more, already_spent=_seconds_since_start(), progress=_progress(quiet))
         _tell(finished, quiet=quiet)
         if finished.n_new == 0 and finished.stop_reason is StopReason.TRIALS:
-            _say(quiet, "The budget was spent; give more with --budget. Model and report were made again.")
+            _say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
         elif finished.n_new == 0:
-            _say(quiet, "No further trial finished in this time; give it more.")
+            _say(quiet, "No further trial finished in this time; add more with --budget.")
 
 
 @app.command()
 def predict(
     folder: RunFolder,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Rows to predict.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Ends in .csv, .csv.gz or .parquet.")],
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for every class.")] = False,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .csv, .csv.gz or .parquet file.")],
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for each class.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the rows of a table with the ensemble of a run."""
@@ -198,13 +232,15 @@ def predict(
 @app.command()
 def leaderboard(
     folder: RunFolder,
-    top: Annotated[int, typer.Option(min=1, help="Rows to show.")] = 20,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write all rows there, with the hyper-parameters as JSON."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write all rows to this file, with hyper-parameters as JSON."
+        ),
     ] = None,
 ) -> None:
-    """Show the trials of a run, best first, with their ensemble weights."""
+    """Show the trials of a run, best first, with ensemble weights."""
     with _typed_errors():
         from rich.console import Console
         from rich.table import Table
@@ -234,10 +270,12 @@ def contest(
     folder: RunFolder,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write all rounds there; .json as the store keeps them."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write all rounds to this file; .json writes them as stored."
+        ),
     ] = None,
 ) -> None:
-    """Show the contest among sub-spaces: who met whom, with what result, and who was dropped why."""
+    """Show the contest among sub-spaces. Lists its rounds and tests, and when and why each sub-space left."""
     with _typed_errors():
         from rich.console import Console
         from rich.table import Table
@@ -279,7 +317,7 @@ def report(folder: RunFolder) -> None:
 
 @app.command()
 def strategies() -> None:
-    """List the strategies: what each is here, how it chooses configurations, and where it comes from."""
+    """List the strategies, with their kinds and references."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -291,16 +329,16 @@ def strategies() -> None:
         console.print(Text.assemble((name, "bold"), f" ({status(name)})"))
         for text in (describe(name).replace("`", ""), " ".join(cite(name).split())):
             console.print(Padding(Text(text), (0, 0, 0, 4), expand=False))
-    print("\nA method of a paper, a variant of one (ablation), a baseline they were compared with, or ours.")
-    print("Options follow the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
-    print("The reference of one of them: cashmere cite NAME.")
+    print("\nEach is the method of a paper, a variant of one (ablation), a baseline, or ours.")
+    print("Add options after the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
+    print("To print the reference of one strategy: cashmere cite NAME.")
 
 
 @app.command(name="cite")
 def print_reference(
-    strategy: Annotated[str, typer.Argument(metavar="NAME", help="One of those that `cashmere strategies` lists.")],
+    strategy: Annotated[str, typer.Argument(metavar="NAME", help="A strategy that 'cashmere strategies' lists.")],
 ) -> None:
-    """Print the reference of a strategy: what to cite when you use it."""
+    """Print the reference to cite when you use a strategy."""
     with _typed_errors():
         from cashmere.strategies import cite
 
@@ -309,35 +347,59 @@ def print_reference(
 
 @app.command()
 def pretrain(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Results, and in FOLDER/work what a later call needs.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder for the artefact; FOLDER/work keeps the state of the work.")
+    ],
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of tables (CSV, Parquet, ARFF), maybe a manifest.json.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of tables (CSV, Parquet, ARFF), optionally with a manifest.json."),
     ] = None,
     runs: Annotated[
-        list[Path] | None, typer.Option(metavar="DIR", help="Own run to learn from too; give it again for each run.")
+        list[Path] | None, typer.Option(metavar="DIR", help="Finished run to learn from; repeat for more runs.")
     ] = None,
-    space: Annotated[str, typer.Option(help="Search space: sklearn12, default, ...")] = "sklearn12",
-    group: Annotated[str | None, typer.Option(help="Only tables of this group of the manifest.")] = None,
-    target: Annotated[str, typer.Option(help="Name of the column to predict in every table.")] = "target",
-    configs: Annotated[int, typer.Option(min=1, help="Random configurations of every algorithm.")] = 100,
-    rows: Annotated[int, typer.Option(min=10, help="Rows drawn from a table, at most.")] = 1000,
-    time_limit: Annotated[str, typer.Option(help="CPU time of one configuration, for example 5s.")] = "5s",
-    workers: Annotated[int | None, typer.Option(min=1, help="Evaluations at a time. [cores, at most 4]")] = None,
+    space: Annotated[
+        str, typer.Option(metavar="NAME", help="Search space: default, volcano, sklearn12, imbalance or autosklearn6.")
+    ] = "sklearn12",
+    group: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Use only tables of this group of the manifest.")
+    ] = None,
+    target: Annotated[
+        str, typer.Option(metavar="COLUMN", help="Name of the column to predict, in every table.")
+    ] = "target",
+    configs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of random configurations per algorithm.")
+    ] = 100,
+    rows: Annotated[int, typer.Option(min=10, metavar="N", help="Largest number of rows to draw from a table.")] = 1000,
+    time_limit: Annotated[
+        str, typer.Option(metavar="TIME", help="CPU time limit per configuration, such as 5s.")
+    ] = "5s",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Evaluations to run at the same time (default: the cores, at most 4)."),
+    ] = None,
     base: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="observations.npz to add to, or none. [what comes with the package, if only --runs]"
+            metavar="FILE",
+            help="observations.npz to add to, or none (default: that of the package if only --runs is given).",
         ),
     ] = None,
-    collect_only: Annotated[bool, typer.Option("--collect-only", help="Stop when the tables are evaluated.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same configurations, rows and losses.")] = 0,
+    collect_only: Annotated[
+        bool, typer.Option("--collect-only", help="Evaluate the tables, but do not make the artefact.")
+    ] = False,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Seed for all randomness: same seed, same configurations, rows and losses."
+        ),
+    ] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from many classification tables, or from your own runs, what later searches can begin with.
+    """Learn from other tables or finished runs for later searches.
 
-    Evaluates random configurations on every table, then makes the artefact that strategies latent, pretrain_bo, as_ml
-    and ahs_ml use: --strategy latent:artefact=FOLDER. Called again with the same options it goes on where it was
-    stopped. Nothing leaves this machine.
+    Evaluates random configurations on every table, then makes the artefact that the strategies latent, pretrain_bo,
+    as_ml and ahs_ml use: --strategy latent:artefact=FOLDER. If stopped, the same command continues. Nothing leaves this
+    machine.
     """
     with _typed_errors():
         from cashmere.base.cores import available_cores
@@ -350,11 +412,11 @@ def pretrain(
         if data is None and not runs:
             raise MissingParameterError(
                 "--data",
-                "There is nothing to learn from. Name a folder of tables by --data, or finished runs by --runs.",
+                "There is nothing to learn from. Give a folder of tables with --data, or finished runs with --runs.",
             )
         limit_seconds = parse_seconds(time_limit, "--time-limit")
         n_workers = workers or min(4, available_cores())
-        # What is wrong is said before the long work.
+        # Fail before the long work, not after it.
         if not collect_only:
             import_torch()
         parts = [_base_observations(base, space, wanted=data is None)]
@@ -400,7 +462,7 @@ def pretrain(
 
 
 def _base_observations(base: str | None, space: str, *, wanted: bool) -> SourceObservations | None:
-    """Return the observations that new ones are added to, if there are any."""
+    """Return the observations to add new ones to, if there are any."""
     from cashmere.metalearning.artefact import SHIPPED
     from cashmere.metalearning.observations import SourceObservations
 
@@ -441,10 +503,15 @@ def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed:
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")] = Path("demo-run"),
-    budget: Annotated[str, typer.Option(help="As in fit.")] = "40s",
-    workers: Annotated[int | None, typer.Option(min=1, help="Trials at a time. [cores, at most 4]")] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="BUDGET", help="Time (10m), number of trials (250trials), or both (10m,250trials).")
+    ] = "40s",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Trials to run at the same time (default: the cores, at most 4)."),
+    ] = None,
 ) -> None:
-    """Fit an ensemble to a real table that comes with the package (credit-g) and judge it on rows it has not seen."""
+    """Run a demonstration. Fits an ensemble to the table credit-g and scores it on unseen rows."""
     with _typed_errors():
         from sklearn.model_selection import train_test_split
 
@@ -456,7 +523,7 @@ def demo(
         settings = RunSettings.from_options(budget=budget, workers=workers, target=DEMO_TARGET)
         frame = demo_table()
         train, test = train_test_split(frame, test_size=0.25, random_state=0, stratify=frame[DEMO_TARGET])
-        print(f"credit-g: {len(train)} rows to learn from, {len(test)} to judge by, {frame.shape[1] - 1} columns")
+        print(f"credit-g: {len(train)} rows for training, {len(test)} for testing, {frame.shape[1] - 1} columns")
         X = to_frame(train.drop(columns=DEMO_TARGET))
         y, progress = train[DEMO_TARGET], _progress(quiet=False)
         finished = fit_run(out, X, y, settings, already_spent=_seconds_since_start(), progress=progress)
@@ -493,7 +560,7 @@ def _progress(quiet: bool) -> Callable[[], Progress]:
 
 
 def _seconds_since_start() -> float:
-    """Return the age of this process: its start counts, too, as time of the budget."""
+    """Return the age of this process: its start counts towards the budget, too."""
     import psutil
 
     return max(0.0, time.time() - psutil.Process().create_time())
@@ -531,7 +598,7 @@ def _typed_errors() -> Iterator[None]:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        print("Interrupted before there was anything to keep.", file=sys.stderr)
+        print("Interrupted; there was nothing to keep yet.", file=sys.stderr)
         raise typer.Exit(_INTERRUPTED) from None
 
 
