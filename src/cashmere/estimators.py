@@ -24,7 +24,7 @@ from cashmere.storage.trial_tables import failures_table, leaderboard
 
 
 class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
-    """What classifier and regressor share; see `AutoClassifier`."""
+    """Common part of classifier and regressor; see `AutoClassifier`."""
 
     _task = ""
 
@@ -76,9 +76,9 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         ----------
         X : (n_rows, n_columns) table
             pandas or polars DataFrame, numpy array, scipy sparse matrix, or list of lists. Categories, text, dates,
-            booleans and missing values are welcome.
+            booleans and missing values need no preparation.
         y : (n_rows,) array-like
-            Labels or values, without missing ones.
+            Labels or values; none may be missing.
         sample_weight : (n_rows,) array-like, optional
             Non-negative row weights; whole numbers mean repetition.
 
@@ -89,7 +89,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         DataError, MetricError, UnknownNameError, InvalidParameterError
-            If table, target or a parameter cannot be used; the text names it and says what to try.
+            If the table, the target or a parameter cannot be used; the message names it and says what to try.
         NoSuccessfulTrialError
             If trials were run and every one failed.
         """
@@ -126,7 +126,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self._keep(finished, names, frame.shape[1])
         if finished.study.history.incumbent is None:
             warnings.warn(
-                f"The budget ({settings.budget}) ended before any trial did: the model predicts a constant. "
+                f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
                 "Give it more time.",
                 UserWarning,
                 stacklevel=2,
@@ -153,12 +153,12 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.run_directory_ = None if self.run_directory is None else str(finished.folder)
 
     def predict(self, X: Any) -> AnyArray:
-        """Predict a label or a value for every row, shape ``(n_rows,)``.
+        """Predict a label or a value for each row, shape ``(n_rows,)``.
 
         Raises
         ------
         SchemaError
-            If columns are missing or hold other types than in `fit`.
+            If columns are missing or have other types than in `fit`.
         """
         check_is_fitted(self)
         result: AnyArray = self._predictor.predict(self._frame(X))
@@ -198,7 +198,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
-    """Decides, from a table, a target and a budget, which set of classifiers predicts best together.
+    """Find the set of classifiers that predict best together, for a table, a target and a budget.
 
     Parameters
     ----------
@@ -206,54 +206,56 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``),
         or both.
     metric : str or callable, optional
-        ``"log_loss"`` by default for classes, ``"rmse"`` for values; see `cashmere.evaluation.metrics`.
-        A callable ``f(y_true, y_pred) -> score`` is maximised.
+        Metric to optimise; by default ``"log_loss"`` for classes and ``"rmse"`` for values, see
+        `cashmere.evaluation.metrics`. A callable ``f(y_true, y_pred) -> score`` is maximised.
     strategy : str or Strategy
-        How configurations are chosen: ``"bo"``, ``"random"``, ``"optdivbo"``, ``"dac_hb"``, ..., with options as in
+        Search strategy: ``"bo"``, ``"random"``, ``"optdivbo"``, ``"dac_hb"``, ..., with options as in
         ``"divbo:tau=0.1"``; see `cashmere.strategies`.
     space : str or callable
-        ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function from
-        `TaskProfile` to `Space`.
+        Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function
+        from `TaskProfile` to `Space`.
     resampling : str or splitter
-        ``"auto"`` (5-fold up to 20000 rows, else holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn splitter.
+        ``"auto"`` (5-fold up to 20000 rows, otherwise holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn splitter.
     ensemble : str
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection.
     decision_threshold : {"auto", "tune", "none"} or float
-        How `predict` gets from probabilities to classes. ``"tune"`` chooses thresholds by out-of-fold predictions for
+        How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help
         on rows that did not choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
-        except accuracy; ``"none"`` takes the most probable class. A number t, for two classes: predict
+        except accuracy; ``"none"`` takes the most probable class. A number t, for two classes only, predicts
         ``classes_[1]`` where its probability is at least t. `predict_proba` does not depend on it.
     fold_racing : {"none", "incumbent"}
-        With ``"incumbent"`` a trial is given up after a fold if the mean loss of its folds is above the worst fold of
-        the best trial known; it gets no score then.
+        ``"incumbent"`` stops a trial early if, after a fold, its mean fold loss is above the worst fold of the best
+        trial so far; such a trial has no score.
     n_workers : int, optional
-        Trials at a time, each in its own process; by default the available cores, at most 4.
+        Trials to run at the same time, each in its own process; by default the available cores, at most 4.
     lookahead : int, optional
-        See `cashmere.study.Study`; 8 by default, so that up to 4 workers give the same run.
+        How many trials may be decided ahead of known results, see `cashmere.study.Study`; by default 8, so that up to
+        4 workers give the same run.
     trial_timeout, memory : str or float, optional
-        Limits of one trial, for example ``"60s"`` and ``"4GiB"``.
+        Limits of one trial, such as ``"60s"`` and ``"4GiB"``.
     isolation : {"process", "none"}
-        Watched worker processes, or trials inside this process without limits (for tiny budgets and debugging).
+        ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits (for
+        tiny budgets and debugging).
     run_directory : path, optional
-        Keep everything there (report included); a temporary directory is used and removed otherwise.
+        Keep the run in this directory, report included; otherwise it is temporary and removed.
     resume : bool
-        Continue the run in `run_directory` if there is one; trials of the budget count the finished ones.
+        Continue the run in `run_directory` if there is one; a budget of trials then includes the finished ones.
     random_state : int, RandomState, Generator or None
-        Seed of everything; None draws one.
+        Seed for all randomness; None draws one.
     verbose : int
-        0 prints nothing at all; 1 prints a line now and then.
+        0 prints nothing; 1 prints a line now and then.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
         Labels, in the order of the columns of `predict_proba`.
     decision_threshold_ : float or (n_classes,) array
-        Of two classes, the probability from which on the second is predicted. Of more, thresholds that sum to one: the
-        class whose probability exceeds its own by the largest factor is predicted. 0.5, or equal ones, stand for the
-        most probable class.
+        For two classes, the probability from which on `predict` returns the second. For more, thresholds that sum to
+        one: `predict` returns the class whose probability exceeds its threshold by the largest factor. 0.5, or equal
+        thresholds, mean the most probable class.
     ensemble_ : DataFrame
         Members (trial, algorithm) with their weights.
     leaderboard_ : DataFrame
@@ -261,7 +263,7 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     failures_ : DataFrame
         Failed trials with status, cause and what to try.
     study_ : Study
-        The search; ``study_.history`` holds every observation.
+        The search; ``study_.history`` holds all observations.
 
     Examples
     --------
@@ -291,10 +293,10 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
 
 
 class AutoRegressor(RegressorMixin, _AutoEstimator):  # type: ignore[misc]
-    """Decides, from a table, a target and a budget, which set of regressors predicts best together.
+    """Find the set of regressors that predict best together, for a table, a target and a budget.
 
-    Parameters and attributes are those of `AutoClassifier`, without what is about classes; the metric is ``"rmse"`` by
-    default.
+    Parameters and attributes are those of `AutoClassifier`, except those about classes; the default metric is
+    ``"rmse"``.
 
     Examples
     --------

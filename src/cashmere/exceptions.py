@@ -34,7 +34,7 @@ class CashmereError(Exception):
     """Base class of all errors of this package."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the text and the attributes, so that an error survives the way back from a worker process."""
+        """Pickle the text and the attributes, so that a worker process can return an error."""
         return _restore, (type(self), self.args, self.__dict__)
 
 
@@ -61,7 +61,7 @@ class UsageError(CashmereError, ValueError):
 
 
 class NotFittedError(UsageError, AttributeError):
-    """Something was asked of an object that has not been fitted yet.
+    """A method was called that needs a fitted object.
 
     It is a ValueError and an AttributeError, as scikit-learn's error of the same name is, so that code written for one
     catches the other.
@@ -82,12 +82,12 @@ class NotFittedError(UsageError, AttributeError):
 
 
 class LookaheadError(UsageError):
-    """More trials were wanted at the same time than a study may decide ahead of known outcomes.
+    """More trials were requested at the same time than a study may decide ahead of known results.
 
     Parameters
     ----------
     message : str
-        What was wanted, what the limit is, and what to try.
+        What was requested, what the limit is, and what to try.
     lookahead : int
         How many trials may be open.
     n_open : int
@@ -162,8 +162,8 @@ class UnknownNameError(CashmereError, ValueError):
 class InvalidParameterError(CashmereError, ValueError):
     """A parameter has a value that cannot be used.
 
-    For values only. The text is "`parameter` must be `expected`; got `value`."; where that would not be an English
-    sentence, another error of this module fits better.
+    For values only. The text is "`parameter` must be `expected`; got `value`."; if that is not an English sentence,
+    another error of this module fits better.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ class InvalidParameterError(CashmereError, ValueError):
     value : object
         What was given.
     expected : str
-        What would be fine; it follows "must be" in the sentence, for example ``"at least 1"``.
+        Values that can be used; follows "must be" in the sentence, for example ``"at least 1"``.
     advice : str, optional
-        One or more further sentences: what to try.
+        What to try, in one or more sentences.
     """
 
     def __init__(self, parameter: str, value: object, expected: str, advice: str = "") -> None:
@@ -199,7 +199,7 @@ class MissingParameterError(CashmereError, ValueError):
 
 
 class IncompatibleParametersError(CashmereError, ValueError):
-    """Each of several parameters is fine, but not together with the others, or with this table.
+    """Several parameters contradict each other, or do not fit this table.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class ArrayError(CashmereError, ValueError):
 
 
 class ShapeError(ArrayError):
-    """An array has another shape than it must have.
+    """An array has the wrong shape.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ class ShapeError(ArrayError):
     shape : tuple of int
         The shape it has.
     expected : str or tuple of int
-        The shape it must have, for example ``"(n_rows, n_classes)"``.
+        The expected shape, for example ``"(n_rows, n_classes)"``.
     """
 
     def __init__(self, name: str, shape: tuple[int, ...], expected: str | tuple[int, ...]) -> None:
@@ -290,7 +290,7 @@ class MissingPredictionsError(CashmereError, ValueError):
     Parameters
     ----------
     metric, targets : bool
-        Whether the history knows the metric, and the targets of the validation rows.
+        Whether the history has the metric, and the targets of the validation rows.
     n_missing : int
         Successful observations without predictions.
     """
@@ -303,7 +303,7 @@ class MissingPredictionsError(CashmereError, ValueError):
         super().__init__(
             "A strategy that searches for an ensemble needs the validation predictions of every trial, their targets "
             f"and the metric; found {' and '.join(found)}. Return Outcome(..., predictions=...) from the objective and "
-            'pass Study(..., metric=..., targets=...), or take strategy "bo" or "random", which look at losses only.'
+            'pass Study(..., metric=..., targets=...), or use the strategy "bo" or "random", which need only losses.'
         )
 
 
@@ -325,7 +325,7 @@ class RunDirectoryError(CashmereError):
     path : path
         The directory.
     message : str
-        What is wrong and what to try; the path is put in front.
+        What is wrong and what to try; follows the path.
     """
 
     def __init__(self, path: str | Path, message: str) -> None:
@@ -377,4 +377,4 @@ class NoSuccessfulTrialError(CashmereError):
 
 
 class InconsistentResumeError(RunDirectoryError):
-    """A stored trial is not the one the strategy decides now: settings, code or versions have changed."""
+    """A stored trial is not the one that the strategy decides now: settings, code or versions have changed."""

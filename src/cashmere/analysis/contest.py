@@ -49,7 +49,7 @@ class RecordedContest:
     ledger : Ledger
         Its rounds.
     memberships : (n_trials,) tuple of int
-        Position, in the ledger, of every trial's sub-space. A run that goes on may have stored a few trials more.
+        Position, in the ledger, of each trial's sub-space. An unfinished run may have stored a few trials more.
     losses : (n_trials,) array
         Of the same trials; NaN for failures.
     metric : Metric or None
@@ -87,7 +87,7 @@ class RecordedContest:
         DataFrame
             With the columns ``round``, ``subspace``, ``trials`` (of this round), ``trials_in_all``, ``score`` and
             ``loss`` (the best up to the end of the round), ``test``, ``statistic``, ``p_value``, ``adjusted_p``,
-            ``dropped``, ``reason``. The rows of a round that goes on tell what it has come to.
+            ``dropped``, ``reason``. The rows of the open round show its state so far.
         """
         import pandas as pd
 

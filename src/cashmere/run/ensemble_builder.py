@@ -1,4 +1,4 @@
-"""The ensemble of a run while it grows: its candidates, members, thresholds and cross-fitted loss."""
+"""The growing ensemble of a run: eligible observations, the choice, its decisions, its cross-fitted loss."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class EnsembleBuilder:
     method, size
         See `RunSettings.ensemble` and `RunSettings.ensemble_size`.
     metric : Metric
-        What the ensemble is chosen by.
+        Chooses the ensemble.
     pool : ValidationPool
-        The rows it is chosen on.
+        The rows to choose it on.
     seed : int
         For random parts of the method.
     has_model : callable
-        Whether the fitted models of a trial are still there.
+        Tells whether the fitted models of a trial still exist.
     decision_threshold
         See `RunSettings.decision_threshold`.
 
@@ -59,8 +59,8 @@ class EnsembleBuilder:
     thresholds : (n_classes,) array or None
         See `cashmere.ensembles.threshold.decide`.
     decision_gain : float or None
-        How much thresholds lower the loss of `decision_metric`, on rows that did not choose them; None if none were
-        tried or it cannot be judged.
+        How much thresholds lower the loss of `decision_metric` on rows that did not choose them; None if none were
+        tried or the gain cannot be measured.
     decision_metric : Metric
         The metric, or balanced accuracy if it is not computed from labels.
     seconds : float
@@ -102,7 +102,7 @@ class EnsembleBuilder:
         return dict(zip(members, weights, strict=True))
 
     def update(self, history: History) -> None:
-        """Choose anew from everything observed."""
+        """Choose again from everything observed."""
         clock = time.perf_counter()
         observations = self._eligible(history)
         if observations:
@@ -118,7 +118,7 @@ class EnsembleBuilder:
         self.seconds = time.perf_counter() - clock
 
     def cross_fitted_loss(self, history: History) -> float | None:
-        """Estimate the loss on rows that chose neither ensemble nor thresholds, see `cross_fitted_loss`."""
+        """Estimate the loss on rows that chose neither ensemble nor thresholds; see `cross_fitted_loss`."""
         observations = self._eligible(history)
         if not observations:
             return None
@@ -203,7 +203,7 @@ class EnsembleBuilder:
 
 @dataclass(frozen=True, slots=True)
 class _DecidedEnsemble:
-    """An ensemble that predicts the classes it decides for, with certainty."""
+    """An ensemble that predicts, with certainty, the classes that it decides for."""
 
     ensemble: Ensemble
     thresholds: Float64 | None

@@ -1,4 +1,4 @@
-"""Where the trials of a run work, and what each of them may take."""
+"""Where the trials of a run are evaluated, and under which limits."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from cashmere.records.budget import Budget
 from cashmere.run.settings import RunSettings
 
 _LONGEST_SECONDS = 600.0
-"""No trial takes longer, unless the user says so."""
+"""Longest time of a trial, unless the user gives another."""
 
 _SHORTEST_SECONDS = 10.0
-"""Time that a trial gets under any budget: starting a worker and fitting small models takes seconds."""
+"""Least time limit of a trial under any budget: starting a worker and fitting small models takes seconds."""
 
 _TRIALS_IN_A_BUDGET = 6
-"""Trials of the longest kind that fit into a time budget one after the other: one of them cannot eat it all."""
+"""Number of trials at the time limit that fit into a time budget, so that no single trial can use it up."""
 
 _SHARE_OF_MEMORY = 0.8
-"""Of the memory that is free at the start, for all workers; the rest is for this process and for others."""
+"""Share of the memory free at the start that all workers get; the rest is for this process and others."""
 
 
 def make_executor(settings: RunSettings, budget: Budget, *, log_folder: Path) -> Executor:
-    """Return the executor that the settings ask for; the caller shuts it down.
+    """Return the executor for these settings; the caller shuts it down.
 
     Parameters
     ----------
     settings : RunSettings
-        Says where trials work and how many at a time.
+        Where trials are evaluated, and how many at the same time.
     budget : Budget
         Of this call.
     log_folder : Path
-        Gets what workers print.
+        Receives the output of workers.
     """
     if settings.isolation == "none":
         return InProcessExecutor()
@@ -44,7 +44,7 @@ def make_executor(settings: RunSettings, budget: Budget, *, log_folder: Path) ->
 
 
 def trial_limits(settings: RunSettings, budget: Budget) -> Limits:
-    """Return what a trial may take: what the settings say, else shares of the time budget and of the free memory."""
+    """Return the limits of a trial: those of the settings, or shares of the time budget and the free memory."""
     seconds = settings.trial_seconds
     if seconds is None:
         seconds = _LONGEST_SECONDS

@@ -1,4 +1,4 @@
-"""What a call leaves behind: the model, the study, and the facts of the run."""
+"""The result of a call: the model, the study and the facts of the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cashmere.storage.facts import RunFacts
 from cashmere.study import Study
 
 _NAMED = 6
-"""Members, and thresholds, that the summary names; more would hide the rest of it."""
+"""Largest number of members and of thresholds in the summary, to keep it readable."""
 
 
 class StopReason(StrEnum):

@@ -96,7 +96,7 @@ def continue_run(
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run, or the run was started with the user's own objects.
+        If the folder is not that of a run, or the run was started with custom objects.
     CorruptStoreError
         If a file is damaged.
     NoSuccessfulTrialError

@@ -1,4 +1,4 @@
-"""What all calls of a run together may spend, and how much of it is left."""
+"""The budget of all calls of a run together, and how much of it is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORTH_STARTING_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What a run has taken up to now, in all calls.
+    """What a run has spent so far, in all calls.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What all calls of a run together may spend; None where there is no limit.
+    """The budget of all calls of a run together; None means no limit.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The model of a run while trials arrive: chosen again, saved, and at last loaded."""
+"""The model of a run while trials arrive: chosen repeatedly, saved, and finally loaded."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from cashmere.study import run_digest
 
 
 class GrowingModel:
-    """Keeps the model folder of a run in step with its history: from the first trial on it holds a loadable model.
+    """Keeps the model folder of a run up to date with its history: from the first trial on its model can be loaded.
 
     Parameters
     ----------
     run : RunDirectory
-        Where the model goes, and what it says about itself.
+        Where the model is saved, and the information saved with it.
     encoders : Encoders
         Those of the prepared folds.
     members : Members
-        What the ensemble is made of.
+        The models that the ensemble consists of.
     builder : EnsembleBuilder
         Chooses the ensemble.
 
@@ -34,7 +34,7 @@ class GrowingModel:
     builder : EnsembleBuilder
         The current choice.
     seconds : float
-        Time that choices have taken, in all calls of the run.
+        Time taken by choices of the ensemble, in all calls of the run.
     """
 
     def __init__(self, run: RunDirectory, *, encoders: Encoders, members: Members, builder: EnsembleBuilder) -> None:
@@ -45,12 +45,12 @@ class GrowingModel:
         self._curve: list[dict[str, float]] = list(facts.curve or ())
 
     def choose(self, history: History) -> None:
-        """Choose the ensemble of what is there, without saving it."""
+        """Choose the ensemble from the current trials, without saving it."""
         self.builder.update(history)
         self.seconds += self.builder.seconds
 
     def refresh(self, history: History, *, at_seconds: float) -> None:
-        """Choose the ensemble of what is there, save it if it has changed, and note its loss on the curve.
+        """Choose the ensemble from the current trials, save it if it has changed, and add its loss to the curve.
 
         Parameters
         ----------
@@ -71,7 +71,7 @@ class GrowingModel:
         self.seconds += time.perf_counter() - clock
 
     def information(self, history: History, cross_fitted_loss: float | None = None) -> dict[str, Any]:
-        """Return what the model says about itself."""
+        """Return the information saved with the model."""
         members = self.builder.ensemble.members
         return {
             "task": self._run.target.task_type.value,
@@ -86,7 +86,7 @@ class GrowingModel:
         }
 
     def decision(self) -> dict[str, Any] | None:
-        """Return how classes are decided and what that gains; None where thresholds were not asked for."""
+        """Return how to decide between classes and the gain of it; None if no thresholds were requested."""
         builder = self.builder
         if not builder.decides_by_threshold:
             return None

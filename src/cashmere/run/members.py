@@ -15,11 +15,11 @@ from cashmere.run.ensemble_builder import BASELINE
 from cashmere.storage.store import RunStore
 
 _LIMIT_MIB = 4096.0
-"""Disk the models of trials may take; beyond it those with the worst losses go."""
+"""Disk space for the models of trials; beyond it, those with the worst losses are deleted."""
 
 
 class Members:
-    """What an ensemble of the run can be made of: a file of fold models per trial, and the constant predictor.
+    """The models an ensemble of the run can consist of: a file of fold models per trial, and the constant predictor.
 
     Parameters
     ----------
@@ -39,11 +39,11 @@ class Members:
         write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
 
     def path(self, number: int) -> Path:
-        """Return where the models of a trial, or those of the constant predictor, are."""
+        """Return the path of the models of a trial, or of the constant predictor."""
         return self._store.baseline_path if number == BASELINE else self._store.member_path(number)
 
     def exists(self, number: int) -> bool:
-        """Whether the models of a trial are still there."""
+        """Tell whether the models of a trial still exist."""
         return self.path(number).exists()
 
     def load(self, number: int) -> list[FoldModel]:
@@ -76,7 +76,7 @@ class Members:
         return total
 
     def prune(self, keep: Collection[int], history: History) -> None:
-        """Delete the worst models if all together take too much disk; those of the trials in `keep` stay."""
+        """Delete the worst models if all together take too much disk space; keep those of the trials in `keep`."""
         losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
         self._store.prune_members(keep, limit_mib=_LIMIT_MIB, losses=losses)
 

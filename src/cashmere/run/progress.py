@@ -1,4 +1,4 @@
-"""What a running search tells the person who waits for it."""
+"""Show the progress of a search to the user."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def searching(
     ensemble_score: float | None,
     metric: str,
 ) -> Status:
-    """Return the state of a search: how much of the budget is spent follows from the clock and the trials so far.
+    """Return the state of a search; compute the share of the budget spent from the clock and the trials so far.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The directory of a run, opened for work: its table, its settings, and what they mean for this table."""
+"""The directory of a run, opened for work: its table, and its settings applied to this table."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ from cashmere.storage.store import RunStore
 from cashmere.strategies import make_strategy
 
 _SAMPLE_ROWS = 1000
-"""Rows kept as they came: the largest batch whose latency is measured."""
+"""Number of original rows to keep: the largest batch whose latency is measured."""
 
 
 class RunDirectory:
     """A run directory, opened by one process: made by `create` from a table, or by `open` from what is on disk.
 
-    Names in the settings become objects here, for the table at hand. Use it as a context manager: the directory is
-    locked meanwhile.
+    Names in the settings become objects here, for this table. Use it as a context manager: it locks the directory.
 
     Parameters
     ----------
@@ -123,7 +122,7 @@ class RunDirectory:
         weight: Any = None,
         named: bool = True,
     ) -> RunDirectory:
-        """Start a run: learn the schema, put the rows in canonical order, write what a resume needs.
+        """Start a run: learn the schema, put the rows in canonical order and write everything a resume needs.
 
         Parameters
         ----------
@@ -190,14 +189,14 @@ class RunDirectory:
 
     @classmethod
     def open(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None) -> RunDirectory:
-        """Take up a run that was interrupted, or has ended and gets more budget.
+        """Open an interrupted run, or a finished one that gets more budget.
 
         Parameters
         ----------
         folder : path
             The run directory; it may have been moved.
         own_objects : dict, optional
-            The user's own metric, strategy, space or resampling, where the run was started with one.
+            The custom metric, strategy, space or resampling, if the run was started with one.
 
         Raises
         ------
@@ -245,20 +244,20 @@ class RunDirectory:
         return CodedTable(values=self.rows.values, texts=self.rows.texts, schema=self.schema)
 
     def read_sample(self) -> pd.DataFrame | None:
-        """Return some training rows as they came; None if they could not be kept."""
+        """Return some original training rows; None if they could not be kept."""
         try:
             return pd.read_parquet(self.folder / "sample.parquet")
         except (OSError, ValueError):
             return None
 
     def strategy_for_table(self) -> Strategy:
-        """Return the strategy, told about the table if it wants to know."""
+        """Return the strategy; give it the meta-features of the table if it needs them."""
         if isinstance(self.strategy, TableAware):
             return self.strategy.for_table(self._meta_features())
         return self.strategy
 
     def _meta_features(self) -> dict[str, float]:
-        """Describe the table by numbers, once in the life of the run."""
+        """Return the meta-features of the table, computed once per run."""
         stored = self.store.facts().meta_features
         if stored is None:
             features = meta_features(
@@ -297,13 +296,13 @@ class RunDirectory:
 
     @property
     def spent(self) -> Spent:
-        """What the run has taken up to now, summed over resumes."""
+        """What the run has spent so far, in all calls."""
         rows = self.store.rows()
         stored = float(self.store.facts().elapsed_seconds or 0.0)
         return Spent(trials=len(rows), seconds=max([stored, *(float(row["finished_at"]) for row in rows)]))
 
     def set_goal(self, budget: Budget) -> None:
-        """Remember a budget, for a resume that names none: trials in all, and seconds from now."""
+        """Remember a budget for a resume without one: total trials, and seconds from now."""
         self._keep_goal(Goal.of_call(budget, self.spent))
 
     def extend(self, budget: Budget | None) -> Budget | None:
@@ -312,7 +311,7 @@ class RunDirectory:
         Parameters
         ----------
         budget : Budget or None
-            On top of what is spent; None asks for the rest of the earlier budget.
+            Additional budget; None asks for the rest of the earlier budget.
 
         Returns
         -------
@@ -332,7 +331,7 @@ class RunDirectory:
 
 
 def _metric(metric: Any, target: TargetCoding) -> Metric:
-    """Return the metric for a name or the user's own object; a function sees labels or values."""
+    """Return the metric for a name or a custom metric; a function sees labels or values."""
     metric = metric or default_metric(target.task_type).name
     if callable(metric) and not isinstance(metric, Metric):
         if target.task_type.is_classification:
@@ -343,7 +342,7 @@ def _metric(metric: Any, target: TargetCoding) -> Metric:
 
 
 def _save_sample(path: Path, frame: pd.DataFrame) -> None:
-    """Keep some rows, to measure latency on; a table parquet cannot hold is not worth an error."""
+    """Keep some rows, to measure latency on; ignore a table that Parquet cannot hold."""
     sample = frame.iloc[:_SAMPLE_ROWS]
     with contextlib.suppress(Exception):
         sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(path)

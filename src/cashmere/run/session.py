@@ -29,34 +29,34 @@ from cashmere.storage.trial_tables import failures_table
 from cashmere.study import Study
 
 _REFRESH_PAUSE_SECONDS = 1.0
-"""The ensemble is not chosen more often, however fast trials are."""
+"""Shortest time between two choices of the ensemble, however fast trials are."""
 
 _REFRESH_SPACING = 20
-"""The next choice of the ensemble waits this many times as long as the latest took: a twentieth of the search."""
+"""Multiple of its latest duration that the next choice of the ensemble waits: it takes a twentieth of the search."""
 
 _END_SECONDS = 1.5
-"""Kept free for what the end of any call needs: saving the model, facts, report."""
+"""Time reserved for the end of any call: saving the model, facts, report."""
 
 _END_CHOICES = 8
-"""Kept free, too, in choices of the ensemble: the final one, five for the cross-fitted loss, and two to spare."""
+"""Also reserved, in choices of the ensemble: the final one, five for the cross-fitted loss, and two to spare."""
 
 _CROSS_FIT_CHOICES = 6
-"""What the cross-fitted loss takes, in choices of the ensemble: one for each of its five parts, and one to spare."""
+"""Cost of the cross-fitted loss, in choices of the ensemble: one for each of its five parts, and one to spare."""
 
 _CROSS_FIT_MARGIN_SECONDS = 0.3
-"""Left for saving once the loss is cross-fitted."""
+"""Time to leave for saving after the cross-fitted loss."""
 
 _LATENCY_LEAST_LEFT_SECONDS = 0.5
 """With less time left, latency is not measured."""
 
 _LATENCY_SECONDS = (0.1, 1.0)
-"""Least and most time to measure latency in, else a quarter of what is left."""
+"""Least and most time for measuring latency; in between, a quarter of the time left."""
 
 
 class Session:
     """A run at work: its study, its members, and the model that grows with them.
 
-    `begin` prepares everything; then come `search` and `finish`.
+    `begin` prepares everything; `search` and `finish` follow.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Session:
     study : Study
         Decides and keeps the trials.
     model : GrowingModel
-        Made of the trials.
+        Built from the trials.
     budget : Budget
         Of this call; `trials` counts all trials of the run.
     deadline : Deadline
@@ -93,7 +93,7 @@ class Session:
 
     @classmethod
     def begin(cls, run: RunDirectory, budget: Budget, deadline: Deadline, *, progress: Progress | None = None) -> Self:
-        """Encode the folds, evaluate the constant predictor, take up the study.
+        """Encode the folds, evaluate the constant predictor and restore the study.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Session:
     # ------------------------------------------------------------ search
 
     def search(self) -> StopReason:
-        """Search until the budget is spent or somebody stops it; time for `finish` is kept free.
+        """Search until the budget is spent or the user stops it; reserve time for `finish`.
 
         Notes
         -----
@@ -273,7 +273,7 @@ class Session:
     def _keep_facts(
         self, history: History, stop_reason: StopReason, *, cross_fitted_loss: float | None, latency: dict[str, float]
     ) -> None:
-        """Store what the report tells beside the trials."""
+        """Store the facts that the report shows beside the trials."""
         busy, elapsed = sum(o.duration_seconds for o in history), self.study.elapsed
         facts: dict[str, Any] = {
             "stop_reason": stop_reason,
@@ -296,14 +296,14 @@ class Session:
         self.run.store.set_fact("latent_map", latent_map_fact(self.study.strategy, history))
 
     def _keep_contest(self, history: History) -> None:
-        """Store who has met whom up to now, if the strategy is a contest."""
+        """Store the rounds so far, if the strategy is a contest."""
         fact = contest_fact(self.study.strategy, history)
         if fact is not None:
             self.run.store.set_fact("contest", fact)
 
 
 def _plan(run: RunDirectory, budget: Budget) -> WorkBudget:
-    """Return what strategies may count on: the time of all calls, once for every worker."""
+    """Return the budget that strategies can plan with: the time of all calls, once for each worker."""
     seconds = None if budget.seconds is None else run.spent.seconds + budget.seconds
     worker_seconds = None if seconds is None else seconds * run.settings.workers
     return WorkBudget(trials=budget.trials, worker_seconds=worker_seconds)

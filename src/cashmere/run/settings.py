@@ -1,4 +1,4 @@
-"""What a run is asked to do: the one list of settings, which command line, estimators and resumes follow."""
+"""The settings of a run: the only list of them; command line, estimators and resumes follow it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from cashmere.records.trial import FOLD_RACING
 _DECISIONS = ("auto", "tune", "none")
 
 _BUDGET = Budget(seconds=600.0)
-"""Of the call, by default: ten minutes."""
+"""Default budget of a call: ten minutes."""
 
 _MOST_WORKERS = 4
-"""Workers by default, however many cores there are: with a lookahead of 8 the run is then the same on every machine."""
+"""Largest default number of workers: with a lookahead of 8, a run is then the same on every machine."""
 
 _LOOKAHEAD = 8
-"""By default, and at least `_LOOKAHEAD_PER_WORKER` times the workers: each can take a trial while others still work."""
+"""Default, unless `_LOOKAHEAD_PER_WORKER` times the workers is more: a free worker finds a trial while others work."""
 
 _LOOKAHEAD_PER_WORKER = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """How a setting is given from outside, by estimators and command line.
+    """How estimators and the command line pass a setting.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class Input:
     option : str or None
         Its name among the options of ``cashmere fit``, with underscores; None if it has none.
     read : callable
-        (what was given, name to show) -> value of the setting.
+        (given value, name to show) -> value of the setting.
     fixed : bool
-        Whether a run that is resumed must be given the same value.
+        Whether a resume must give the same value.
     """
 
     parameter: str | None
@@ -74,7 +74,7 @@ def _memory(given: Any, name: str) -> float | None:
 
 
 def _seed(given: Any, name: str) -> Any:
-    """Draw a seed where a generator is given, or nothing."""
+    """Draw a seed if a generator or nothing is given."""
     if given is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(given, np.random.RandomState):
@@ -86,43 +86,44 @@ def _seed(given: Any, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """What a run is asked to do; kept in ``run.json``.
+    """The settings of a run; kept in ``run.json``.
 
     This is the only list of settings: `from_parameters` and `from_options` read those of the estimators and of the
-    command line, and `changed_in` tells what a resume may not change.
+    command line, and `changed_in` tells which settings a resume may not change.
 
     Attributes
     ----------
     task : str
         ``"auto"``, ``"classification"``, or a `TaskType`.
     metric, strategy, space, resampling : str or object
-        Names, or the user's own objects (a callable metric, a `Strategy`, a function from `TaskProfile` to `Space`,
-        a scikit-learn splitter). Own objects are needed again to resume.
+        Names, or custom objects (a callable metric, a `Strategy`, a function from `TaskProfile` to `Space`, a
+        scikit-learn splitter). A resume needs the custom objects again.
     budget : Budget
-        Of the first call.
+        Budget of the first call.
     n_workers : int or None
-        Trials at a time, at most the lookahead; by default the cores this process may use, but at most 4. Results do
-        not depend on it up to half the lookahead.
+        Trials to run at the same time, at most the lookahead; by default the cores available to this process, at most
+        4. For a given lookahead, results do not depend on it.
     lookahead : int or None
-        See `Study`; by default 8, or twice the workers if that is more.
+        How many trials may be decided ahead of known results, see `Study`; by default 8, or twice the workers if that
+        is more.
     seed : int
-        Of everything random.
+        Seed for all randomness.
     memory_mib, trial_seconds : float or None
-        Limits of one trial. By default four fifths of the free memory over the workers; a sixth of a time
-        budget (at least 10 s), else 10 minutes.
+        Limits of one trial. By default four fifths of the free memory, divided by the workers; and a sixth of a time
+        budget, from 10 s to 10 minutes, or 10 minutes without a time budget.
     isolation : {"process", "none"}
-        Whether trials run in watched worker processes; without, limits are not enforced.
+        ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits.
     ensemble : str
         ``"selection"``, ``"bagging"``, ``"stacking"`` or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection (with replacement).
     decision_threshold : {"auto", "tune", "none"} or float
-        How `predict` gets from probabilities to classes. ``"tune"`` chooses thresholds for the metric, or for balanced
+        How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
         except accuracy, for which it gains nothing; ``"none"`` takes the most probable class. A number t in (0, 1), for
         two classes only, predicts the second class where its probability is at least t.
     fold_racing : {"none", "incumbent"}
-        Whether trials that cannot win are given up after some folds, see `cashmere.study.Study`.
+        ``"incumbent"`` stops trials that cannot win after some folds, see `cashmere.study.Study`.
     target_name : str
         Name of the target column, for reports.
     """
@@ -183,9 +184,9 @@ class RunSettings:
         Parameters
         ----------
         parameters : mapping
-            Value by name; what is no setting is passed over.
+            Value by name; parameters that are not settings are ignored.
         **others
-            Settings that are no parameters.
+            Settings that are not parameters.
 
         Raises
         ------
@@ -197,12 +198,12 @@ class RunSettings:
 
     @classmethod
     def from_options(cls, **options: Any) -> Self:
-        """Read the settings from options of the command line, which have underscores here.
+        """Read the settings from options of the command line, named with underscores.
 
         Raises
         ------
         InvalidParameterError, UnknownNameError, IncompatibleParametersError
-            If a value cannot be used; texts that cannot be read are named by their option.
+            If a value cannot be used; the message names the option.
         """
         named = {d.option: name for name, d in inputs().items() if d.option}
         if unknown := options.keys() - named.keys():
@@ -212,14 +213,14 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> Self:
-        """Read what `to_json` returned; settings of other versions are passed over.
+        """Read the result of `to_json`; ignore settings of other versions.
 
         Parameters
         ----------
         stored : mapping
             Plain data.
         own_objects : mapping
-            The objects that are listed there by description only.
+            The custom objects, of which `stored` has only descriptions.
         """
         known = {name: value for name, value in stored.items() if name in inputs()}
         if "budget" in known:
@@ -241,7 +242,7 @@ class RunSettings:
         Raises
         ------
         InvalidParameterError
-            Naming what fits.
+            If it does not fit; the message says what does.
         """
         threshold = self.decision_threshold
         if task_type is TaskType.REGRESSION and threshold not in ("auto", "none"):
@@ -252,7 +253,7 @@ class RunSettings:
 
     @property
     def workers(self) -> int:
-        """Trials at a time: what was asked for, or the default."""
+        """Number of workers: as given, or the default."""
         if self.n_workers is not None:
             return self.n_workers
         if self.isolation == "none":
@@ -261,17 +262,17 @@ class RunSettings:
 
     @property
     def lookahead_of_study(self) -> int:
-        """Lookahead: what was asked for, or the default."""
+        """Lookahead: as given, or the default."""
         return self.lookahead or max(_LOOKAHEAD, _LOOKAHEAD_PER_WORKER * self.workers)
 
     @property
     def own_objects(self) -> dict[str, str]:
-        """Settings that are objects rather than names, with a description of each."""
+        """Custom objects among the settings, with a description of each."""
         names = ("metric", "strategy", "space", "resampling")
         return {n: repr(v) for n in names if (v := getattr(self, n)) is not None and not isinstance(v, str)}
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data; own objects become their description and are listed under ``own_objects``."""
+        """Return plain data; custom objects become descriptions and are listed under ``own_objects``."""
         return {
             **{f.name: getattr(self, f.name) for f in fields(self)},
             "budget": str(self.budget),
@@ -282,7 +283,7 @@ class RunSettings:
 
 @functools.cache
 def inputs() -> Mapping[str, Input]:
-    """Return how each setting is given from outside, by its name."""
+    """Return the `Input` of each setting, by its name."""
     return {f.name: _named(f.metadata["input"], f.name) for f in fields(RunSettings)}
 
 
