@@ -11,97 +11,23 @@ progress is kept in `--work`; repeat the command to continue, also with more con
 from __future__ import annotations
 
 import argparse
-import time
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.recordings.recorded_history import RECORDED, RecordedHistory, save_recorded
-from benchmarks.tables.manifest import (
-    BenchmarkTable,
-    add_data_argument,
-    find_tables,
-)
+from benchmarks.runs.search import run_search
+from benchmarks.runs.search_task import SearchTask
+from benchmarks.runs.trial_limit import CpuLimit
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
+from benchmarks.tables.three_parts import SEED, ThreeParts
 from cashmere.base.versions import versions
-from cashmere.data.prepared import is_complete
-from cashmere.data.resampling import Fold
 from cashmere.evaluation.metrics import get_metric
-from cashmere.evaluation.objective import CrossValidationObjective
-from cashmere.execution.limits import Limits
-from cashmere.execution.worker_processes import WorkerProcessExecutor
-from cashmere.records.cause import Cause, CauseKind
-from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History
 from cashmere.storage.store import RunStore
-from cashmere.study import Study
-
-SEED = 0
-WALL_FACTOR = 5
-"""Wall seconds a trial may take per CPU second of its limit: CPU seconds decide, on a busy machine too."""
-
-MEMORY_MIB = 4096
-"""Of a trial, at most."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordingObjective:
-    """Evaluates a configuration and judges its CPU time; ``fit_seconds`` of the outcome are CPU seconds of everything.
-
-    Attributes
-    ----------
-    objective : CrossValidationObjective
-        Its one fold validates on validation and test rows together; the loss is therefore of no use.
-    limit_seconds : float
-        CPU seconds beyond which the outcome is a timeout.
-    """
-
-    objective: CrossValidationObjective
-    limit_seconds: float
-
-    def __call__(self, trial: Trial) -> Outcome:
-        """Evaluate the trial."""
-        start = time.process_time()
-        outcome = self.objective(trial)
-        seconds = time.process_time() - start
-        if seconds > self.limit_seconds:
-            cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self.limit_seconds, used=seconds)
-            return Outcome(status=TrialStatus.TIMEOUT, error=cause, fit_seconds=seconds)
-        return replace(outcome, fit_seconds=seconds, predict_seconds=0.0)
-
-
-def trial_limits(cpu_seconds: float) -> Limits:
-    """Return what a trial may use before it is killed; within it `RecordingObjective` measures more exactly."""
-    return Limits(seconds=WALL_FACTOR * cpu_seconds, cpu_seconds=cpu_seconds + 0.5, memory_mib=MEMORY_MIB)
-
-
-def split_rows(
-    y: np.ndarray, n_rows: int, *, classes: bool, seed: int = SEED
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ascending row numbers for training (60 %), validation (20 %) and test (20 %), drawn from all rows.
-
-    Classes are spread evenly over the parts, unless one of them has fewer rows than there are classes. A class of which
-    a single row is left cannot be spread: the row trains, and where rows are drawn from a larger table it is not drawn.
-    """
-    from sklearn.model_selection import train_test_split
-
-    def cut(rows: np.ndarray, size: float | int) -> tuple[np.ndarray, np.ndarray]:
-        codes, counts = np.unique(y[rows], return_counts=True)  # not all codes are among the rows
-        lone = rows[np.isin(y[rows], codes[counts == 1])] if classes else rows[:0]
-        common = np.setdiff1d(rows, lone)
-        n_other = size if isinstance(size, int) else int(np.ceil(size * len(common)))
-        if n_other >= len(common):
-            return lone, common
-        even = classes and min(n_other, len(common) - n_other) >= np.sum(counts > 1)
-        kept, other = train_test_split(common, test_size=size, random_state=seed, stratify=y[common] if even else None)
-        return np.sort(np.concatenate([kept, lone])), np.sort(other)
-
-    rows = np.arange(len(y))
-    if len(y) > n_rows:
-        rows = cut(rows, n_rows)[1]
-    rest, test = cut(rows, 0.2)
-    train, validation = cut(rest, 0.25)
-    return train, validation, test
 
 
 def record(
@@ -134,63 +60,33 @@ def record(
     """
     folder = work / f"{table.name}-{space_name}"
     data = SearchTable.read(table)
-    y, task_type = data.y, data.task_type
-    train, validation, test = split_rows(y, n_rows, classes=task_type.is_classification)
-    if not task_type.is_classification:
-        y = (y - y[train].mean()) / y[train].std()
-    judged = np.sort(np.concatenate([validation, test]))
-    space = data.make_space(space_name, len(train))
-    prepared = (folder / "prepared").absolute()
-    if not is_complete(prepared):
-        data.prepare(prepared, y, [Fold(train, judged)], space, seed=SEED)
-    objective = CrossValidationObjective(
-        folder=prepared,
-        space=space,
-        metric=get_metric("accuracy" if task_type.is_classification else "mse", task_type),
-        keep_model=False,
-    )
-    executor = WorkerProcessExecutor(n_workers, limits=trial_limits(limit_seconds), n_threads=1)
+    parts = ThreeParts.of(data, n_rows=n_rows)
+    task = make_task(data, parts, space_name)
     with RunStore(folder) as store:
-        try:
-            # The lookahead is fixed: random search sees the pending trials, so any number of workers draws the same.
-            study = Study(space.configuration_space, "random", seed=SEED, lookahead=64, store=store)
-            print(f"{folder.name}: {len(study.history)} of {n_configurations} configurations are finished", flush=True)
-            study.optimize(
-                RecordingObjective(objective=objective, limit_seconds=limit_seconds),
-                f"{n_configurations}trials",
-                executor=executor,
-            )
-        finally:
-            executor.shutdown()
-        observations = list(study.history)
-    shape = next(o.predictions.shape for o in observations if o.predictions is not None)
-    predictions = np.full((len(observations), *shape), np.nan, dtype=np.float32)
-    for i, o in enumerate(observations):
-        if o.predictions is not None:
-            predictions[i] = o.predictions
-    history = RecordedHistory(
-        dataset=table.name,
-        space_name=space_name,
-        task_type=task_type,
-        space=space.configuration_space,
-        configurations=tuple(o.trial.configuration for o in observations),
-        statuses=tuple(o.status for o in observations),
-        seconds=np.array([min(o.fit_seconds or o.duration_seconds, limit_seconds) for o in observations]),
-        validation=predictions[:, np.searchsorted(judged, validation)],
-        test=predictions[:, np.searchsorted(judged, test)],
-        y_validation=y[validation],
-        y_test=y[test],
-        facts={
-            "n_rows": len(train) + len(judged),
-            "n_columns": space.profile.n_columns,
-            "n_classes": space.profile.n_classes,
-            "limit_cpu_seconds": limit_seconds,
-            "seed": SEED,
-            "versions": versions(),
-            "command": f"python -m benchmarks record --space {space_name} --tables {table.name} "
-            f"--configurations {n_configurations} --rows {n_rows} --limit {limit_seconds:g}",
-        },
-    )
+        # The lookahead is fixed: random search sees the pending trials, so any number of workers draws the same.
+        found = run_search(
+            task,
+            "random",
+            Budget(trials=n_configurations),
+            limit=CpuLimit(limit_seconds),
+            n_workers=n_workers,
+            lookahead=64,
+            store=store,
+            announce=lambda n: print(
+                f"{folder.name}: {n} of {n_configurations} configurations are finished", flush=True
+            ),
+        )
+    facts = {
+        "n_rows": len(parts.train) + len(parts.fold.validation),
+        "n_columns": task.space.profile.n_columns,
+        "n_classes": task.space.profile.n_classes,
+        "limit_cpu_seconds": limit_seconds,
+        "seed": SEED,
+        "versions": versions(),
+        "command": f"python -m benchmarks record --space {space_name} --tables {table.name} "
+        f"--configurations {n_configurations} --rows {n_rows} --limit {limit_seconds:g}",
+    }
+    history = to_recorded(found.history, task, parts, table.name, space_name, facts)
     path = save_recorded(history, out)
     failed = len(history) - len(history.succeeded)
     print(
@@ -199,6 +95,44 @@ def record(
         flush=True,
     )
     return path
+
+
+def make_task(data: SearchTable, parts: ThreeParts, space_name: str) -> SearchTask:
+    """Return what is recorded: validation and test rows are predicted together; losses are of no use."""
+    return SearchTask(
+        table=data,
+        y=parts.y,
+        folds=[parts.fold],
+        space=data.make_space(space_name, len(parts.train)),
+        metric=get_metric("accuracy" if data.task_type.is_classification else "mse", data.task_type),
+        seed=SEED,
+    )
+
+
+def to_recorded(
+    found: History, task: SearchTask, parts: ThreeParts, dataset: str, space_name: str, facts: dict[str, Any]
+) -> RecordedHistory:
+    """Return what all trials predicted, by validation and test rows."""
+    shape = next(o.predictions.shape for o in found if o.predictions is not None)
+    predictions = np.full((len(found), *shape), np.nan, dtype=np.float32)
+    for i, o in enumerate(found):
+        if o.predictions is not None:
+            predictions[i] = o.predictions
+    limit = facts["limit_cpu_seconds"]
+    return RecordedHistory(
+        dataset=dataset,
+        space_name=space_name,
+        task_type=task.table.task_type,
+        space=task.space.configuration_space,
+        configurations=tuple(o.trial.configuration for o in found),
+        statuses=tuple(o.status for o in found),
+        seconds=np.array([min(o.fit_seconds or o.duration_seconds, limit) for o in found]),
+        validation=predictions[:, np.searchsorted(task.validation_rows, parts.validation)],
+        test=predictions[:, np.searchsorted(task.validation_rows, parts.test)],
+        y_validation=parts.y[parts.validation],
+        y_test=parts.y[parts.test],
+        facts=facts,
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,28 +8,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
-import time
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
 
 from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.runs.search import run_search
+from benchmarks.runs.search_cost import RunClock
+from benchmarks.runs.search_task import SearchTask
+from benchmarks.runs.trial_limit import WallLimit
 from benchmarks.tables.manifest import BenchmarkTable
 from benchmarks.tables.search_table import SearchTable
-from cashmere.data.prepared import PreparedFolds
 from cashmere.data.resampling import Fold, make_folds
 from cashmere.evaluation.metrics import get_metric
-from cashmere.evaluation.objective import CrossValidationObjective
-from cashmere.execution.limits import MIB, Limits
-from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.budget import Budget
-from cashmere.records.trial import History, Observation, Trial
-from cashmere.study import Study
+from cashmere.records.trial import History
 
 DIGITS = 6
 
@@ -125,80 +119,46 @@ def make_key(protocol: Protocol, table: str, strategy: str, seed: int, budget: B
 
 def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun:
     """Make one run in this process; its trials run in one worker process, strictly one after the other."""
-    clock, cpu_before = time.perf_counter(), _cpu_seconds()
-    memory = {"deciding": 0.0, "training": 0.0}
-
-    def watch(_: Study, observation: Observation) -> None:
-        memory["deciding"] = max(memory["deciding"], psutil.Process().memory_info().rss / MIB)
-        memory["training"] = max(memory["training"], observation.memory_mib or 0.0)
-
-    budget = Budget.parse(key.budget)
-    data = SearchTable.read(table)
-    train, test = _split(data.y, protocol, key.seed, classes=data.task_type.is_classification)
-    inner = make_folds(data.y[train], data.task_type, protocol.resampling, seed=key.seed, n_columns=data.frame.shape[1])
-    folds = [Fold(train[fold.train], train[fold.validation]) for fold in inner]
-    if len(test):
-        folds.append(Fold(train, test))
-    space = data.make_space(protocol.space, len(train))
-    metric = get_metric(protocol.metric, data.task_type)
-    with tempfile.TemporaryDirectory(prefix="cashmere-suite-") as folder:
-        prepared = {}
-        parts = {"search": folds[: len(inner)], "test": folds[len(inner) :]}
-        for part, its_folds in parts.items():
-            if its_folds:
-                prepared[part] = Path(folder, part)
-                data.prepare(prepared[part], data.y, its_folds, space, seed=key.seed)
-        objectives = {
-            part: CrossValidationObjective(folder=path, space=space, metric=metric, keep_model=False)
-            for part, path in prepared.items()
-        }
-        executor = WorkerProcessExecutor(1, limits=Limits(seconds=protocol.trial_seconds), n_threads=1)
-        try:
-            study = Study(
-                space.configuration_space,
-                key.strategy,
-                seed=key.seed,
-                worst_loss=metric.worst_loss,
-                metric=metric,
-                targets=_targets(prepared["search"], data.y),
-            )
-            history = study.optimize(objectives["search"], budget, executor=executor, callback=watch)
-            best = history.incumbent
-            judged = None
-            if best is not None and "test" in objectives:
-                final = Trial(number=len(history), configuration=best.trial.configuration, seed=best.trial.seed)
-                judged = executor.submit(objectives["test"], final).result().loss
-        finally:
-            executor.shutdown()
+    clock = RunClock()
+    task = make_task(protocol, table, key.seed)
+    found = run_search(task, key.strategy, Budget.parse(key.budget), limit=WallLimit(protocol.trial_seconds))
+    best = found.history.incumbent
     return SuiteRun(
         key=key,
-        curve=best_so_far(history),
-        failed=len(history.failures),
-        test=judged,
-        seconds=round(time.perf_counter() - clock, 2),
-        suggest_seconds=round(sum(study.suggest_seconds.values()), 3),
-        fit_seconds=round(sum(o.duration_seconds for o in history), 2),
+        curve=best_so_far(found.history),
+        failed=len(found.history.failures),
+        test=found.final_loss,
+        seconds=round(clock.seconds, 2),
+        suggest_seconds=round(sum(found.suggest_seconds), 3),
+        fit_seconds=round(found.training_seconds, 2),
         best={} if best is None else {k: _plain(v) for k, v in dict(best.trial.configuration).items()},
-        finished_at=[round(o.finished_at, 2) for o in history],
-        cpu_seconds=round(_cpu_seconds() - cpu_before, 2),
-        memory_mib={part: round(mib, 1) for part, mib in memory.items()},
+        finished_at=[round(o.finished_at, 2) for o in found.history],
+        cpu_seconds=round(clock.cpu_seconds, 2),
+        memory_mib={part: round(mib, 1) for part, mib in found.memory_mib.items()},
         circumstances=describe_circumstances(),
     )
 
 
-def _cpu_seconds() -> float:
-    """Return the CPU seconds so far of this process and of those it started that have ended."""
-    return sum(os.times()[:4])
+def make_task(protocol: Protocol, table: BenchmarkTable, seed: int) -> SearchTask:
+    """Return what the runs of a seed search."""
+    data = SearchTable.read(table)
+    train, test = _split(data.y, protocol, seed, classes=data.task_type.is_classification)
+    inner = make_folds(data.y[train], data.task_type, protocol.resampling, seed=seed, n_columns=data.frame.shape[1])
+    return SearchTask(
+        table=data,
+        y=data.y,
+        folds=[Fold(train[fold.train], train[fold.validation]) for fold in inner],
+        final_fold=Fold(train, test) if len(test) else None,
+        space=data.make_space(protocol.space, len(train)),
+        metric=get_metric(protocol.metric, data.task_type),
+        seed=seed,
+    )
 
 
 def best_so_far(history: History) -> list[float | None]:
     """Return the lowest loss after every trial, None before the first success."""
     losses = [np.inf if o.loss is None else o.loss for o in history]
     return [round(float(loss), DIGITS) if np.isfinite(loss) else None for loss in np.minimum.accumulate(losses)]
-
-
-def _targets(folder: Path, y: np.ndarray) -> np.ndarray:
-    return np.asarray(y[PreparedFolds(folder).validation_rows], dtype=np.float64)
 
 
 def _split(y: np.ndarray, protocol: Protocol, seed: int, *, classes: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -7,33 +7,28 @@ same fitted learners are judged on the test rows, whose targets no search ever s
 
 from __future__ import annotations
 
-import tempfile
-import time
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import psutil
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from benchmarks.experiments.divbo.report_forms import Members, Report, Row, make_report, rounded
-from benchmarks.recordings.record import RecordingObjective, split_rows, trial_limits
 from benchmarks.recordings.replay_runs import code_digest
 from benchmarks.runs import suite_runs
 from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.runs.search import run_search
+from benchmarks.runs.search_cost import RunClock
+from benchmarks.runs.search_task import SearchTask
 from benchmarks.runs.suite_runs import SuiteKey
+from benchmarks.runs.trial_limit import CpuLimit
 from benchmarks.tables.manifest import BenchmarkTable
 from benchmarks.tables.search_table import SearchTable
-from cashmere.data.resampling import Fold
+from benchmarks.tables.three_parts import ThreeParts
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import Metric, get_metric
-from cashmere.evaluation.objective import CrossValidationObjective
-from cashmere.execution.limits import MIB
-from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.budget import Budget
-from cashmere.records.trial import History, Outcome
-from cashmere.records.work_budget import WorkBudget
+from cashmere.records.trial import History
 from cashmere.study import Study
 
 N_COMMON = 5
@@ -138,83 +133,48 @@ def common_start(space: ConfigurationSpace, seed: int) -> tuple[Configuration, .
 
 def search(protocol: suite_runs.Protocol, table: BenchmarkTable, key: SuiteKey) -> EnsembleRun:
     """Make one run in this process; its trials run in one worker process, strictly one after the other."""
-    clock = time.perf_counter()
-    n_trials = Budget.parse(key.budget).trials or 0
+    clock = RunClock()
     data = SearchTable.read(table)
-    metric = get_metric(protocol.metric, data.task_type)
-    is_classification = data.task_type.is_classification
-    train, validation, test = split_rows(data.y, protocol.rows, classes=is_classification, seed=key.seed)
-    y, unit = data.y, 1.0
-    if not is_classification:
-        spread = float(y[train].std())
-        y, unit = (y - y[train].mean()) / spread, spread**2 if metric.name == "mse" else spread
-    hidden = y.copy()
-    hidden[test] = y[train[0]]
-    judged = np.sort(np.concatenate([validation, test]))
-    is_validation = np.isin(judged, validation)
-    space = data.make_space(protocol.space, len(train))
-    predicted: list[np.ndarray | None] = []
-    deciding = deciding_mib = training_mib = 0.0
-    with tempfile.TemporaryDirectory(prefix="cashmere-suite-") as folder:
-        data.prepare(Path(folder), hidden, [Fold(train, judged)], space, seed=key.seed)
-        objective = RecordingObjective(
-            objective=CrossValidationObjective(folder=Path(folder), space=space, metric=metric, keep_model=False),
-            limit_seconds=protocol.trial_seconds,
-        )
-        executor = WorkerProcessExecutor(1, limits=trial_limits(protocol.trial_seconds), n_threads=1)
-        try:
-            study = Study(
-                space.configuration_space,
-                key.strategy,
-                seed=key.seed,
-                warm_start=common_start(space.configuration_space, key.seed),
-                plan=WorkBudget(trials=n_trials),
-                worst_loss=metric.worst_loss,
-                baseline_loss=_constant_loss(metric, y[train], y[validation], data.target.n_classes),
-                metric=metric,
-                targets=y[validation].astype(np.float64),
-            )
-            while len(study.history) < n_trials:
-                start = time.process_time()
-                trial = study.ask()
-                deciding += time.process_time() - start
-                deciding_mib = max(deciding_mib, psutil.Process().memory_info().rss / MIB)
-                outcome = executor.submit(objective, trial).result()
-                training_mib = max(training_mib, outcome.memory_mib or 0.0)
-                if study.tell(trial, _seen(outcome, is_validation, y[validation], metric)):
-                    predicted.append(None if outcome.predictions is None else outcome.predictions[~is_validation])
-        finally:
-            executor.shutdown()
-    history = study.history
-    report = make_report(history, predicted, y[test], metric, members_of(study.strategy))
+    parts = ThreeParts.of(data, n_rows=protocol.rows, seed=key.seed)
+    task = make_task(protocol, data, parts, key.seed)
+    found = run_search(task, key.strategy, Budget.parse(key.budget), limit=CpuLimit(protocol.trial_seconds))
+    report = make_report(found.history, found.held_out, parts.y[parts.test], task.metric, members_of(found.strategy))
     return EnsembleRun.of(
         key,
-        metric,
-        history,
+        task.metric,
+        found.history,
         report,
-        unit=unit,
-        suggest_seconds=[round(study.suggest_seconds.get(n, 0.0), 3) for n in range(n_trials)],
-        training_seconds=round(sum(o.duration_seconds for o in history), 2),
-        seconds=round(time.perf_counter() - clock, 2),
-        deciding_cpu_seconds=round(deciding, 2),
-        memory_mib={"training": round(training_mib, 1), "deciding": round(deciding_mib, 1)},
+        unit=parts.spread**2 if task.metric.name == "mse" else parts.spread,
+        suggest_seconds=[round(seconds, 3) for seconds in found.suggest_seconds],
+        training_seconds=round(found.training_seconds, 2),
+        seconds=round(clock.seconds, 2),
+        deciding_cpu_seconds=round(found.deciding_cpu_seconds, 2),
+        memory_mib={part: round(mib, 1) for part, mib in found.memory_mib.items()},
         code=code_digest(),
         circumstances=describe_circumstances(),
+    )
+
+
+def make_task(protocol: suite_runs.Protocol, data: SearchTable, parts: ThreeParts, seed: int) -> SearchTask:
+    """Return what the runs of a seed search: validation and test rows are predicted, the test rows held out."""
+    metric = get_metric(protocol.metric, data.task_type)
+    space = data.make_space(protocol.space, len(parts.train))
+    return SearchTask(
+        table=data,
+        y=parts.y,
+        folds=[parts.fold],
+        held_out=parts.test,
+        space=space,
+        metric=metric,
+        seed=seed,
+        warm_start=common_start(space.configuration_space, seed),
+        baseline_loss=_constant_loss(metric, parts.y[parts.train], parts.y[parts.validation], data.target.n_classes),
     )
 
 
 def members_of(strategy: object) -> Members | None:
     """Return the function that gives the ensemble of a strategy, if it keeps one."""
     return strategy.members if isinstance(strategy, KeepsEnsemble) else None
-
-
-def _seen(outcome: Outcome, is_validation: np.ndarray, y: np.ndarray, metric: Metric) -> Outcome:
-    """Return what the search may see of an outcome: nothing about the test rows."""
-    if outcome.predictions is None:
-        return outcome
-    predictions = outcome.predictions[is_validation]
-    loss = metric.loss(y, predictions, None)
-    return replace(outcome, predictions=predictions, loss=loss, fold_losses=(loss,))
 
 
 def _constant_loss(metric: Metric, train: np.ndarray, validation: np.ndarray, n_classes: int) -> float:

@@ -225,7 +225,7 @@ def cost_table(results: Sequence[Results]) -> Table:
         columns=(*columns, "MiB deciding", "MiB training"),
         rows=tuple(rows),
         note=f"{note} CPU seconds: of deciding and training. MiB: the largest resident memory seen, of deciding "
-        "after each decision, of training every twentieth of a second.",
+        "after each trial, of training every twentieth of a second.",
     )
 
 

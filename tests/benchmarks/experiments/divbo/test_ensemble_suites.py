@@ -9,7 +9,6 @@ import pytest
 from synthetic_recording import make_recording
 
 from benchmarks.__main__ import main
-from benchmarks.experiments.divbo import runs as ensemble_runs
 from benchmarks.experiments.divbo import study as ensemble_suites
 from benchmarks.experiments.divbo.methods import (
     SUITES,
@@ -24,6 +23,7 @@ from benchmarks.experiments.divbo.tables import cost_table, pool_table, printed_
 from benchmarks.recordings import replay_runs
 from benchmarks.recordings.recorded_history import save_recorded
 from benchmarks.runs import parallel
+from benchmarks.runs import search as search_loop
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.suite_runs import SuiteKey, make_key
 from benchmarks.tables.manifest import BenchmarkTable
@@ -121,7 +121,7 @@ def test_search_never_holds_the_targets_it_is_judged_by(folder, monkeypatch):
 
 
 def test_values_are_standardised_and_losses_come_back_in_the_unit_of_the_target(folder, monkeypatch):
-    monkeypatch.setattr(ensemble_runs, "WorkerProcessExecutor", lambda n, **_: InProcessExecutor())  # starts sooner
+    monkeypatch.setattr(search_loop, "WorkerProcessExecutor", lambda n, **_: InProcessExecutor())  # starts sooner
     table = BenchmarkTable(name="bodyfat", path=folder / "bodyfat.parquet", task_type=TaskType.REGRESSION)
     protocol = protocol_of(table.task_type, metric="mse", rows=1000, trial_seconds=20.0)
     run = search(protocol, table, make_key(protocol, "bodyfat", "random", 0, Budget(trials=5)))

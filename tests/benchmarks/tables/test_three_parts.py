@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.recordings.record import split_rows
+from benchmarks.tables.three_parts import split_rows
 
 
 def shares(y: np.ndarray, rows: np.ndarray) -> dict[int, float]:

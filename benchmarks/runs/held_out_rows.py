@@ -1,0 +1,63 @@
+"""Rows that a search must not see: what trials predict for them is kept apart."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.runs.search_task import SearchTask
+from cashmere.protocols import Executor, Objective
+from cashmere.records.trial import Outcome, Trial
+
+
+class HeldOutRows:
+    """An executor that shows the search only the rows it may see.
+
+    The loss of an outcome becomes that of the rows that are seen.
+
+    Parameters
+    ----------
+    executor : Executor
+        Runs the trials.
+    task : SearchTask
+        Says which rows are held out.
+
+    Attributes
+    ----------
+    predictions : dict of int to array
+        What each successful trial, by its number, predicts for the held-out rows.
+    """
+
+    def __init__(self, executor: Executor, task: SearchTask) -> None:
+        self.n_workers = executor.n_workers
+        self.predictions: dict[int, np.ndarray] = {}
+        self._executor, self._metric = executor, task.metric
+        self._is_seen = task.is_seen
+        self._y = task.y[task.validation_rows[task.is_seen]]
+
+    def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
+        """Queue a trial; its outcome says nothing about the rows that are held out."""
+        seen: Future[Outcome] = Future()
+
+        def show(whole: Future[Outcome]) -> None:
+            try:
+                seen.set_result(self._divide(trial, whole.result()))
+            except BaseException as error:  # it has to reach the search, not the thread of the worker
+                seen.set_exception(error)
+
+        self._executor.submit(objective, trial).add_done_callback(show)
+        return seen
+
+    def shutdown(self) -> None:
+        """Stop the executor."""
+        self._executor.shutdown()
+
+    def _divide(self, trial: Trial, outcome: Outcome) -> Outcome:
+        if outcome.predictions is None:
+            return outcome
+        self.predictions[trial.number] = outcome.predictions[~self._is_seen]
+        predictions = outcome.predictions[self._is_seen]
+        loss = self._metric.loss(self._y, predictions, None)
+        return replace(outcome, predictions=predictions, loss=loss, fold_losses=(loss,))

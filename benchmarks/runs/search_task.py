@@ -1,0 +1,86 @@
+"""What a run searches: a table cut into folds, the space and the metric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from ConfigSpace import Configuration
+
+from benchmarks.tables.search_table import SearchTable
+from cashmere.data.prepared import is_complete
+from cashmere.data.resampling import Fold
+from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.space.space import Space
+
+
+def _no_rows() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchTask:
+    """A search that a strategy is given.
+
+    Attributes
+    ----------
+    table : SearchTable
+        Its features.
+    y : (n_rows,) array
+        Class codes or values, of all rows of the table.
+    folds : sequence of Fold
+        The loss of a trial is the mean over them.
+    space : Space
+        Builds the pipelines.
+    metric : Metric
+        Computes the loss.
+    seed : int
+        Of the encoders and of the study.
+    held_out : (n_held_out,) int array
+        Those of the validation rows whose targets no trial knows, and whose predictions the search does not see.
+    final_fold : Fold or None
+        On which the best configuration is fitted and judged at the end.
+    warm_start : sequence of Configuration
+        Evaluated first.
+    baseline_loss : float
+        Of a constant prediction; NaN when unknown.
+    """
+
+    table: SearchTable
+    y: np.ndarray
+    folds: Sequence[Fold]
+    space: Space
+    metric: Metric
+    seed: int
+    held_out: np.ndarray = field(default_factory=_no_rows)
+    final_fold: Fold | None = None
+    warm_start: Sequence[Configuration] = ()
+    baseline_loss: float = float("nan")
+
+    @property
+    def validation_rows(self) -> np.ndarray:
+        """Numbers of the rows that trials predict, in the order of the predictions."""
+        return np.unique(np.concatenate([fold.validation for fold in self.folds]))
+
+    @property
+    def is_seen(self) -> np.ndarray:
+        """Of each of the `validation_rows`, whether the search sees what is predicted for it."""
+        return ~np.isin(self.validation_rows, self.held_out)
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Targets of the validation rows that the search sees, as `History` takes them."""
+        return np.asarray(self.y[self.validation_rows[self.is_seen]], dtype=np.float64)
+
+    def prepare(self, folder: Path, folds: Sequence[Fold]) -> CrossValidationObjective:
+        """Return the objective on some folds, which are prepared in the folder unless they are there."""
+        if not is_complete(folder):
+            known = self.y.copy()
+            known[self.held_out] = self.y[self.folds[0].train[0]]
+            self.table.prepare(folder, known, folds, self.space, seed=self.seed)
+        return CrossValidationObjective(
+            folder=folder.absolute(), space=self.space, metric=self.metric, keep_model=False
+        )

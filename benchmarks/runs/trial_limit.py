@@ -1,0 +1,92 @@
+"""What a trial may take: wall seconds where runs are alone, CPU seconds where others use the machine, too."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from cashmere.execution.limits import Limits
+from cashmere.protocols import Objective
+from cashmere.records.cause import Cause, CauseKind
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+
+WALL_FACTOR = 5
+"""Wall seconds a trial may take per CPU second of its limit: CPU seconds decide, on a busy machine too."""
+
+CPU_MARGIN = 0.5
+"""CPU seconds beyond the limit after which a trial is killed; within them it measures itself, more exactly."""
+
+MEMORY_MIB = 4096
+"""Of a trial with a limit of CPU seconds, at most."""
+
+
+class TrialLimit(Protocol):
+    """A limit, and how trials measure themselves against it."""
+
+    @property
+    def limits(self) -> Limits:
+        """What a trial may use before it is killed."""
+        ...
+
+    def measure(self, objective: Objective) -> Objective:
+        """Return the objective that keeps the limit."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WallLimit:
+    """Wall seconds after which a trial is killed."""
+
+    seconds: float
+
+    @property
+    def limits(self) -> Limits:
+        """See `TrialLimit`."""
+        return Limits(seconds=self.seconds)
+
+    def measure(self, objective: Objective) -> Objective:
+        """See `TrialLimit`."""
+        return objective
+
+
+@dataclass(frozen=True, slots=True)
+class CpuLimit:
+    """CPU seconds beyond which a trial is a timeout, so that a busy machine does not change what is found."""
+
+    seconds: float
+
+    @property
+    def limits(self) -> Limits:
+        """See `TrialLimit`."""
+        return Limits(seconds=WALL_FACTOR * self.seconds, cpu_seconds=self.seconds + CPU_MARGIN, memory_mib=MEMORY_MIB)
+
+    def measure(self, objective: Objective) -> Objective:
+        """See `TrialLimit`."""
+        return CpuTimedObjective(objective=objective, limit_seconds=self.seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuTimedObjective:
+    """Evaluates a configuration and judges its CPU time; ``fit_seconds`` of the outcome are CPU seconds of everything.
+
+    Attributes
+    ----------
+    objective : Objective
+        What is timed.
+    limit_seconds : float
+        CPU seconds beyond which the outcome is a timeout.
+    """
+
+    objective: Objective
+    limit_seconds: float
+
+    def __call__(self, trial: Trial) -> Outcome:
+        """Evaluate the trial."""
+        start = time.process_time()
+        outcome = self.objective(trial)
+        seconds = time.process_time() - start
+        if seconds > self.limit_seconds:
+            cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self.limit_seconds, used=seconds)
+            return Outcome(status=TrialStatus.TIMEOUT, error=cause, fit_seconds=seconds)
+        return replace(outcome, fit_seconds=seconds, predict_seconds=0.0)
