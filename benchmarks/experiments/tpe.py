@@ -184,7 +184,7 @@ class Bowl:
 def interacting(seed: int) -> Problem:
     """Return the problem of two operators whose numbers form rotated valleys: what a pair costs, and how far off.
 
-    Of every learner's parameters the last one depends on a choice among the others.
+    The last parameter of every learner depends on a choice among the others.
     """
     rng = np.random.default_rng([seed, 3])
     space = ConfigurationSpace(name="interacting", seed=0)

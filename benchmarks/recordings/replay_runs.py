@@ -188,7 +188,7 @@ def run_missing(
     n_workers: int,
     report: Callable[[Run | Failure[RunKey]], None],
 ) -> None:
-    """Replay in worker processes of one thread each; every result is reported as soon as it is there.
+    """Replay in worker processes of one thread each; every result is reported when it arrives.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ def critical_difference_diagram(
     Parameters
     ----------
     ranks : mapping of str to float
-        Average rank of each method, 1 is best; at least two. A Series will do.
+        Average rank of each method, 1 is best; at least two. A Series works, too.
     critical_difference : float
         From `benchmarks.statistics.methods.nemenyi_critical_difference`, for as many methods.
     title : str

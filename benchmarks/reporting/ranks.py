@@ -25,7 +25,7 @@ def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title
     reference : str
         A column.
     title : str
-        Of the table.
+        Title of the table.
     """
     first = next(iter(losses.values()))
     cells: dict[str, list[str]] = {name: [] for name in first.columns}

@@ -22,7 +22,7 @@ def make_runs(
     n_workers: int,
     report: Callable[[Result | Failure[Key]], None],
 ) -> None:
-    """Make runs in processes of one thread each; every result is reported as soon as it is there.
+    """Make runs in processes of one thread each; every result is reported when it arrives.
 
     Parameters
     ----------

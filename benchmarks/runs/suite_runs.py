@@ -35,7 +35,7 @@ class Protocol:
     Attributes
     ----------
     name : str
-        Of the suite.
+        Name of the suite.
     space, metric, resampling : str
         As in `cashmere.AutoClassifier`; the loss of a trial is the mean over the folds.
     test_share : float
@@ -90,7 +90,7 @@ class SuiteRun:
         Wall seconds from the start of the search to the end of every trial; empty in runs made before this was kept, as
         are the following.
     cpu_seconds : float or None
-        Of the process that decides and of those that train, their starts included.
+        CPU seconds of the process that decides and of those that train, including their starts.
     memory_mib : dict of str to float
         Largest resident memory seen: of ``"deciding"`` after each trial, of ``"training"`` during it.
     circumstances : dict of str to str

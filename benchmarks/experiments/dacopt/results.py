@@ -164,7 +164,7 @@ def published_tables(experiment: Protocol, known: dict[str, BenchmarkTable]) -> 
     Parameters
     ----------
     experiment : Protocol
-        Of the paper.
+        Protocol of the paper.
     known : dict of str to BenchmarkTable
         A folder's tables by name.
     """
@@ -192,7 +192,7 @@ def reported_loss(run: SuiteRun, protocol: Protocol) -> float | None:
 
 
 def checkpoints(n_trials: int, n_points: int) -> np.ndarray:
-    """Return numbers of trials at equal distances, about as many as asked for, the last of them `n_trials`.
+    """Return evenly spaced numbers of trials, about as many as requested, the last of them `n_trials`.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def limit_rows(protocol: Protocol, table: BenchmarkTable, rows: int | None) -> P
     Parameters
     ----------
     protocol : Protocol
-        Of the experiment.
+        Protocol of the experiment.
     table : BenchmarkTable
         Its number of rows is looked up.
     rows : int or None

@@ -49,11 +49,11 @@ class Report:
     forms : dict of str to list of Row
         Losses of each of `FORMS`. Rows begin when a trial has succeeded.
     test_losses : list of float or None
-        Of every trial alone.
+        Test loss of every trial alone.
     updates : dict of str to list of int
-        Of the pool in the last ``"50"`` and ``"100"`` trials: all, and those that lowered the loss.
+        Updates of the pool in the last ``"50"`` and ``"100"`` trials: all, and those that lowered the loss.
     minimum_diversity : list of float or None
-        Of every trial to the pool before it (DivBO, figure 5).
+        Diversity of every trial to the pool before it (DivBO, figure 5).
     disagreement : list of float or None
         Mean over pairs of distinct members of the pool at the checkpoints (figure 6); none for values.
     member_loss : float or None

@@ -27,7 +27,7 @@ class Results:
     suite : Suite
         What it is compared with.
     metric : str
-        Of all runs.
+        Metric of all runs.
     runs : mapping of Method to list of EnsembleRun
         Without methods that have no run.
     recorded : bool

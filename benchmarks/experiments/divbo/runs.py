@@ -57,7 +57,7 @@ class EnsembleRun:
     unit : float
         One of the losses here, in the units of the target: values are standardised before the search.
     losses, test_losses : list of float or None
-        Of every trial; None for failures.
+        Losses of every trial; None for failures.
     statuses, origins : list of str
         How every trial ended; where its configuration came from.
     cpu_seconds, suggest_seconds : list of float

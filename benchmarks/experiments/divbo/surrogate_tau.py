@@ -9,7 +9,7 @@ unseen one and any known one, and of an unseen one and a member of the ensemble 
 Then every surrogate is timed, one after the other in this process with one thread: a fit, and the prediction of 5000
 candidates drawn from the space against 25 known configurations.
 
-Every number is written at once to tau.csv and seconds.csv, so that a second call only adds what is missing and Ctrl+C
+Every number is written at once to tau.csv and seconds.csv, so that a second call only adds missing ones and Ctrl+C
 loses only what is in progress; summary.md has the tables. The first surrogate is the one the others are compared with.
 """
 
@@ -206,7 +206,7 @@ def time_once(data: Split, candidates: FloatArray, surrogate: str, measure: Meas
 def judge_missing(
     missing: Sequence[tuple[Path, Key]], n_workers: int, report: Callable[[Key, Row | str], None]
 ) -> None:
-    """Judge in worker processes of one thread each; report every row, or the traceback, as soon as it is there."""
+    """Judge in worker processes of one thread each; report every row, or the traceback, when it arrives."""
 
     def tell(result: tuple[Key, Row] | Failure[Key]) -> None:
         if isinstance(result, Failure):
@@ -414,7 +414,7 @@ class Progress:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Compute what is missing, print and write the tables."""
+    """Compute missing rows, print and write the tables."""
     arguments.surrogates = list(dict.fromkeys(arguments.surrogates))
     console = Console(width=None if sys.stdout.isatty() else 140)
     found = find_cases(arguments, console)

@@ -56,7 +56,7 @@ class Target:
     table : SourceTable
         Losses (float32 precision, as in files of observations) and seconds.
     space : ConfigurationSpace
-        Of the configurations.
+        Space of the configurations.
     catalogue : tuple of Configuration
         The configurations, in the order of the losses.
     """
@@ -176,7 +176,7 @@ def find_strategy(text: str, target: Target, seed: int, artefact: Path | None) -
     target : Target
         What is searched.
     seed : int
-        Of the run.
+        Seed of the run.
     artefact : Path or None
         For strategies that take one and do not name their own.
     """
@@ -288,7 +288,7 @@ def search_missing(
     n_workers: int,
     report: Callable[[Run | Failure[RunKey]], None],
 ) -> None:
-    """Make runs in worker processes of one thread each; every result is reported as soon as it is there.
+    """Make runs in worker processes of one thread each; every result is reported when it arrives.
 
     Parameters
     ----------

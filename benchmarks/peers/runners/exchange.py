@@ -38,7 +38,7 @@ class Task:
     seconds : float
         Wall seconds of the whole run.
     seed, threads : int
-        Of random numbers; how many at most.
+        Seed of random numbers; most threads to use.
     started : float
         Value of `time.monotonic` when the task was read.
     """

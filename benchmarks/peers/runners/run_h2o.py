@@ -33,7 +33,7 @@ if __name__ == "__main__":
         strict_version_check=False,
     )
     h2o.no_progress()
-    # Classes by number: H2O renames columns of probabilities whose class is called like a number.
+    # Classes by number: H2O renames columns of probabilities whose class has a number as its name.
     classes = sorted(task.y.unique()) if task.is_classification else []
     y = task.y.map({name: f"class{i}" for i, name in enumerate(classes)}) if classes else task.y
     kinds = {name: "enum" if task.X[name].dtype == "category" else "real" for name in task.X.columns}
