@@ -48,7 +48,7 @@ def test_every_name_passes_the_contract():
 def test_every_name_has_a_status():
     assert {status(name) for name in strategy_names()} == {"method", "variant", "baseline", "ours"}
     assert status("divbo:tau=0.1") == "method" and status(RandomSearch(SPACE)) == "baseline"
-    assert status(lambda space: None) == "own"
+    assert status(lambda space: None) == "custom"
     with pytest.raises(UnknownNameError):
         status("nothing")
 

@@ -28,12 +28,12 @@ from cashmere.strategies.shared.factories import Preset, StrategyFactory, descri
 from cashmere.strategies.smac import SMAC
 from cashmere.strategies.tpe import TPE
 
-Status = Literal["method", "variant", "baseline", "ours", "own"]
+Status = Literal["method", "variant", "baseline", "ours", "custom"]
 """Status of a strategy in this package.
 
 ``"method"``: proposed by one of the four papers that the package is about. ``"variant"``: an ablation in one of them.
-``"baseline"``: a method they were compared with. ``"ours"``: new in this package. ``"own"``: all others, such as your
-custom strategies. A preset has the status of its strategy.
+``"baseline"``: a method they were compared with. ``"ours"``: new in this package. ``"custom"``: all others, such as
+yours. A preset has the status of its strategy.
 """
 
 _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
@@ -93,7 +93,7 @@ def status(strategy: str | Strategy | StrategyFactory) -> Status:
     ('method', 'baseline', 'ours')
     """
     described = _described(strategy)
-    return next((name for name, factories in _STATUSES.items() if described in factories), "own")
+    return next((name for name, factories in _STATUSES.items() if described in factories), "custom")
 
 
 def _documentation(strategy: str | Strategy | StrategyFactory) -> str:

@@ -88,5 +88,5 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
 def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return how the metric is called and whether more is better."""
     if metric is not None:
-        return {"name": metric.name, "greater_is_better": metric.greater_is_better, "own": False}
-    return {"name": shown_setting(settings.get("metric")), "greater_is_better": False, "own": True}
+        return {"name": metric.name, "greater_is_better": metric.greater_is_better, "custom": False}
+    return {"name": shown_setting(settings.get("metric")), "greater_is_better": False, "custom": True}
