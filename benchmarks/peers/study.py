@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -109,28 +109,7 @@ def compare(
         console.print(f"{file.forget(wanted)} runs forgotten")
     missing = {key: each for key, each in wanted.items() if not ((run := file.find(key)) and run.is_final)}
     console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished")
-
-    failures = 0
-
-    def report(run: PeerRun | Failure[SuiteKey]) -> None:
-        nonlocal failures
-        key = run.key
-        if isinstance(run, Failure):
-            failures += 1
-            console.print(
-                f"{run.key.table}, {run.key.strategy}, seed {run.key.seed} failed:\n{run.error}", markup=False
-            )
-            return
-        file.add(run)
-        text = run.failure or ", ".join(f"{name} {value:.4f}" for name, value in run.measures.items())
-        key = run.key
-        console.print(
-            f"{key.table}, {key.strategy}, seed {key.seed}, {run.seconds:.0f} s: {text}", markup=False, highlight=False
-        )
-
-    if missing and n_workers:
-        with until_interrupted(console):
-            run_missing([(*each, key) for key, each in missing.items()], n_workers=n_workers, report=report)
+    failures = _make_missing(missing, file, n_workers, console) if missing and n_workers else 0
     found = [run for key in wanted if (run := file.find(key)) is not None]
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {file.path}.")
@@ -143,3 +122,28 @@ def compare(
         console.print(f"Tables: {write_report(out, make_report(frame))}")
     if failures:
         raise SystemExit(f"{failures} runs failed; their errors are above.")
+
+
+def _make_missing(
+    missing: Mapping[SuiteKey, tuple[Peer, BenchmarkTable, PeerProtocol]],
+    file: FinishedRuns[SuiteKey, PeerRun],
+    n_workers: int,
+    console: Console,
+) -> int:
+    """Make runs and keep them; return how many failed."""
+    failures = 0
+
+    def report(run: PeerRun | Failure[SuiteKey]) -> None:
+        nonlocal failures
+        name = f"{run.key.table}, {run.key.strategy}, seed {run.key.seed}"
+        if isinstance(run, Failure):
+            failures += 1
+            console.print(f"{name} failed:\n{run.error}", markup=False)
+            return
+        file.add(run)
+        text = run.failure or ", ".join(f"{measure} {value:.4f}" for measure, value in run.measures.items())
+        console.print(f"{name}, {run.seconds:.0f} s: {text}", markup=False, highlight=False)
+
+    with until_interrupted(console):
+        run_missing([(*each, key) for key, each in missing.items()], n_workers=n_workers, report=report)
+    return failures

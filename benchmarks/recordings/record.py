@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -76,17 +75,16 @@ def record(
                 f"{folder.name}: {n} of {n_configurations} configurations are finished", flush=True
             ),
         )
-    facts = {
-        "n_rows": len(parts.train) + len(parts.fold.validation),
-        "n_columns": task.space.profile.n_columns,
-        "n_classes": task.space.profile.n_classes,
-        "limit_cpu_seconds": limit_seconds,
-        "seed": SEED,
-        "versions": versions(),
-        "command": f"python -m benchmarks record --space {space_name} --tables {table.name} "
+    history = to_recorded(
+        found.history,
+        task,
+        parts,
+        dataset=table.name,
+        space_name=space_name,
+        limit_seconds=limit_seconds,
+        command=f"python -m benchmarks record --space {space_name} --tables {table.name} "
         f"--configurations {n_configurations} --rows {n_rows} --limit {limit_seconds:g}",
-    }
-    history = to_recorded(found.history, task, parts, table.name, space_name, facts)
+    )
     path = save_recorded(history, out)
     failed = len(history) - len(history.succeeded)
     print(
@@ -110,7 +108,14 @@ def make_task(data: SearchTable, parts: ThreeParts, space_name: str) -> SearchTa
 
 
 def to_recorded(
-    found: History, task: SearchTask, parts: ThreeParts, dataset: str, space_name: str, facts: dict[str, Any]
+    found: History,
+    task: SearchTask,
+    parts: ThreeParts,
+    *,
+    dataset: str,
+    space_name: str,
+    limit_seconds: float,
+    command: str,
 ) -> RecordedHistory:
     """Return what all trials predicted, by validation and test rows."""
     shape = next(o.predictions.shape for o in found if o.predictions is not None)
@@ -118,7 +123,6 @@ def to_recorded(
     for i, o in enumerate(found):
         if o.predictions is not None:
             predictions[i] = o.predictions
-    limit = facts["limit_cpu_seconds"]
     return RecordedHistory(
         dataset=dataset,
         space_name=space_name,
@@ -126,12 +130,20 @@ def to_recorded(
         space=task.space.configuration_space,
         configurations=tuple(o.trial.configuration for o in found),
         statuses=tuple(o.status for o in found),
-        seconds=np.array([min(o.fit_seconds or o.duration_seconds, limit) for o in found]),
+        seconds=np.array([min(o.fit_seconds or o.duration_seconds, limit_seconds) for o in found]),
         validation=predictions[:, np.searchsorted(task.validation_rows, parts.validation)],
         test=predictions[:, np.searchsorted(task.validation_rows, parts.test)],
         y_validation=parts.y[parts.validation],
         y_test=parts.y[parts.test],
-        facts=facts,
+        facts={
+            "n_rows": len(parts.train) + len(task.validation_rows),
+            "n_columns": task.space.profile.n_columns,
+            "n_classes": task.space.profile.n_classes,
+            "limit_cpu_seconds": limit_seconds,
+            "seed": SEED,
+            "versions": versions(),
+            "command": command,
+        },
     )
 
 

@@ -241,10 +241,8 @@ def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
     return sorted(set(wanted))
 
 
-def main(arguments: argparse.Namespace) -> None:
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    strategies = read_strategies(arguments.strategies, arguments.reference)
-    checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
+def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[tuple[Recording, str]]:
+    """Return the recordings asked for with the metric of each; those that no metric fits are left out."""
     recordings: list[tuple[Recording, str]] = []
     for recording in find_recordings(arguments.recordings):
         metric = choose_metric(recording, arguments.metric)
@@ -259,7 +257,14 @@ def main(arguments: argparse.Namespace) -> None:
             recordings.append((recording, metric))
     if not recordings:
         raise SystemExit("None of the recordings can be used. Choose others with --recordings, or another --metric.")
+    return recordings
 
+
+def main(arguments: argparse.Namespace) -> None:
+    console = Console(width=None if sys.stdout.isatty() else 140)
+    strategies = read_strategies(arguments.strategies, arguments.reference)
+    checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
+    recordings = choose_recordings(arguments, console)
     # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
     wanted = [
         (labelled.label, recording, key)

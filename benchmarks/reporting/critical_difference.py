@@ -114,20 +114,25 @@ def critical_difference_diagram(
     for i, (label, value, place) in enumerate(zip(labels, values, places, strict=True)):
         is_left = i < n_left
         y = first_row + _ROW * (i if is_left else len(names) - 1 - i)
-        edge, anchor = (left, "end") if is_left else (WIDTH - right, "start")
-        text = [f"<tspan>{svg_text(label)}</tspan>", f'<tspan class="muted">{value:.2f}</tspan>']
-        parts.append(f'<path class="leader" d="M{place:.1f} {_AXIS:g}V{y:.1f}H{edge:.1f}"/>')
-        parts.append(f'<circle cx="{place:.1f}" cy="{_AXIS:g}" r="3" fill="currentColor"/>')
-        parts.append(
-            f'<text x="{edge + (-7 if is_left else 7):.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">'
-            f"{' '.join(text if is_left else reversed(text))}</text>"
-        )
+        parts += _method(label, value, place, y, left if is_left else WIDTH - right, is_left=is_left)
     for (low, high), lane in zip(bars, lanes, strict=True):
         parts.append(f'<path class="group" d="M{low:.1f} {_AXIS + 14 + _LANE * lane:g}H{high:.1f}"/>')
     height = first_row + _ROW * (n_left - 1) + 18
     told = _in_words(names, values, groups, critical_difference)
     svg = drawing(parts, WIDTH, int(height), title=title, css="cd", description=told)
     return svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+
+
+def _method(label: str, rank: float, place: float, y: float, edge: float, *, is_left: bool) -> list[str]:
+    """Return a dot on the axis, and the line that leads from it to name and rank beside the axis."""
+    anchor = "end" if is_left else "start"
+    text = [f"<tspan>{svg_text(label)}</tspan>", f'<tspan class="muted">{rank:.2f}</tspan>']
+    return [
+        f'<path class="leader" d="M{place:.1f} {_AXIS:g}V{y:.1f}H{edge:.1f}"/>',
+        f'<circle cx="{place:.1f}" cy="{_AXIS:g}" r="3" fill="currentColor"/>',
+        f'<text x="{edge + (-7 if is_left else 7):.1f}" y="{y + 4:.1f}" text-anchor="{anchor}">'
+        f"{' '.join(text if is_left else reversed(text))}</text>",
+    ]
 
 
 def _axis(n_methods: int, start: float, scale: float) -> list[str]:

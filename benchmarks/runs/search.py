@@ -20,7 +20,6 @@ from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Trial
 from cashmere.storage.store import RunStore
 from cashmere.strategies import make_strategy
-from cashmere.study import Study
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,20 +96,8 @@ def run_search(
         workers = WorkerProcessExecutor(n_workers, limits=limit.limits, n_threads=1)
         stack.callback(workers.shutdown)
         held_out = HeldOutRows(workers, task) if len(task.held_out) else None
-        space = task.space.configuration_space
-        timed = TimedStrategy(make_strategy(strategy, space))
-        study = Study(
-            space,
-            timed,
-            seed=task.seed,
-            lookahead=lookahead,
-            warm_start=task.warm_start,
-            store=store,
-            worst_loss=task.metric.worst_loss,
-            baseline_loss=task.baseline_loss,
-            metric=task.metric,
-            targets=task.targets,
-        )
+        timed = TimedStrategy(make_strategy(strategy, task.space.configuration_space))
+        study = task.make_study(timed, lookahead=lookahead, store=store)
         announce(len(study.history))
         memory = PeakMemory()
         history = study.optimize(objective, budget, executor=held_out or workers, callback=memory)

@@ -14,7 +14,10 @@ from cashmere.data.prepared import is_complete
 from cashmere.data.resampling import Fold
 from cashmere.evaluation.metrics import Metric
 from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.protocols import Strategy
 from cashmere.space.space import Space
+from cashmere.storage.store import RunStore
+from cashmere.study import Study
 
 
 def _no_rows() -> np.ndarray:
@@ -83,4 +86,19 @@ class SearchTask:
             self.table.prepare(folder, known, folds, self.space, seed=self.seed)
         return CrossValidationObjective(
             folder=folder.absolute(), space=self.space, metric=self.metric, keep_model=False
+        )
+
+    def make_study(self, strategy: Strategy, *, lookahead: int, store: RunStore | None) -> Study:
+        """Return the study in which a strategy searches; what the store holds is continued."""
+        return Study(
+            self.space.configuration_space,
+            strategy,
+            seed=self.seed,
+            lookahead=lookahead,
+            warm_start=self.warm_start,
+            store=store,
+            worst_loss=self.metric.worst_loss,
+            baseline_loss=self.baseline_loss,
+            metric=self.metric,
+            targets=self.targets,
         )
