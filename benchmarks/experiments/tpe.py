@@ -48,7 +48,7 @@ from rich.console import Console
 
 from benchmarks.recordings.recorded_history import RECORDED, load_recorded
 from benchmarks.reporting.table import Table
-from benchmarks.statistics.methods import signed_rank_test
+from benchmarks.statistics.ranks_and_tests import signed_rank_test
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingDependencyError
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus

@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.peers.runs import MEASURES, PeerRun
 from benchmarks.reporting.report import Report
 from benchmarks.reporting.table import Table, print_tables
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 from cashmere.records.budget import parse_seconds
 
 NAMES = {"log_loss": "Log loss", "error": "Error", "roc_auc": "ROC AUC", "rmse": "RMSE", "r2": "R2"}

@@ -14,7 +14,7 @@ from benchmarks.reporting.ranks import rank_diagram, rank_test_table
 from benchmarks.reporting.report import Chart, Report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import comparison
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
 

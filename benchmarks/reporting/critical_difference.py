@@ -74,7 +74,7 @@ def critical_difference_diagram(
     ranks : mapping of str to float
         Average rank of each method, 1 is best; at least two. A Series works, too.
     critical_difference : float
-        From `benchmarks.statistics.methods.nemenyi_critical_difference`, for as many methods.
+        From `benchmarks.statistics.ranks_and_tests.nemenyi_critical_difference`, for as many methods.
     title : str
         Text alternative; ranks and groups follow in words.
 

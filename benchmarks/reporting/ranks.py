@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchmarks.reporting.critical_difference import critical_difference_diagram
 from benchmarks.reporting.table import Table
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 
 LEVEL = 0.05
 

@@ -7,7 +7,7 @@ the same recording and seed are pairs. `paired` removes what has no partner; the
 Two conventions hold throughout. A strategy does not profit from runs that had no ensemble yet: the mean of a group with
 a missing value is missing, never the mean of the others, and in ranks and tests a missing loss is worse than any other
 and equal to another missing one. And the reference is a strategy like any other, so that its own row calibrates the
-reading. What does not depend on trials and recordings is in `benchmarks.statistics.methods`.
+reading. What does not depend on trials and recordings is in `benchmarks.statistics.ranks_and_tests`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from benchmarks.statistics import methods as statistics
-from benchmarks.statistics.methods import DIGITS
+from benchmarks.statistics import ranks_and_tests as statistics
+from benchmarks.statistics.ranks_and_tests import DIGITS
 
 Part = Literal["validation", "test"]
 

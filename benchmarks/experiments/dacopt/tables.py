@@ -14,7 +14,7 @@ from benchmarks.reporting.ranks import LEVEL, rank_test_table, verdict_note, ver
 from benchmarks.reporting.table import Table
 from benchmarks.runs.suite_runs import SuiteRun
 from benchmarks.statistics import comparison
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 
 
 def make_tables(results: Results) -> list[Table]:

@@ -40,7 +40,7 @@ from benchmarks.reporting.table import Table, print_tables
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
-from benchmarks.statistics.methods import signed_rank_test
+from benchmarks.statistics.ranks_and_tests import signed_rank_test
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
 from cashmere.base.arrays import FloatArray, IntArray

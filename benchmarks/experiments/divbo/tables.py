@@ -14,7 +14,7 @@ from benchmarks.reporting.comparison import speed_up_text
 from benchmarks.reporting.ranks import repeats_text, verdict_note, verdict_rows
 from benchmarks.reporting.table import Table
 from benchmarks.statistics import comparison
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 
 METRICS = {"accuracy": "error, per cent", "mse": "mean squared error", "mae": "mean absolute error"}
 

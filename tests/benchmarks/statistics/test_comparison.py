@@ -11,7 +11,7 @@ from benchmarks.recordings import replay_study
 from benchmarks.reporting.comparison import make_report, reference_table
 from benchmarks.reporting.report import write_report
 from benchmarks.statistics import comparison
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 
 
 def make_runs(losses: dict[tuple[str, str], dict[int, list[float]]]) -> pd.DataFrame:

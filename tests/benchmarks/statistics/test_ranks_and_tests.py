@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-from benchmarks.statistics import methods as statistics
+from benchmarks.statistics import ranks_and_tests as statistics
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError, UnknownNameError
 
 PUBLISHED = json.loads((Path(__file__).parents[2] / "vectors" / "published_ranks.json").read_text())
