@@ -1,0 +1,20 @@
+"""The command line.
+
+``cashmere fit | resume | predict | leaderboard | contest | report | strategies | cite | pretrain | demo``. A command
+belongs to the application as soon as its module is imported; help lists them in the order of these imports.
+"""
+
+from __future__ import annotations
+
+# isort: off
+from cashmere.cli.app import app
+from cashmere.cli import searching, predicting, showing, strategies, pretraining, demonstration  # noqa: F401
+
+# isort: on
+
+__all__ = ["app", "main"]
+
+
+def main() -> None:
+    """Entry point of the command ``cashmere``."""
+    app()

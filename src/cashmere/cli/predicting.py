@@ -1,0 +1,47 @@
+"""``cashmere predict``: use the ensemble of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cashmere.cli.app import app
+from cashmere.cli.terminal import Quiet, RunFolder, say, table_writer, typed_errors
+
+
+@app.command()
+def predict(
+    folder: RunFolder,
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="Rows to predict.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .csv, .csv.gz or .parquet file.")],
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for each class.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the rows of a table with the ensemble of a run."""
+    with typed_errors():
+        import pandas as pd
+
+        from cashmere.data.reading import read_table
+        from cashmere.exceptions import IncompatibleParametersError
+        from cashmere.model.predictor import Predictor
+
+        writer = table_writer(output)
+        predictor = Predictor.load(folder)
+        if proba and not predictor.target.task_type.is_classification:
+            raise IncompatibleParametersError(
+                "--proba cannot be used with a regression model, which predicts no probabilities. Leave it out.",
+                {"proba": proba, "task": predictor.target.task_type},
+            )
+        frame = read_table(table)
+        if proba:
+            probabilities = predictor.predict_proba(frame)
+            columns = {"prediction": predictor.decide(probabilities)}
+            columns |= {f"proba_{label}": probabilities[:, k] for k, label in enumerate(predictor.classes_)}
+        else:
+            columns = {"prediction": predictor.predict(frame)}
+        writer(pd.DataFrame(columns))
+        for column, count in predictor.unseen_.items():
+            say(quiet, f"Note: {count} value(s) of column {column!r} were not seen in training; treated as missing.")
+        say(quiet, f"{len(frame)} predictions written to {output}")

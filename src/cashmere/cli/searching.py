@@ -1,0 +1,187 @@
+"""``cashmere fit | resume``: search, and keep everything in a run directory."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cashmere.cli.app import app
+from cashmere.cli.terminal import INTERRUPTED, Quiet, RunFolder, say, typed_errors
+
+if TYPE_CHECKING:
+    from cashmere.run import FinishedRun
+    from cashmere.run.progress import Progress
+
+
+class TaskChoice(StrEnum):
+    """Values of ``--task``."""
+
+    AUTO = "auto"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+
+
+@app.command()
+def fit(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")],
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the column to predict.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
+    task: Annotated[
+        TaskChoice, typer.Option(metavar="KIND", help="Kind of target: auto, binary, multiclass or regression.")
+    ] = TaskChoice.AUTO,
+    metric: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Metric, such as accuracy, roc_auc or rmse (default: log_loss or rmse)."),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="BUDGET", help="Time (10m), number of trials (250trials), or both (10m,250trials).")
+    ] = "10m",
+    strategy: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Search strategy, with options after a colon (divbo:tau=0.1); 'cashmere strategies' lists them.",
+        ),
+    ] = "bo",
+    space: Annotated[
+        str, typer.Option(metavar="NAME", help="Search space: default, volcano, sklearn12, imbalance or autosklearn6.")
+    ] = "default",
+    resampling: Annotated[
+        str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")
+    ] = "auto",
+    ensemble: Annotated[
+        str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
+    ] = "selection",
+    decision_threshold: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|NUMBER",
+            help="How to decide between classes: auto, tune, none or, for two classes, the threshold of the second.",
+        ),
+    ] = "auto",
+    fold_racing: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="When to stop trials early: none, or incumbent (once their folds show that they cannot win).",
+        ),
+    ] = "none",
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Trials to run at the same time (default: the cores, at most 4)."),
+    ] = None,
+    lookahead: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="How many trials may be decided ahead of known results (default: 8, or twice the workers).",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for all randomness: same seed, same run.")] = 0,
+    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")] = None,
+    trial_timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Search for the best set of models. Everything is kept in a run directory."""
+    with typed_errors():
+        from cashmere.data.frames import to_frame
+        from cashmere.data.reading import read_table
+        from cashmere.exceptions import DataError, UnknownNameError
+        from cashmere.run import RunSettings, fit_run
+
+        settings = RunSettings.from_options(
+            target=target,
+            task=task.value,
+            metric=metric,
+            budget=budget,
+            strategy=strategy,
+            space=space,
+            resampling=resampling,
+            ensemble=ensemble,
+            decision_threshold=_number_or_name(decision_threshold),
+            fold_racing=fold_racing,
+            workers=workers,
+            lookahead=lookahead,
+            seed=seed,
+            memory=memory,
+            trial_timeout=trial_timeout,
+        )
+        frame = read_table(table)
+        if target not in frame.columns:
+            raise UnknownNameError("column", target, map(str, frame.columns))
+        y = frame.pop(target)
+        if frame.shape[1] == 0:
+            raise DataError(f"{table}: there is no column beside the target {target!r}. Expected at least one feature.")
+        finished = fit_run(
+            out, to_frame(frame), y, settings, already_spent=seconds_since_start(), progress=make_progress(quiet)
+        )
+        tell(finished, quiet=quiet)
+
+
+@app.command()
+def resume(
+    folder: RunFolder,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BUDGET", help="Additional budget, such as 5m or 100trials (default: the rest of the budget)."
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Continue an interrupted run, or extend a finished one."""
+    with typed_errors():
+        from cashmere.records.budget import Budget
+        from cashmere.run import StopReason, continue_run
+
+        more = None if budget is None else Budget.parse(budget)
+        finished = continue_run(folder, more, already_spent=seconds_since_start(), progress=make_progress(quiet))
+        tell(finished, quiet=quiet)
+        if finished.n_new == 0 and finished.stop_reason is StopReason.TRIALS:
+            say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
+        elif finished.n_new == 0:
+            say(quiet, "No further trial finished in this time; add more with --budget.")
+
+
+def tell(finished: FinishedRun, *, quiet: bool) -> None:
+    """Print the result and where it is; leave with `INTERRUPTED` after Ctrl+C."""
+    folder = finished.folder
+    if not quiet:
+        print(finished.summary())
+        print(f"Model: {folder / 'model'}   Report: {folder / 'report.html'}")
+    if finished.interrupted:
+        print(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
+
+
+def make_progress(quiet: bool) -> Callable[[], Progress]:
+    """Return what shows progress: a bar on a terminal, lines in a log, or nothing."""
+    from cashmere.run.progress import Bar, PlainLines, Silence
+
+    if quiet:
+        return Silence
+    return Bar if sys.stdout.isatty() else PlainLines
+
+
+def seconds_since_start() -> float:
+    """Return the age of this process: its start counts towards the budget, too."""
+    import psutil
+
+    return max(0.0, time.time() - psutil.Process().create_time())
+
+
+def _number_or_name(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text

@@ -1,0 +1,98 @@
+"""``cashmere leaderboard | contest | report``: look at a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cashmere.cli.app import app
+from cashmere.cli.terminal import RunFolder, table_writer, typed_errors
+
+
+@app.command()
+def leaderboard(
+    folder: RunFolder,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write all rows to this file, with hyper-parameters as JSON."
+        ),
+    ] = None,
+) -> None:
+    """Show the trials of a run, best first, with ensemble weights."""
+    with typed_errors():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        from cashmere.storage.trial_tables import run_leaderboard
+
+        rows, facts = run_leaderboard(folder)
+        if output is not None:
+            writer = table_writer(output)
+            writer(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]))
+            return
+        rows = rows.drop(columns=["status", "configuration", *(["loss"] if rows["loss"].equals(rows["score"]) else [])])
+        grid = Table(title=facts.title, caption=facts.caption, box=None, pad_edge=False)
+        for name in rows.columns:
+            if name in ("algorithm", "origin"):
+                grid.add_column(name, overflow="fold", min_width=len("warm start"))
+            else:
+                grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)
+        for row in rows.head(top).itertuples(index=False):
+            grid.add_row(*(Text(f"{v:.5g}" if isinstance(v, float) else str(v)) for v in row))
+        Console().print(grid)
+
+
+@app.command()
+def contest(
+    folder: RunFolder,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Write all rounds to this file; .json writes them as stored."
+        ),
+    ] = None,
+) -> None:
+    """Show the contest among sub-spaces. Lists its rounds and tests, and when and why each sub-space left."""
+    with typed_errors():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        from cashmere.analysis import read_contest, summarise_contest
+
+        recorded = read_contest(folder)
+        if output is not None:
+            if output.name.lower().endswith(".json"):
+                output.write_text(json.dumps(recorded.to_json(), indent=1))
+            else:
+                table_writer(output)(recorded.frame())
+            return
+        found = summarise_contest(recorded)
+        standing = Table("sub-space", "trials", "best", "left in round", title="Sub-spaces")
+        for each in found["subspaces"]:
+            best = "-" if each["best_score"] is None else f"{each['best_score']:.5g}"
+            left = "" if each["round"] is None else str(each["round"])
+            standing.add_row(*map(Text, (each["name"], str(each["trials"]), best, left)))
+        rounds = Table("round", "alive", "trials each", "test", "dropped", title="Rounds", show_lines=True)
+        for stage in found["stages"]:
+            trials = "-".join(str(n) for n in sorted(set(stage["trials"])))
+            dropped = "\n".join(f"{one['name']}: {one['reason']}" for one in stage["dropped"])
+            rounds.add_row(*map(Text, (stage["label"], str(stage["alive"]), trials, stage["test"] or "", dropped)))
+        console = Console()
+        console.print(Text(found["sentence"]))
+        console.print(standing, rounds)
+
+
+@app.command()
+def report(folder: RunFolder) -> None:
+    """Write the HTML report of a run again."""
+    with typed_errors():
+        from cashmere.report import write_report
+
+        print(write_report(folder))
