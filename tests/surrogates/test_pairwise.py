@@ -8,16 +8,25 @@ import pytest
 from scipy.stats import kendalltau
 
 from cashmere.acquisition.diversity import cross_measure
-from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
+from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.surrogates import pairwise
 from cashmere.surrogates.pairwise import PairwiseSurrogate, choose_pairs, min_pairs_in_leaf, scheduled_size
 
 SMALL = PairwiseSurrogate(n_boosters=3, n_trees=8, learning_rate=0.3)
 
 
+Y = np.array([0, 1])
+
+
+def probabilities(X):
+    """Probabilities of two classes for two rows, which a configuration's first two columns decide."""
+    second = np.column_stack([0.5 + np.sin(3 * X[:, 0]) / 2, X[:, 1] / 2])
+    return np.stack([1 - second, second], axis=2)
+
+
 def distances(X, Z):
-    """A target that a configuration's first two columns decide."""
-    return np.abs(np.sin(3 * X[:, None, 0]) - np.sin(3 * Z[None, :, 0])) + np.abs(X[:, None, 1] - Z[None, :, 1]) / 2
+    """The measure ``div`` between these predictions."""
+    return np.abs(np.sin(3 * X[:, None, 0]) - np.sin(3 * Z[None, :, 0])) / 4 + np.abs(X[:, None, 1] - Z[None, :, 1]) / 4
 
 
 @pytest.fixture(scope="module", name="X")
@@ -39,7 +48,7 @@ def no_cache():
 
 
 def fitted(surrogate, X, *, seed=0):
-    return replace(surrogate).fit_pairs(X, distances(X, X), np.random.default_rng(seed))
+    return replace(surrogate).fit(X, list(probabilities(X)), Y, np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +83,17 @@ def test_target_is_met_on_its_own_scale(X, small):
     apart = choose_pairs(len(X))
     mean, _ = small.predict_pairs(X, X)
     assert np.mean(np.square(mean - targets)[apart]) < 0.2 * targets[apart].var()
-    shifted = replace(SMALL).fit_pairs(X, 1e3 * targets - 5e3, np.random.default_rng(0))
-    np.testing.assert_allclose(shifted.predict_pairs(X, X)[0], 1e3 * mean - 5e3, rtol=1e-4)
+
+
+def test_scale_and_shift_of_the_target_are_those_of_the_prediction(X):
+    """Errors grow 40 times, and on as many rows again all err by 70: ``mse`` becomes 40^2 / 2 ``mse`` + 70^2."""
+    errors, y = np.sin(3 * X[:, :2]), np.array([-1e3, 1e3])
+    plain = replace(SMALL, measure="mse").fit(X, list(y - errors), y, np.random.default_rng(0))
+    scaled = np.concatenate([40 * errors, np.full((40, 2), 70.0)], axis=1)
+    y = np.tile(y, 2)
+    shifted = replace(SMALL, measure="mse").fit(X, list(y - scaled), y, np.random.default_rng(0))
+    expected = 800 * plain.predict_pairs(X, X)[0] + 4900
+    np.testing.assert_allclose(shifted.predict_pairs(X, X)[0], expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("extra", [0, 4])
@@ -83,12 +101,11 @@ def test_prediction_is_that_of_lightgbm(X, candidates, extra, monkeypatch):
     boosters, train = [], lightgbm.train
     monkeypatch.setattr(lightgbm, "train", lambda *args, **kw: boosters.append(train(*args, **kw)) or boosters[-1])
     surrogate = replace(SMALL, symmetrise=False, refit_growth=0.5, n_extra_trees=extra)
-    targets = distances(X, X)
-    samples = surrogate.fit_pairs(X, targets, np.random.default_rng(0)).sample_pairs(candidates, np.arange(40))
+    samples = fitted(surrogate, X).sample_pairs(candidates, np.arange(40))
 
     n_old = scheduled_size(40, 0.5)
     assert n_old < 40
-    seen = targets[:n_old, :n_old][choose_pairs(n_old)]
+    seen = distances(X, X)[:n_old, :n_old][choose_pairs(n_old)]
     rows = np.concatenate([np.repeat(candidates, 40, axis=0), np.tile(X, (30, 1))], axis=1).astype(np.float32)
     raw = np.stack([booster.predict(rows) for booster in boosters])
     raw = raw[:3] + raw[3:] if extra else raw
@@ -162,8 +179,8 @@ def test_number_of_threads_changes_nothing(X, candidates):
 
 
 def test_refit_forgets_what_was_learned_before(X, candidates, small):
-    refitted = replace(SMALL).fit_pairs(X, -distances(X, X), np.random.default_rng(5))
-    refitted.fit_pairs(X, distances(X, X), np.random.default_rng(0))
+    refitted = replace(SMALL).fit(X, list(probabilities(X)[::-1]), Y, np.random.default_rng(5))
+    refitted.fit(X, list(probabilities(X)), Y, np.random.default_rng(0))
     np.testing.assert_array_equal(refitted.predict_pairs(candidates, X), small.predict_pairs(candidates, X))
 
 
@@ -182,31 +199,30 @@ def test_two_observations_are_enough(X, candidates, growth, include_self):
 @pytest.mark.parametrize("n", [0, 1])
 def test_less_than_two_observations_are_refused(X, n):
     with pytest.raises(ArrayError, match="two successful"):
-        fitted(SMALL, X[:n])
-    with pytest.raises(ArrayError, match="two successful"):
         replace(SMALL).fit(X[:n], [np.ones(9)] * n, np.ones(9), np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("growth", [None, 0.5])
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.0])
-def test_equal_targets_are_predicted_as_they_are(X, candidates, value, growth):
-    surrogate = replace(SMALL, refit_growth=growth)
-    surrogate.fit_pairs(X, np.full((40, 40), value), np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("measure", "prediction", "value"),
+    [("div", np.full((2, 3), 1 / 3), 0.0), ("mse", Y - np.sqrt(0.05), 0.1), ("ce", np.eye(2) * 0.7, -np.log(4))],
+)
+def test_equal_targets_are_predicted_as_they_are(X, candidates, measure, prediction, value, growth):
+    surrogate = replace(SMALL, measure=measure, refit_growth=growth)
+    surrogate.fit(X, [prediction] * 40, Y, np.random.default_rng(0))
     mean, variance = surrogate.predict_pairs(candidates, X)
     np.testing.assert_allclose(mean, value, rtol=1e-9)
     np.testing.assert_allclose(variance, 0, atol=1e-18)
 
 
 def test_equal_configurations_are_survived(X):
-    surrogate = replace(SMALL).fit_pairs(np.ones((40, 5)), distances(X, X), np.random.default_rng(0))
+    surrogate = replace(SMALL).fit(np.ones((40, 5)), list(probabilities(X)), Y, np.random.default_rng(0))
     assert np.isfinite(surrogate.predict_pairs(X, X)[0]).all()
 
 
-def test_targets_that_do_not_fit_are_refused(X):
-    with pytest.raises(ShapeError, match="shape"):
-        replace(SMALL).fit_pairs(X, np.ones((40, 39)), np.random.default_rng(0))
+def test_predictions_that_do_not_fit_are_refused(X):
     with pytest.raises(ArrayError, match="finite"):
-        replace(SMALL).fit_pairs(X, np.full((40, 40), np.nan), np.random.default_rng(0))
+        replace(SMALL).fit(X, [np.full((9, 2), np.nan)] * 40, np.arange(9) % 2, np.random.default_rng(0))
     with pytest.raises(ArrayError, match="one array for each"):
         replace(SMALL).fit(X, [np.ones(9)] * 39, np.ones(9), np.random.default_rng(0))
 
@@ -238,12 +254,17 @@ def recorded(kind, X):
     ("kind", "measure"),
     [("binary", "div"), ("binary", "bs"), ("multiclass", "div"), ("multiclass", "ce"), ("regression", "mse")],
 )
-def test_fit_measures_the_predictions(X, candidates, kind, measure):
+def test_fit_measures_the_predictions(X, candidates, kind, measure, monkeypatch):
+    learned, Dataset = [], lightgbm.Dataset
+    monkeypatch.setattr(lightgbm, "Dataset", lambda *args, **kw: learned.append(args[:2]) or Dataset(*args, **kw))
     predictions, y = recorded(kind, X)
     surrogate = replace(SMALL, measure=measure).fit(X, list(predictions), y, np.random.default_rng(0))
     targets = cross_measure(measure, predictions, predictions, y)
-    by_hand = replace(SMALL).fit_pairs(X, targets, np.random.default_rng(0))
-    np.testing.assert_array_equal(surrogate.predict_pairs(X, X), by_hand.predict_pairs(X, X))
+    first, second = np.nonzero(choose_pairs(40))
+    t = targets[first, second]
+    ((rows, labels),) = learned
+    np.testing.assert_array_equal(rows, np.concatenate([X[first], X[second]], axis=1).astype(np.float32))
+    np.testing.assert_array_equal(labels, (t - t.mean()) / t.std())
     assert kendalltau(surrogate.predict_pairs(X, X)[0], targets).statistic > 0.3
 
 
@@ -319,7 +340,7 @@ def test_scheduled_fit_is_the_same_with_and_without_cache(X, candidates, fits):
 
 def test_scheduled_fit_leaves_the_generator_alone(X):
     rng = np.random.default_rng(0)
-    replace(SMALL, refit_growth=0.2).fit_pairs(X, distances(X, X), rng)
+    replace(SMALL, refit_growth=0.2).fit(X, list(probabilities(X)), Y, rng)
     assert rng.random() == np.random.default_rng(0).random()
 
 
@@ -342,13 +363,20 @@ def test_scheduled_fit_looks_at_data_and_settings(X, fits):
 
 
 def test_later_observations_are_learned_in_between(X, fits):
-    new = slice(28, 40)
-    targets = distances(X, X)
-    targets[new], targets[:, new] = 3.0, 3.0
+    """Old observations differ by ``distances`` / 2; a new one gives two more rows a class of its own."""
+    old, new = slice(28), slice(28, 40)
+    predictions = np.zeros((40, 4, 13))
+    predictions[:, :2, :2] = probabilities(X)
+    predictions[old, 2:, 0] = 1.0
+    predictions[np.arange(28, 40), 2:, np.arange(1, 13)] = 1.0
+    y = np.arange(4)
+    truth = cross_measure("div", predictions, predictions, y)
+    np.testing.assert_allclose(truth[old, old], distances(X[old], X[old]) / 2, atol=1e-12)
+    assert truth[new][choose_pairs(40)[new]].min() >= 0.5
     error = {}
     for n_extra_trees in (0, 10):
         surrogate = replace(SMALL, refit_growth=0.5, n_extra_trees=n_extra_trees)
-        surrogate.fit_pairs(X, targets, np.random.default_rng(0))
-        error[n_extra_trees] = np.abs(surrogate.predict_pairs(X[:28], X[new])[0] - 3.0).mean()
+        surrogate.fit(X, list(predictions), y, np.random.default_rng(0))
+        error[n_extra_trees] = np.abs(surrogate.predict_pairs(X[old], X[new])[0] - truth[old, new]).mean()
     assert fits == [28, 28]
     assert error[10] < 0.6 * error[0]

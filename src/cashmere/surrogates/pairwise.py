@@ -29,7 +29,7 @@ from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.ensembles.selection import as_targets
-from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
+from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, cut_values, stack_rows
 
 Float64 = NDArray[np.float64]
@@ -223,7 +223,10 @@ class PairwiseSurrogate:
                 "predictions",
                 f"predictions must hold one array for each of the {len(X)} rows of X; got {len(predictions)}.",
             )
-        self._check_size(len(X))
+        if len(X) < 2:
+            raise ArrayError(
+                "X", f"X must hold the configurations of at least two successful observations; got {len(X)}."
+            )
         stack, rows = stack_rows(predictions, y, max_rows=self.max_rows, max_values=self.max_values)
         targets, weights = as_targets(y, stack.ndim - 1)[rows], None if row_weights is None else row_weights[rows]
         cut_values(stack, y)
@@ -231,30 +234,16 @@ class PairwiseSurrogate:
         def measured(first: slice, second: slice) -> FloatArray:
             return cross_measure(self.measure, stack[first], stack[second], targets, row_weights=weights)
 
-        common = [targets] if weights is None else [targets, weights]
-        return self._fit(X, measured, lambda n: [stack[:n], *common], rng)
-
-    def fit_pairs(self, X: FloatArray, targets: FloatArray, rng: np.random.Generator) -> Self:
-        """Grow the trees on arbitrary targets, one per pair.
-
-        Parameters
-        ----------
-        X : (n, d) array
-            Encoded configurations.
-        targets : (n, n) array
-            Finite targets of the ordered pairs (i, j); the diagonal matters only with `include_self`.
-        rng : numpy.random.Generator
-            Draws the seeds of the boosters; unused with `refit_growth`.
-
-        Raises
-        ------
-        ArrayError
-            If there are fewer than two configurations, or the targets do not fit or are not finite.
-        """
-        self._check_size(len(X))
-        if np.shape(targets) != (len(X), len(X)):
-            raise ShapeError("targets", np.shape(targets), (len(X), len(X)))
-        return self._fit(X, lambda first, second: targets[first, second], lambda n: [targets[:n, :n]], rng)
+        self._X = np.array(X, dtype=np.float32)
+        if self.refit_growth is None:
+            self._ensemble = self._train(len(X), measured, rng)
+            return self
+        n = scheduled_size(len(X), self.refit_growth)
+        origin = [stack[:n], targets] if weights is None else [stack[:n], targets, weights]
+        self._ensemble = self._train_once(n, measured, _digest(repr(self), self._X[:n], *origin))
+        if n < len(X) and self.n_extra_trees > 0:
+            self._ensemble = self._continue(self._ensemble, n, measured, np.random.default_rng([self.seed, n, len(X)]))
+        return self
 
     def sample_pairs(self, candidates: FloatArray, members: IntArray) -> Float64:
         """Predict the measure between candidates and observations.
@@ -292,29 +281,14 @@ class PairwiseSurrogate:
         samples = self._sample(candidates, others)
         return samples.mean(axis=0), samples.var(axis=0)
 
-    def _check_size(self, n: int) -> None:
-        if n < 2:
-            raise ArrayError("X", f"X must hold the configurations of at least two successful observations; got {n}.")
-
-    def _fit(
-        self, X: FloatArray, targets: _Targets, origin: Callable[[int], Iterable[AnyArray]], rng: np.random.Generator
-    ) -> Self:
-        """Fit to all observations, or by schedule; the targets of the first n are made from `origin`."""
-        self._X = np.array(X, dtype=np.float32)
-        if self.refit_growth is None:
-            self._ensemble = self._train(len(X), targets, rng)
-            return self
-        n = scheduled_size(len(X), self.refit_growth)
-        key = _digest(repr(self), self._X[:n], *origin(n))
+    def _train_once(self, n: int, targets: _Targets, key: bytes) -> _Ensemble:
+        """Fit to the first n observations, or return the kept ensemble of the same settings and training data."""
         if key not in _ENSEMBLES:
             _ENSEMBLES[key] = self._train(n, targets, np.random.default_rng([self.seed, n]))
         _ENSEMBLES.move_to_end(key)
-        self._ensemble = _ENSEMBLES[key]
         while len(_ENSEMBLES) > CACHE_SIZE:
             _ENSEMBLES.popitem(last=False)
-        if n < len(X) and self.n_extra_trees > 0:
-            self._ensemble = self._continue(self._ensemble, n, targets, np.random.default_rng([self.seed, n, len(X)]))
-        return self
+        return _ENSEMBLES[key]
 
     def _train(self, n: int, targets: _Targets, rng: np.random.Generator) -> _Ensemble:
         """Fit to the first n observations."""
