@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
-from cashmere.ensembles.added_member import losses_with_added
+from cashmere.ensembles.added_member import added_losses, losses_with_added
 from cashmere.evaluation.metrics import get_metric
-from cashmere.exceptions import ArrayError, InvalidParameterError
+from cashmere.exceptions import ArrayError
 from cashmere.surrogates.prediction import PredictionSurrogate
 
 KINDS = [2, 4, "regression"]
@@ -45,6 +45,14 @@ def fitted(kind, *, seed=0, n=60, **parameters):
     return PredictionSurrogate(**parameters).fit(X, list(predictions), y, np.random.default_rng(seed))
 
 
+def ensemble_losses(surrogate, X, predictions, y, weights, metric, *, share="fixed", row_weights=None):
+    """Return the loss, predicted as in `EnsembleGain`, of an ensemble of observations with each row of X added."""
+    size = int(np.sum(weights))
+    pool = np.tensordot(weights, predictions.astype(np.float64), 1) / max(size, 1)
+    added = added_losses(list(predictions), pool, y, metric, share=share, size=size, row_weights=row_weights)
+    return surrogate.sample(added, X)
+
+
 @pytest.mark.parametrize(
     ("measure", "kind"),
     [*[(m, k) for m in ("div", "bs", "ce") for k in (2, 4)], ("div", "regression"), ("mse", "regression")],
@@ -52,8 +60,9 @@ def fitted(kind, *, seed=0, n=60, **parameters):
 def test_pairs_of_unseen_configurations_are_ranked(measure, kind):
     X, predictions, y = problem(kind, n=260)
     seen, members = slice(0, 160), np.arange(0, 160, 20)
-    surrogate = PredictionSurrogate().fit(X[seen], list(predictions[seen]), y, np.random.default_rng(0))
-    samples = surrogate.sample_pairs(X[160:], members, measure=measure)
+    surrogate = PredictionSurrogate(measure=measure)
+    surrogate.fit(X[seen], list(predictions[seen]), y, np.random.default_rng(0))
+    samples = surrogate.sample_pairs(X[160:], members)
     truth = cross_measure(measure, predictions[160:], predictions[members], y)
     assert samples.shape == (surrogate.n_trees, 100, 8)
     taus = [kendalltau(samples[:, :, j].mean(axis=0), truth[:, j]).statistic for j in range(8)]
@@ -118,12 +127,12 @@ def test_order_of_a_pair_does_not_matter(kind):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("log_loss", 2), ("brier", 4), ("accuracy", 4), ("mse", "regression")])
-@pytest.mark.parametrize("how", ["fixed", "best"])
-def test_ensemble_losses_of_unseen_configurations_are_ranked(name, kind, how):
+@pytest.mark.parametrize("share", ["fixed", "best"])
+def test_ensemble_losses_of_unseen_configurations_are_ranked(name, kind, share):
     X, predictions, y = problem(kind, n=260)
     metric, weights = metric_of(name, kind), np.bincount([3, 3, 7, 9], minlength=160)
     surrogate = PredictionSurrogate().fit(X[:160], list(predictions[:160]), y, np.random.default_rng(0))
-    samples = surrogate.sample_ensemble_losses(X[160:], weights, metric, how=how)
+    samples = ensemble_losses(surrogate, X[160:], predictions[:160], y, weights, metric, share=share)
     pool = np.average(predictions[:160], axis=0, weights=weights)
     truth = losses_with_added(predictions[160:], pool, y, metric, size=4)
     assert samples.shape == (surrogate.n_trees, 100)
@@ -146,7 +155,7 @@ def test_fully_grown_trees_know_the_observations(kind):
 def test_ensemble_losses_of_observations_are_those_of_the_metric(name, kind, size):
     X, predictions, y = problem(kind)
     metric, weights = metric_of(name, kind), np.bincount(np.array([1, 1, 8])[:size], minlength=60)
-    samples = fitted(kind, min_samples_leaf=1).sample_ensemble_losses(X, weights, metric)
+    samples = ensemble_losses(fitted(kind, min_samples_leaf=1), X, predictions, y, weights, metric)
     total = np.tensordot(weights, predictions, 1)
     expected = [metric.loss(y, (total + p) / (size + 1)) for p in predictions]
     np.testing.assert_allclose(samples, np.broadcast_to(expected, samples.shape), atol=1e-6)
@@ -169,9 +178,8 @@ def test_shapes(kind, n_coordinates):
     X, predictions, y = problem(kind, n=30)
     surrogate = PredictionSurrogate(n_coordinates=n_coordinates, n_trees=7)
     surrogate.fit(X[:20], list(predictions[:20]), y, np.random.default_rng(0), losses=np.arange(20.0))
-    coordinates = surrogate.sample_coordinates(X)
-    assert coordinates.shape[:2] == (7, 30)
-    assert 1 <= coordinates.shape[2] <= n_coordinates
+    assert all(1 <= tree.n_outputs - 1 <= n_coordinates for tree in surrogate._trees)  # the loss is a further output
+    assert surrogate.sample(np.eye(20), X).shape == (7, 30, 20)
     assert surrogate.sample_pairs(X, np.array([0, 4])).shape == (7, 30, 2)
     assert surrogate.sample(np.arange(20), X).shape == (7, 30)
 
@@ -184,9 +192,9 @@ def test_few_observations_are_enough(kind, n):
     surrogate = PredictionSurrogate().fit(X[:n], list(predictions[:n]), y, np.random.default_rng(0))
     for samples in (
         surrogate.sample_pairs(X, np.arange(n)),
-        surrogate.sample_coordinates(X),
+        surrogate.sample(predictions[:n].reshape(n, -1), X),
         *surrogate.predict_pairs(X, X),
-        surrogate.sample_ensemble_losses(X, np.ones(n, dtype=np.int64), metric, how="best"),
+        ensemble_losses(surrogate, X, predictions[:n], y, np.ones(n), metric, share="best"),
     ):
         assert np.isfinite(samples).all()
 
@@ -221,8 +229,9 @@ def test_row_weights_count():
     )
     members, metric = np.array([3, 4]), metric_of("brier", 2)
     np.testing.assert_allclose(weighted.sample_pairs(X, members), halved.sample_pairs(X, members))
-    added = [s.sample_ensemble_losses(X, np.eye(60, dtype=int)[3], metric, how="best") for s in (weighted, halved)]
-    np.testing.assert_allclose(*added, atol=1e-6)
+    whole = ensemble_losses(weighted, X, predictions, y, np.eye(60)[3], metric, share="best", row_weights=weights)
+    half = ensemble_losses(halved, X, predictions[:, :100], y[:100], np.eye(60)[3], metric, share="best")
+    np.testing.assert_allclose(whole, half, atol=1e-6)
 
 
 def test_losses_are_a_further_coordinate():
@@ -255,7 +264,7 @@ def test_number_of_threads_does_not_matter(kind):
 def test_refit_forgets_what_was_learned_before():
     X, predictions, y = problem(2)
     surrogate = fitted(4, n=30).fit(X, list(predictions), y, np.random.default_rng(0))
-    np.testing.assert_array_equal(surrogate.sample_coordinates(X), fitted(2).sample_coordinates(X))
+    np.testing.assert_array_equal(surrogate.sample(np.eye(60), X), fitted(2).sample(np.eye(60), X))
 
 
 def test_predictions_are_only_read(tmp_path):
@@ -292,11 +301,6 @@ def test_no_observations_are_refused():
         PredictionSurrogate().fit(np.zeros((2, 3)), [np.zeros(5)], np.zeros(5), np.random.default_rng(0))
 
 
-def test_unknown_shares_are_refused():
-    with pytest.raises(InvalidParameterError, match="how"):
-        fitted(2).sample_ensemble_losses(np.zeros((1, 4)), np.ones(60, dtype=int), metric_of("brier", 2), how="most")
-
-
 @pytest.mark.parametrize("measure", ["div", "mse"])
 def test_a_diverged_model_attracts_no_further_than_cut_values(measure):
     X, predictions, y = problem("regression")
@@ -309,10 +313,4 @@ def test_a_diverged_model_attracts_no_further_than_cut_values(measure):
     np.testing.assert_allclose(
         surrogate.sample_pairs(X, members).mean(axis=0), cross_measure(measure, cut, cut[members], y), rtol=1e-5
     )
-    metric = metric_of("mse", "regression")
-    losses = surrogate.sample_ensemble_losses(X, np.eye(60, dtype=int)[7], metric)
-    np.testing.assert_allclose(
-        losses.mean(axis=0), losses_with_added(cut, cut[7].astype(np.float64), y, metric, size=1), rtol=1e-5
-    )
-    assert losses.mean(axis=0).argmax() == 3
     assert predictions[3, 0] == 1e8

@@ -19,17 +19,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
-from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.selection import as_targets
-from cashmere.exceptions import ArrayError, InvalidParameterError
-from cashmere.records.loss import Loss
+from cashmere.exceptions import ArrayError
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, compress, cut_values, distances_to_truth, stack_rows
 
 Float64 = NDArray[np.float64]
@@ -69,8 +67,8 @@ class PredictionSurrogate:
     gain up to 0.02 on the largest history and nothing on the smallest.
 
     Predicted values are cut at 10 standard deviations of the target, see `compression.cut_values`: otherwise one
-    diverged model would differ by far the most and attract candidates. `sample_pairs`, `predict_pairs` and
-    `sample_ensemble_losses` use the cut predictions.
+    diverged model would differ by far the most and attract candidates. `sample_pairs` and `predict_pairs` use the cut
+    predictions.
 
     References
     ----------
@@ -130,19 +128,19 @@ class PredictionSurrogate:
         cut_values(self._stack, y)
         self._y = as_targets(y, predictions[0].ndim)[rows]
         self._row_weights = None if row_weights is None else np.asarray(row_weights, dtype=np.float64)[rows]
-        self._coordinates = compress(self._stack, self._y, self.n_coordinates, row_weights=self._row_weights)
+        coordinates = compress(self._stack, self._y, self.n_coordinates, row_weights=self._row_weights)
         if losses is None:
             losses = distances_to_truth(self._stack, self._y, row_weights=self._row_weights)
-        targets = np.column_stack([self._coordinates, self._scaled(losses)])
+        spread = np.sqrt(np.square(coordinates).sum(axis=1).mean()) or 1.0
+        targets = np.column_stack([coordinates, self._scaled(losses, spread)])
         X = np.ascontiguousarray(X, dtype=np.float32)
         self._grow(X, targets, rng)
         self._note_leaves(X)
         return self
 
-    def _scaled(self, losses: FloatArray) -> Float64:
-        """Return losses with the spread set by `loss_weight`, rounded like the coordinates."""
+    def _scaled(self, losses: FloatArray, spread: float) -> Float64:
+        """Return losses with `loss_weight` times the spread of the coordinates, rounded like them."""
         centred = np.asarray(losses, dtype=np.float64) - np.mean(losses)
-        spread = np.sqrt(np.square(self._coordinates).sum(axis=1).mean()) or 1.0
         # Losses that differ only by rounding count as equal.
         own = centred.std() if centred.std() > 1e-9 * np.abs(losses).max() else np.inf
         scaled: Float64 = self.loss_weight * spread / own * centred
@@ -197,7 +195,7 @@ class PredictionSurrogate:
         averages: Float64 = (sums.T / self._sizes).T
         return averages[self._leaf_numbers[self._nodes(np.ascontiguousarray(candidates, dtype=np.float32))]]
 
-    def sample_pairs(self, candidates: FloatArray, members: IntArray, *, measure: Measure | None = None) -> Float64:
+    def sample_pairs(self, candidates: FloatArray, members: IntArray) -> Float64:
         """Predict the measure between candidates and observations.
 
         Parameters
@@ -206,14 +204,12 @@ class PredictionSurrogate:
             Encoded configurations.
         members : (n_members,) int array
             Positions of observations given to `fit`.
-        measure : Measure, optional
-            Overrides the surrogate's `measure`.
 
         Returns
         -------
         (n_trees, n_candidates, n_members) array
         """
-        return self.sample(self._measured(np.asarray(members), measure or self.measure), candidates)
+        return self.sample(self._measured(np.asarray(members)), candidates)
 
     def predict_pairs(self, candidates: FloatArray, others: FloatArray) -> tuple[Float64, Float64]:
         """Predict mean and variance of the measure for all pairs of two groups of unseen configurations.
@@ -241,7 +237,7 @@ class PredictionSurrogate:
         Observations are treated as unseen, too; `sample_pairs` looks them up. Besides the result, ``20 n^2`` bytes are
         needed for n observations, ``24 m p`` for the pairs.
         """
-        measured = self._measured(np.arange(len(self._stack)), self.measure)
+        measured = self._measured(np.arange(len(self._stack)))
         first, second = (self._nodes(np.ascontiguousarray(X, dtype=np.float32)) for X in (candidates, others))
         starts = np.cumsum(self._sizes) - self._sizes
         of_tree = np.searchsorted(starts, len(measured) * np.arange(self.n_trees + 1))
@@ -260,47 +256,9 @@ class PredictionSurrogate:
             scatter += values
         return mean, scatter / self.n_trees
 
-    def sample_coordinates(self, candidates: FloatArray) -> Float64:
-        """Predict the coordinates ``(n_trees, n_candidates, r)`` of candidates, see `compression.compress`."""
-        return self.sample(self._coordinates, candidates)
-
-    def sample_ensemble_losses(
-        self, candidates: FloatArray, weights: IntArray, metric: Loss, *, how: AddedShare = "fixed"
-    ) -> Float64:
-        """Predict the loss of the ensemble with a candidate added.
-
-        Parameters
-        ----------
-        candidates : (n_candidates, d) array
-            Encoded configurations.
-        weights : (n,) int array
-            How often each observation is in the ensemble; all 0 for an empty one.
-        metric : Loss
-            The metric.
-        how : {"fixed", "best"}
-            See `cashmere.ensembles.added_member.AddedShare`.
-
-        Returns
-        -------
-        (n_trees, n_candidates) array
-
-        Notes
-        -----
-        Members and candidates enter with their cut values: the loss with a diverged model is lower than the true one,
-        yet far above those of the others.
-        """
-        if how not in get_args(AddedShare):
-            raise InvalidParameterError("how", how, "'fixed' or 'best'")
-        size = int(np.sum(weights))
-        pool = np.zeros(self._stack.shape[1:])
-        for position in np.flatnonzero(weights):
-            pool += (weights[position] / size) * self._stack[position]
-        added = added_losses(self._stack, pool, self._y, metric, share=how, size=size, row_weights=self._row_weights)
-        return self.sample(added, candidates)
-
-    def _measured(self, members: IntArray, measure: Measure) -> Float64:
+    def _measured(self, members: IntArray) -> Float64:
         """Return the measure between all observations and some of them, ``(n, n_members)``."""
-        return cross_measure(measure, self._stack, self._stack[members], self._y, row_weights=self._row_weights)
+        return cross_measure(self.measure, self._stack, self._stack[members], self._y, row_weights=self._row_weights)
 
 
 def _between_leaves(measured: Float64, sizes: IntArray) -> Float64:
