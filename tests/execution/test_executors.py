@@ -63,11 +63,14 @@ class TestWorkerProcessExecutor(ExecutorContract):
         assert executor.submit(unpicklable, trial(0)).result(timeout=60).status is TrialStatus.ERROR
         assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
 
-    def test_shutdown_is_quick_and_leaves_no_process(self, executor):
-        futures = [executor.submit(lambda t: time.sleep(1000), trial(i)) for i in range(4)]
-        while len(executor.worker_pids()) < 2:
+    def test_shutdown_is_quick_and_leaves_no_process(self, executor, tmp_path):
+        def endless(trial):
+            (tmp_path / str(os.getpid())).touch()
+            time.sleep(1000)
+
+        futures = [executor.submit(endless, trial(i)) for i in range(4)]
+        while len(pids := [int(path.name) for path in tmp_path.iterdir()]) < 2:
             time.sleep(0.05)
-        pids = executor.worker_pids()
         start = time.perf_counter()
         executor.shutdown()
         assert time.perf_counter() - start < 3

@@ -83,10 +83,6 @@ class WorkerProcessExecutor:
         self._queue.put((future, objective, trial))
         return future
 
-    def worker_pids(self) -> list[int]:
-        """Return the process numbers of the living workers."""
-        return [slot.pid for slot in self._slots if slot.pid is not None]
-
     def shutdown(self) -> None:
         """Kill running trials with their children, cancel queued ones, end the workers."""
         self._closed.set()
