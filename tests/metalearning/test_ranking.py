@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ranking_quality import leave_one_origin_out, random_ndcg
 from scipy import stats
 from sklearn.metrics import ndcg_score
 
@@ -23,10 +24,8 @@ from cashmere.metalearning.ranking import (
     embedding_features,
     embedding_queries,
     fit_ranker,
-    leave_one_origin_out,
     ndcg,
     quantile_labels,
-    random_ndcg,
 )
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ndcg.json").read_text())["cases"]

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cashmere.base.arrays import BoolArray, FloatArray, IntArray
-from cashmere.exceptions import ArrayError, InvalidParameterError, ObservationsError, ShapeError
+from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 
 N_LEVELS = 31
 """Relevance labels are 0, ..., 30: LightGBM's table of gains ends there."""
@@ -69,18 +69,6 @@ def ndcg(relevance: FloatArray | IntArray, k: int) -> float:
     >>> round(ndcg([3, 2, 0, 1], 4), 4), ndcg([3, 2, 0, 1], 2)
     (0.9926, 1.0)
     """
-    gains, discounts, ideal = _gains(relevance, k)
-    return float(gains[: len(discounts)] @ discounts / ideal) if ideal > 0 else 1.0
-
-
-def random_ndcg(relevance: FloatArray | IntArray, k: int) -> float:
-    """Return the expectation of `ndcg` over all orders of these candidates; parameters and errors as for `ndcg`."""
-    gains, discounts, ideal = _gains(relevance, k)
-    return float(gains.mean() * discounts.sum() / ideal) if ideal > 0 else 1.0
-
-
-def _gains(relevance: FloatArray | IntArray, k: int) -> tuple[Float64, Float64, float]:
-    """Return the gains in the given order, the first k discounts, and the largest sum they can have."""
     r = np.asarray(relevance, dtype=np.float64)
     if r.ndim != 1 or len(r) == 0 or not np.all(r >= 0):
         raise ArrayError("relevance", f"relevance must be a list of one or more numbers from 0 up; got {relevance}.")
@@ -88,7 +76,8 @@ def _gains(relevance: FloatArray | IntArray, k: int) -> tuple[Float64, Float64, 
         raise InvalidParameterError("k", k, "at least 1")
     gains = np.exp2(r) - 1
     discounts = 1 / np.log2(np.arange(2, min(k, len(r)) + 2))
-    return gains, discounts, float(np.sort(gains)[::-1][: len(discounts)] @ discounts)
+    ideal = float(np.sort(gains)[::-1][: len(discounts)] @ discounts)
+    return float(gains[: len(discounts)] @ discounts / ideal) if ideal > 0 else 1.0
 
 
 def quantile_labels(ranks: FloatArray | IntArray, n_levels: int = N_LEVELS) -> IntArray:
@@ -428,75 +417,4 @@ def configuration_queries(
         features=np.concatenate([configuration_features(z_t, tasks, vectors, n_dims) for z_t in z]),
         labels=np.concatenate([_labels_of_losses(row) for row in losses]),
         targets=np.repeat(np.arange(S), C),
-    )
-
-
-# ---------------------------------------------------------------- does it help on unseen tables?
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RankingQuality:
-    """NDCG@k on unseen tables, one number per query in the order of `targets`."""
-
-    targets: IntArray
-    ranked: Float64
-    random: Float64
-
-    @property
-    def mean_ranked(self) -> float:
-        """Mean over the queries in the ranker's order."""
-        return float(self.ranked.mean())
-
-    @property
-    def mean_random(self) -> float:
-        """Mean over the queries expected from a random order."""
-        return float(self.random.mean())
-
-
-def leave_one_origin_out(queries: RankingQueries, origins: Sequence[str], *, k: int, seed: int = 0) -> RankingQuality:
-    """Measure a ranker on each table after fitting it on the tables of other origins.
-
-    Parameters
-    ----------
-    queries : RankingQueries
-        Queries of at least two origins.
-    origins : sequence of S str
-        Tables of the same origin are held out together, as queries and as sources of candidates.
-    k : int
-        Number of candidates that count.
-    seed : int
-        See `fit_ranker`.
-
-    Returns
-    -------
-    RankingQuality
-        Candidates with equal scores keep their given order.
-
-    Raises
-    ------
-    ObservationsError
-        If nothing is left to fit on.
-    """
-    kin = np.array(origins)
-    targets = np.unique(queries.targets)
-    ranked = {}
-    for origin in dict.fromkeys(kin[targets].tolist()):
-        away: BoolArray = kin[queries.targets] == origin
-        kept = ~away
-        if queries.sources is not None:
-            kept &= kin[queries.sources] != origin
-        if not kept.any():
-            raise ObservationsError(
-                f"Judging a ranker takes tables of at least two origins; got only {', '.join(sorted(set(origins)))}. "
-                "Collect observations on further tables."
-            )
-        text = fit_ranker(queries.features[kept], queries.labels[kept], queries.targets[kept], seed)
-        for t in targets[kin[targets] == origin].tolist():
-            rows = np.flatnonzero(queries.targets == t)
-            order = np.argsort(-apply_ranker(text, queries.features[rows]), kind="stable")
-            ranked[t] = ndcg(queries.labels[rows[order]], k)
-    return RankingQuality(
-        targets=targets,
-        ranked=np.array([ranked[t] for t in targets.tolist()]),
-        random=np.array([random_ndcg(queries.labels[queries.targets == t], k) for t in targets.tolist()]),
     )
