@@ -21,7 +21,7 @@ def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if failed(row):
-            groups[str(row["status"]), _told_apart_by(row)].append(row)
+            groups[str(row["status"]), _group_key(row)].append(row)
     results = []
     for (status, _), group in sorted(groups.items(), key=lambda item: (-len(item[1]), item[1][0]["number"])):
         text = str(group[0].get("error") or "")
@@ -40,7 +40,7 @@ def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return results
 
 
-def _told_apart_by(row: Mapping[str, Any]) -> str:
+def _group_key(row: Mapping[str, Any]) -> str:
     """Return a key that is equal for equal causes: the kind, or the message of an exception without its numbers."""
     cause: Cause | None = row.get("error")
     if cause is None or cause.text:
