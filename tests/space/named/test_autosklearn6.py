@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import sklearn
 from ConfigSpace.exceptions import ForbiddenValueError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
+from sklearn.utils.fixes import parse_version
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -246,6 +248,11 @@ def at_defaults(tables, numbers):
             continue
 
 
+# Discriminant analysis of scikit-learn 1.7 warns of collinear columns, that of 1.9 raises an error.
+COLLINEAR = pytest.mark.filterwarnings("ignore:The covariance matrix of class:scipy.linalg.LinAlgWarning")
+
+
+@COLLINEAR
 def test_every_classifier_works_with_every_preprocessor_at_their_defaults(tables):
     pairs = itertools.product(range(16), range(13))
     chosen = list(at_defaults(tables, [((i + j) % 2, i, j, (i + j) % 7) for i, j in pairs]))
@@ -261,6 +268,7 @@ def test_every_classifier_works_with_every_preprocessor_and_rescaler(tables):
     assert set(failed) <= {"qda"}
 
 
+@COLLINEAR
 @pytest.mark.parametrize(("which", "seed"), [(0, 1), (1, 2)])
 def test_random_configurations_fit_or_fail_cleanly(tables, which, seed):
     space = tables[which].space.configuration_space
@@ -294,6 +302,7 @@ CHOICES = [
 ]
 
 
+@COLLINEAR
 def test_every_part_survives_the_model_file(tables, tmp_path):
     table = tables[0]
     steps = table.space.operators.items()
@@ -472,7 +481,8 @@ def test_probabilities_of_naive_bayes_sum_to_one_where_single_precision_fails():
     surprise = np.array([[0.1, 1]], dtype=np.float32)  # a value of a column that was constant
     ours = space.build(configuration, context).fit(X, y).predict_proba(surprise)
     np.testing.assert_allclose(ours.sum(), 1)
-    assert GaussianNB().fit(X, y).predict_proba(surprise).sum() == 2
+    if parse_version(sklearn.__version__) >= parse_version("1.9"):  # 1.7 sums to one
+        assert GaussianNB().fit(X, y).predict_proba(surprise).sum() == 2
 
 
 @pytest.mark.parametrize(("factor", "depth"), [(0.0, 1), (0.25, 2), (2.0, 16)])
