@@ -82,7 +82,8 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="How many trials may be decided ahead of known results (default: 8, or twice the workers).",
+            help="How many trials may be decided ahead of known results "
+            "(default: 8, or twice the workers if there are more than 4).",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for all randomness: same seed, same run.")] = 0,

@@ -29,7 +29,7 @@ _N_COMBINATIONS = 32
 
 @dataclass(frozen=True)
 class BO4ML(TPE):
-    """Choose like `TPE`, after initial trials spread over groups of algorithms of all operators.
+    """Choose like `tpe`, after initial trials spread over groups of algorithms of all operators.
 
     The space is cut into `n_initial` combinations of groups, which together hold every algorithm of every operator.
     Each of the initial trials takes another combination, draws for every operator an algorithm from its group, and

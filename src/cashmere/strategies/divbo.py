@@ -92,7 +92,7 @@ class DivBO(BayesianOptimisation):
 
 @dataclass(frozen=True)
 class FixedDivBO(DivBO):
-    """Choose like `DivBO`, but with a constant weight of the diversity rank: the papers' ablation.
+    """Choose like `divbo`, but with a constant weight of the diversity rank: the papers' ablation.
 
     Parameters
     ----------

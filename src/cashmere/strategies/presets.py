@@ -16,23 +16,23 @@ PRESETS: dict[str, Preset] = {
     "dac_hb": Preset(
         Contest,
         {"elimination": "highest", "inner": BO4ML},
-        "Choose like `Contest` by the highest value, with BO4ML inside: the paper's DAC-HB.",
+        "Choose like `contest` by the highest value, with `bo4ml` inside: the paper's DAC-HB.",
     ),
     "dac_hh": Preset(
         Contest,
         {"elimination": "highest", "inner": _HYPEROPT},
-        "Choose like `Contest` by the highest value, with hyperopt's Parzen estimators inside: the paper's DAC-HH.",
+        "Choose like `contest` by the highest value, with hyperopt's Parzen estimators inside: the paper's DAC-HH.",
     ),
     "dac_sb": Preset(
         Contest,
         {"elimination": "statistical", "inner": BO4ML},
-        "Choose like `Contest` by statistical tests, with BO4ML inside: the paper's DAC-SB.",
+        "Choose like `contest` by statistical tests, with `bo4ml` inside: the paper's DAC-SB.",
     ),
     "dac_sh": Preset(
         Contest,
         {"elimination": "statistical", "inner": _HYPEROPT},
-        "Choose like `Contest` by statistical tests, with hyperopt's Parzen estimators inside: the paper's DAC-SH.",
+        "Choose like `contest` by statistical tests, with hyperopt's Parzen estimators inside: the paper's DAC-SH.",
     ),
-    "rb_smac": Preset(RisingBandit, {"inner": SMAC}, "Choose like `RisingBandit`, with SMAC inside: RB-SMAC."),
+    "rb_smac": Preset(RisingBandit, {"inner": SMAC}, "Choose like `rising_bandit`, with `smac` inside: RB-SMAC."),
 }
 """Presets by registered name; each has the reference of its strategy."""

@@ -22,7 +22,7 @@ _N_DRAWS = 4
 
 @dataclass(frozen=True)
 class SMAC(BayesianOptimisation):
-    """Choose like `BayesianOptimisation`, with candidates from local searches around the best observations.
+    """Choose like `bo`, with candidates from local searches around the best observations.
 
     Inactive parameters enter the forest with their defaults instead of a special value, and every fifth later trial is
     random.
