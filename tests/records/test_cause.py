@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from ConfigSpace import ConfigurationSpace
@@ -56,7 +57,7 @@ def test_runs_of_earlier_versions_hold_texts(tmp_path):
             trial = Trial(number=number, configuration=space.get_default_configuration(), seed=0)
             cause = Cause(kind=CauseKind.WORKER_DIED)
             store.add(trial, Outcome(status=TrialStatus.ERROR, error=cause), finished_at=1.0)
-    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+    with closing(sqlite3.connect(tmp_path / "run.sqlite", isolation_level=None)) as database:
         database.execute("UPDATE trials SET error = 'ValueError: 3' || char(10) || 'traceback' WHERE number = 0")
     with RunStore(tmp_path) as store:
         loaded, rows = store.load(space), store.rows()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 from fake_runs import make_run
 
@@ -10,7 +11,7 @@ from cashmere.report import summarise_run
 
 def test_rare_origins_are_counted_together(tmp_path):
     run = make_run(tmp_path / "run", n_trials=40)
-    with sqlite3.connect(run / "run.sqlite") as database:
+    with closing(sqlite3.connect(run / "run.sqlite", isolation_level=None)) as database:
         database.execute("UPDATE trials SET origin = 'round ' || number WHERE number < 9")
     origins = summarise_run(run)["origins"]
     assert (len(origins), origins["random"], origins["other origins"]) == (9, 31, 2)
@@ -18,7 +19,7 @@ def test_rare_origins_are_counted_together(tmp_path):
 
 def test_origins_in_contests_are_counted_by_what_the_inner_strategies_say(tmp_path):
     run = make_run(tmp_path / "run", n_trials=10)
-    with sqlite3.connect(run / "run.sqlite") as database:
+    with closing(sqlite3.connect(run / "run.sqlite", isolation_level=None)) as database:
         model = Origin(OriginKind.MODEL).within("svm | under", round=1)
         start = Origin(OriginKind.START, "smote + 7").within("a", round=0)
         database.execute("UPDATE trials SET origin = ? WHERE number < 4", [model.to_json()])
