@@ -140,14 +140,14 @@ def run(table: BenchmarkTable, key: RunKey, out: Path) -> dict[str, Any]:
     updates = pool_updates(trajectory, last=50)
     with RunStore(folder, read_only=True) as store:
         rows = store.rows()
-        fact = store.fact
+        facts = store.facts()
         return {
             "failed": sum(row["status"] != "success" for row in rows),
-            "seconds": fact("elapsed_seconds"),
-            "deciding": fact("suggest_seconds"),
+            "seconds": facts.elapsed_seconds,
+            "deciding": facts.suggest_seconds,
             "training": sum(row["duration_seconds"] for row in rows),
-            "ensembles": fact("ensemble_seconds"),
-            "validation": fact("ensemble_loss"),
+            "ensembles": facts.ensemble_seconds,
+            "validation": facts.ensemble_loss,
             "test": test,
             "test_error": test_error,
             "min_diversity": float(np.nanmean(trajectory.minimum_diversity[-50:])),

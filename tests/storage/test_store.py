@@ -155,8 +155,8 @@ def test_pruning_drops_the_worst_and_keeps_the_members(tmp_path):
 def test_facts_are_remembered(tmp_path):
     with RunStore(tmp_path) as store:
         store.set_fact("curve", [1, 2.5])
-        assert store.fact("curve") == [1, 2.5]
-        assert store.fact("missing", 3) == 3
+        assert store.facts().curve == [1, 2.5]
+        assert store.facts().goal is None
 
 
 def test_rows_end_where_a_trial_is_still_out(tmp_path):

@@ -313,14 +313,6 @@ class RunStore:
             rows = self._database.execute("SELECT name, value FROM facts").fetchall()
         return RunFacts.from_stored({name: json.loads(value) for name, value in rows})
 
-    def fact(self, name: str, default: Any = None) -> Any:
-        """Return one stored fact."""
-        with contextlib.suppress(sqlite3.OperationalError):
-            row = self._database.execute("SELECT value FROM facts WHERE name=?", (name,)).fetchone()
-            if row is not None:
-                return json.loads(row[0])
-        return default
-
 
 def _cause(row: sqlite3.Row | dict[str, Any]) -> Cause | None:
     return None if row["error"] is None else Cause.parse(row["error"])
