@@ -465,7 +465,9 @@ def test_fits_leave_no_files_threads_or_processes_behind():
 
     def held():
         gc.collect()
-        workers = [p for p in me.children(recursive=True) if "loky.backend.popen" in " ".join(p.cmdline())]
+        workers = [
+            p for p in me.children(recursive=True) if "cashmere.execution.inside_worker" in " ".join(p.cmdline())
+        ]
         return me.num_fds(), threading.active_count(), len(workers)
 
     def targets():
@@ -476,7 +478,7 @@ def test_fits_leave_no_files_threads_or_processes_behind():
                 found.append(str(each.readlink()))
         return sorted(found)
 
-    quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # what stays once: the resource tracker
+    quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # what libraries open once stays
     before, open_before = held(), targets()
     for isolation in ("none", "none", "none", "process", "process"):
         quick(space=linear_space, isolation=isolation).fit(X, y)

@@ -1,11 +1,13 @@
-"""What every executor must do. A newcomer supplies the fixture `executor` and inherits the tests."""
+"""What every executor must do. A newcomer says how to make one and inherits the tests."""
 
 from __future__ import annotations
 
 from concurrent.futures import wait
 
+import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 
+from cashmere.protocols import Executor
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -42,7 +44,26 @@ def talking(trial: Trial) -> Outcome:
 
 
 class ExecutorContract:
-    """Inherit and define the fixture `executor`."""
+    """Inherit and override `make`."""
+
+    @staticmethod
+    def make() -> Executor:
+        raise NotImplementedError("override make")
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def executor(cls):
+        """Return the executor that tests of the class share: to start workers takes seconds."""
+        executor = cls.make()
+        yield executor
+        executor.shutdown()
+
+    @pytest.fixture
+    def new_executor(self):
+        """Return an executor for a test that shuts it down, or watches how it starts."""
+        executor = self.make()
+        yield executor
+        executor.shutdown()
 
     def test_outcome_comes_back(self, executor):
         outcome = executor.submit(square, trial(0, 0.5)).result(timeout=60)
@@ -78,9 +99,9 @@ class ExecutorContract:
         executor.submit(failing, trial(0)).result(timeout=60)
         assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
 
-    def test_every_future_is_done_after_shutdown(self, executor):
-        futures = [executor.submit(square, trial(i)) for i in range(5)]
-        executor.shutdown()
+    def test_every_future_is_done_after_shutdown(self, new_executor):
+        futures = [new_executor.submit(square, trial(i)) for i in range(5)]
+        new_executor.shutdown()
         assert all(future.done() or future.cancelled() for future in futures)
 
     def test_number_of_workers_is_positive(self, executor):

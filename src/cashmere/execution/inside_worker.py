@@ -11,22 +11,45 @@ import time
 
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.in_process import run_trial
+from cashmere.execution.messages import pack, read_message, unpack, write_message
 from cashmere.protocols import Objective
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
-def initialise_worker(coordinator: int, log: str | None) -> None:
-    """Leave the terminal and Ctrl+C to the coordinator, end with it, and write to the log."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the coordinator's business
-    if hasattr(os, "setsid"):
-        with contextlib.suppress(OSError):
-            os.setsid()
+def serve(coordinator: int, log: str) -> None:
+    """Answer every task that arrives on standard input with its outcome on standard output, until the input ends.
+
+    The first answer is None: the worker is ready. Learners see neither stream: their input is empty, their output goes
+    to the log.
+
+    Parameters
+    ----------
+    coordinator : int
+        Process number of the coordinator, with which this process ends.
+    log : str
+        File for what learners print.
+    """
+    tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    _leave_terminal(log)
     if sys.platform == "linux":
         _set_process_options()
     threading.Thread(target=exit_with_parent, args=(coordinator,), daemon=True).start()
-    sink = os.open(log or os.devnull, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(sink, 1)
-    os.dup2(sink, 2)
+    _warm_up()
+    write_message(answers, pack(None))
+    own = os.getpid()
+    while (task := read_message(tasks)) is not None:
+        answer = _answer(task)
+        if os.getpid() != own:  # a learner has forked, and this is its child
+            os._exit(0)
+        write_message(answers, answer)
+
+
+def _leave_terminal(log: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator stops its workers by itself
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for descriptor, target in ((nothing, 0), (sink, 1), (sink, 2)):
+        os.dup2(descriptor, target)
 
 
 def _set_process_options() -> None:
@@ -47,16 +70,21 @@ def exit_with_parent(coordinator: int) -> None:
     os._exit(1)
 
 
-def warm_up() -> int:
+def _warm_up() -> None:
     """Import what every trial needs, so that the first trial is not charged for it."""
     import sklearn.pipeline  # noqa: F401
 
     import cashmere.evaluation.objective  # noqa: F401
 
-    return os.getpid()
+
+def _answer(task: bytes) -> bytes:
+    try:
+        return pack(_run(*unpack(task)))
+    except Exception as error:  # a task that cannot be restored here, or an outcome that cannot be pickled
+        return pack(Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error)))
 
 
-def run_in_worker(objective: Objective, trial: Trial, limit_seconds: float | None) -> Outcome:
+def _run(objective: Objective, trial: Trial, limit_seconds: float | None) -> Outcome:
     """Run a trial; end the process long after the limit if the coordinator has not."""
     import faulthandler
 

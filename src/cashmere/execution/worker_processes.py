@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import queue
-import signal
 import threading
 import time
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from cashmere.base.cores import threads_per_worker
 from cashmere.execution.exception_cause import cause_of_exception
-from cashmere.execution.inside_worker import initialise_worker, run_in_worker, warm_up
-from cashmere.execution.limits import MIB, Limits, ProcessWatch, kill_descendants, kill_tree
+from cashmere.execution.limits import MIB, Limits, ProcessWatch, kill_descendants
+from cashmere.execution.messages import pack, unpack
+from cashmere.execution.worker import WorkerProcess
 from cashmere.protocols import Objective
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
@@ -108,8 +105,7 @@ class _Slot(threading.Thread):
     ) -> None:
         super().__init__(daemon=True, name="cashmere-slot")
         self._tasks, self._closed, self._limits, self._n_threads, self._log = tasks, closed, limits, n_threads, log
-        self._pool: Any = None
-        self.pid: int | None = None
+        self._worker: WorkerProcess | None = None
         self.start()
 
     def run(self) -> None:
@@ -130,31 +126,33 @@ class _Slot(threading.Thread):
             self._discard_worker()
 
     def _run(self, objective: Objective, trial: Trial) -> Outcome:
-        from loky.process_executor import TerminatedWorkerError
-
         if self._closed.is_set():
             return Outcome(status=TrialStatus.ABORTED, error=Cause.other("stopped before it started"))
-        pid = self._ensure_worker()
-        watch = ProcessWatch(pid)
+        try:
+            task = pack((objective, trial, self._limits.seconds))
+        except Exception as error:  # an objective that cannot be pickled
+            return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
+        worker = self._ready_worker()
+        watch = ProcessWatch(worker.pid)
         start = time.perf_counter()
-        task = self._pool.submit(run_in_worker, objective, trial, self._limits.seconds)
+        worker.send(task)
         verdict: Outcome | None = None
         while verdict is None:
             try:
-                outcome: Outcome = task.result(timeout=_POLL_SECONDS)
-                break
-            except FutureTimeoutError:
+                answer = worker.receive(_POLL_SECONDS)
+            except TimeoutError:
                 verdict = self._verdict(watch, time.perf_counter() - start)
-            except TerminatedWorkerError:
-                verdict = _death(watch)
-            except Exception as error:  # objective or outcome that cannot be pickled
-                verdict = Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
+                continue
+            if answer is not None:
+                break
+            verdict = _death(watch)
         else:
             self._discard_worker()
             return replace(verdict, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
+        outcome: Outcome = unpack(answer)
         with contextlib.suppress(psutil.Error):
             memory = watch.read()
-            kill_descendants(pid)
+            kill_descendants(worker.pid)
             if self._limits.memory_mib is not None and memory > self._limits.memory_mib / 2:
                 self._discard_worker()  # processes left by this trial must not count against the next one
         return replace(outcome, memory_mib=watch.peak_mib)
@@ -181,48 +179,34 @@ class _Slot(threading.Thread):
             return Outcome(status=TrialStatus.MEMORY, error=cause)
         return None
 
-    def _ensure_worker(self) -> int:
-        if self._pool is None:
-            from multiprocessing import resource_tracker
+    def _ready_worker(self) -> WorkerProcess:
+        """Return the worker of the slot; start one if there is none.
 
-            from loky import ProcessPoolExecutor
-
-            # Otherwise Python starts its own with the first worker, which undoes the mask.
-            resource_tracker.ensure_running()
-            if hasattr(signal, "pthread_sigmask"):
-                # Workers inherit it: Ctrl+C must not hit them before they have left the terminal's process group.
-                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-            n = str(self._n_threads)
-            self._pool = ProcessPoolExecutor(
-                max_workers=1,
-                initializer=initialise_worker,
-                initargs=(os.getpid(), self._log and str(self._log)),
-                env={
-                    "OMP_NUM_THREADS": n,
-                    # Sums inside BLAS depend on its number of threads, and through iterative solvers so do the
-                    # losses. One thread keeps a run the same for any number of workers.
-                    "OPENBLAS_NUM_THREADS": "1",
-                    "MKL_NUM_THREADS": "1",
-                    "OMP_WAIT_POLICY": "PASSIVE",
-                    # Memory is watched here; an automatic restart by loky would hide the process.
-                    "LOKY_MAX_MEMORY_LEAK_SIZE": "1e18",
-                },
-            )
-            self.pid = self._pool.submit(warm_up).result(timeout=_START_SECONDS)
-        assert self.pid is not None
-        return self.pid
+        Raises
+        ------
+        ChildProcessError
+            If it ends while it starts.
+        TimeoutError
+            If it is not ready in time.
+        """
+        if self._worker is None:
+            environment = {
+                "OMP_NUM_THREADS": str(self._n_threads),
+                # Sums inside BLAS depend on its number of threads, and through iterative solvers so do the losses.
+                # One thread keeps a run the same for any number of workers.
+                "OPENBLAS_NUM_THREADS": "1",
+                "MKL_NUM_THREADS": "1",
+                "OMP_WAIT_POLICY": "PASSIVE",
+            }
+            self._worker = WorkerProcess(environment=environment, log=self._log)
+            if self._worker.receive(_START_SECONDS) is None:
+                raise ChildProcessError(f"the worker ended while it started; see {self._log or 'log_folder'}")
+        return self._worker
 
     def _discard_worker(self) -> None:
-        pool, pid = self._pool, self.pid
-        self._pool = self.pid = None
-        if pid is not None:
-            kill_tree(pid)
-        if pool is not None:
-            # A worker killed while sending a result leaves half a message, and loky's thread would wait for the rest
-            # forever, because this process holds the other end open as well.
-            with contextlib.suppress(AttributeError, OSError):
-                pool._result_queue._writer.close()
-            pool.shutdown(wait=True, kill_workers=True)
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
 
 
 def _death(watch: ProcessWatch) -> Outcome:

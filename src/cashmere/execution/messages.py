@@ -1,0 +1,44 @@
+"""Messages between the coordinator and a worker process: a length, then a pickle."""
+
+from __future__ import annotations
+
+import struct
+from typing import IO, Any
+
+import cloudpickle
+
+_LENGTH = struct.Struct("<Q")
+
+
+def pack(content: Any) -> bytes:
+    """Pickle by value what the other process cannot import, such as functions of ``__main__``."""
+    data: bytes = cloudpickle.dumps(content)
+    return data
+
+
+def unpack(data: bytes) -> Any:
+    """Restore what `pack` was given."""
+    return cloudpickle.loads(data)
+
+
+def write_message(stream: IO[bytes], data: bytes) -> None:
+    """Write a whole message.
+
+    Raises
+    ------
+    OSError
+        If the other process has ended.
+    """
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def read_message(stream: IO[bytes]) -> bytes | None:
+    """Wait for a whole message; return None once the other process has ended, even in the middle of a message."""
+    header = stream.read(_LENGTH.size)
+    if len(header) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(header)
+    data = stream.read(length)
+    return data if len(data) == length else None

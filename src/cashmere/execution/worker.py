@@ -1,0 +1,105 @@
+"""One worker process as the coordinator sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from cashmere.execution.limits import kill_tree
+from cashmere.execution.messages import read_message, write_message
+
+# The worker finds modules where the coordinator does, those of a script's folder included. It never runs the script.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from cashmere.execution.inside_worker import serve; serve(int(sys.argv[2]), sys.argv[3])"
+)
+
+
+class WorkerProcess:
+    """Start a worker process, send it messages and receive its answers.
+
+    Parameters
+    ----------
+    environment : mapping
+        Environment variables besides those of this process.
+    log : path or None
+        Where its standard output and error are written; None discards them.
+
+    Notes
+    -----
+    Threads write the messages and read the answers, so that nobody waits for a worker that stops in the middle of one.
+    """
+
+    def __init__(self, *, environment: Mapping[str, str], log: Path | None) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path), str(os.getpid()), str(log or os.devnull)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **environment},
+            # Out of the terminal's process group from its first instant: Ctrl+C is the coordinator's business.
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._messages = self._process.stdin
+        self._writer: threading.Thread | None = None
+        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        reader = (self._process.stdout, self._answers)
+        threading.Thread(target=_read_answers, args=reader, daemon=True, name="cashmere-answers").start()
+
+    def send(self, message: bytes) -> None:
+        """Send a message; if the worker has ended, `receive` says so."""
+        self._writer = threading.Thread(target=_write, args=(self._messages, message), daemon=True)
+        self._writer.start()
+
+    def receive(self, seconds: float) -> bytes | None:
+        """Return the next answer, or None if the worker has ended.
+
+        Raises
+        ------
+        TimeoutError
+            If there is neither within `seconds`.
+        """
+        try:
+            return self._answers.get(timeout=seconds)
+        except queue.Empty:
+            pass
+        if self._process.poll() is None:
+            raise TimeoutError
+        # It has ended, but a process it has started may hold the pipe open.
+        with contextlib.suppress(queue.Empty):
+            return self._answers.get(timeout=seconds)
+        return None
+
+    def kill(self) -> None:
+        """End the worker and everything it has started, immediately."""
+        if self._process.poll() is None:  # otherwise its number may be another's by now
+            kill_tree(self.pid)
+            self._process.wait()
+        if self._writer is not None:
+            self._writer.join(timeout=1.0)
+        if self._writer is None or not self._writer.is_alive():
+            with contextlib.suppress(OSError):  # what it has not read
+                self._messages.close()
+
+
+def _write(stream: IO[bytes], message: bytes) -> None:
+    with contextlib.suppress(OSError):  # it has ended: reading its answers shows that
+        write_message(stream, message)
+
+
+def _read_answers(stream: IO[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:
+    with stream, contextlib.suppress(OSError, MemoryError, OverflowError):  # a length that is none
+        while (answer := read_message(stream)) is not None:
+            answers.put(answer)
+    answers.put(None)
