@@ -8,11 +8,13 @@ Every strategy that has a name needs a class of tests called after its own (a pr
         def strategy_factory(self):
             return MyStrategy          # called with a ConfigurationSpace
 
-Run as a script, this file continues a trajectory in another process (see `trajectory_elsewhere`).
+Run as a script, this file makes trajectories in another process (see `trajectory_elsewhere`).
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import pickle
 import subprocess
@@ -20,7 +22,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import cloudpickle
 import numpy as np
 import pytest
 from ConfigSpace import (
@@ -39,6 +40,7 @@ from ConfigSpace import (
 
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
+from cashmere.execution.messages import pack, read_message, unpack, write_message
 from cashmere.protocols import Strategy
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus, configuration_key
 from cashmere.strategies import STRATEGIES, Preset
@@ -187,17 +189,23 @@ def reloaded(observations: tuple[Observation, ...], space: ConfigurationSpace) -
 
 
 def trajectory_elsewhere(factory: StrategyFactory, n: int, seed: int) -> list[str]:
-    """Return the keys of a run in a new process with another hash seed."""
+    """Return the keys of a run in another process with another hash seed."""
+    process = another_process()
+    write_message(process.stdin, pack((factory, n, seed)))
+    answer = read_message(process.stdout)
+    assert answer is not None, "the other process has ended; what went wrong is printed above"
+    return unpack(answer)
+
+
+@functools.cache
+def another_process() -> subprocess.Popen[bytes]:
+    """Start the process that makes all trajectories: starting one takes longer than most trajectories."""
     environment = {**os.environ, "PYTHONHASHSEED": "4711", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    finished = subprocess.run(
-        [sys.executable, str(Path(__file__))],
-        input=cloudpickle.dumps((factory, n, seed)),
-        capture_output=True,
-        env=environment,
-        check=True,
-        timeout=120,
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__))], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     )
-    return finished.stdout.decode().split()
+    atexit.register(process.communicate)
+    return process
 
 
 def name_of_contract(name: str) -> str:
@@ -324,5 +332,6 @@ class StrategyContract:
 
 
 if __name__ == "__main__":
-    made_by, count, run_seed = pickle.loads(sys.stdin.buffer.read())
-    print("\n".join(keys(run_trials(made_by(cash_space()), count, seed=run_seed))))
+    while (task := read_message(sys.stdin.buffer)) is not None:
+        made_by, count, run_seed = unpack(task)
+        write_message(sys.stdout.buffer, pack(keys(run_trials(made_by(cash_space()), count, seed=run_seed))))
