@@ -21,6 +21,7 @@ from cashmere.exceptions import (
     NoSuccessfulTrialError,
     NotFittedError,
     ObservationsError,
+    OutputError,
     RunDirectoryError,
     ShapeError,
     SpaceError,
@@ -41,6 +42,7 @@ ERRORS = [
     ModelFileError("model/manifest.json", "is missing."),
     NoSuccessfulTrialError([(0, "knn", "error", "ValueError")], "Try again."),
     NotFittedError(instance=3, method="predict"),
+    OutputError("gone/a.csv", "cannot be written."),
     ObservationsError("Two tables are called 'iris'.", table="iris"),
     RunDirectoryError("run", "is not empty."),
     ShapeError("losses", (2,), (3,)),
@@ -85,3 +87,14 @@ def test_a_shape_is_put_into_a_sentence():
     error = ShapeError("weights", (2, 1), "(n_rows,)")
     assert str(error) == "The shape of weights must be (n_rows,); got (2, 1)."
     assert (error.name, error.shape, error.expected) == ("weights", (2, 1), "(n_rows,)")
+
+
+def test_only_similar_names_are_suggested():
+    assert "Did you mean" not in str(UnknownNameError("strategy", "bayes", ["bo", "nes"]))
+    assert "Did you mean 'nes'?" in str(UnknownNameError("strategy", "ness", ["bo", "nes"]))
+
+
+def test_many_and_strange_names_are_listed_within_bounds():
+    names = [*(f"column {i:04}" for i in range(10_000)), "a\nb\x1b[2J", "x" * 1_000_000]
+    text = str(UnknownNameError("column", "y", names))
+    assert len(text) < 6000 and "and 9942 more" in text and r"'a\nb\x1b[2J'" in text

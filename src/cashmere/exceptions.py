@@ -19,6 +19,7 @@ recorded observations do not fit together             `ObservationsError`
 a method was called too early or too often            `UsageError` and those derived from it
 a strategy broke its contract                         `StrategyError`
 a file or folder is missing, damaged or foreign       `RunDirectoryError`, `ModelFileError`, ...
+a file for the user cannot be written                 `OutputError`
 ====================================================  ========================================
 """
 
@@ -139,6 +140,16 @@ class ColumnTypeError(DataError, TypeError):
     """A column holds objects that are neither numbers, text, dates nor booleans."""
 
 
+_SHOWN_NAMES = 60
+_SHOWN_LETTERS = 80
+
+
+def _shown(name: str) -> str:
+    """Return a name as part of a list: quoted if it would disturb it, shortened if it is long."""
+    short = name if len(name) <= _SHOWN_LETTERS else f"{name[: _SHOWN_LETTERS - 1]}…"
+    return short if short.isprintable() and short.strip() == short != "" else repr(short)
+
+
 class UnknownNameError(CashmereError, ValueError):
     """A metric, strategy, space or other named part does not exist.
 
@@ -154,9 +165,13 @@ class UnknownNameError(CashmereError, ValueError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        nearest = difflib.get_close_matches(str(name).lower(), self.known, n=3, cutoff=0.4)
+        nearest = difflib.get_close_matches(
+            str(name).lower(), [known for known in self.known if len(known) <= _SHOWN_LETTERS], n=3
+        )
         hint = f"Did you mean {', '.join(map(repr, nearest))}? " if nearest else ""
-        super().__init__(f"Unknown {kind} {name!r}. {hint}Known: {', '.join(self.known) or 'none'}.")
+        shown = [_shown(known) for known in self.known[:_SHOWN_NAMES]]
+        shown += [f"and {len(self.known) - _SHOWN_NAMES} more"] if len(self.known) > _SHOWN_NAMES else []
+        super().__init__(f"Unknown {kind} {name!r}. {hint}Known: {', '.join(shown) or 'none'}.")
 
 
 class InvalidParameterError(CashmereError, ValueError):
@@ -351,6 +366,22 @@ class ModelFileError(CashmereError):
 
 class ArtefactError(CashmereError):
     """An artefact of meta-learning is missing, damaged, incomplete or of another space."""
+
+    def __init__(self, path: str | Path, message: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"{path}: {message}")
+
+
+class OutputError(CashmereError):
+    """A file for the user cannot be written: its folder is missing, not writable or full.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    message : str
+        What is wrong and what to try; follows the path.
+    """
 
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
