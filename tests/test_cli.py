@@ -108,7 +108,7 @@ def test_run_can_be_moved(run, table, tmp_path):
 def test_leaderboard_and_report_read_the_run(run, tmp_path):
     output = cashmere("leaderboard", run)
     assert "lightgbm" in output
-    cashmere("leaderboard", run, "-o", tmp_path / "board.csv")
+    assert "4 trials written to" in cashmere("leaderboard", run, "-o", tmp_path / "board.csv")
     board = pd.read_csv(tmp_path / "board.csv")
     assert board["loss"].is_monotonic_increasing
     assert set(board["origin"]) == {"warm start"} and "warm start" in output
@@ -182,7 +182,9 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert "'random'" in refused(*fit, "--strategy", "randm", *new)
     assert "'black_box'" in refused(*fit, "--strategy", "optdivbo:measure=mse", *new)
     assert not new[1].exists()  # else a resume would repeat the error
-    assert "at most the lookahead, 1; got 2" in refused(*fit, "--lookahead", "1", "--workers", "2", *new)
+    assert "--workers must be at most the lookahead, 1; got 2" in refused(
+        *fit, "--lookahead", "1", "--workers", "2", *new
+    )
     assert "'volcano'" in refused(*fit, "--space", "vulcano", *new)
     assert "got '-5m'" in refused(*fit, "--budget=-5m", *new)
     assert "250trials" in refused(*fit, "--budget", "soon", *new)
@@ -201,6 +203,8 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert "not the directory of a cashmere run" in refused("resume", table.parent)
     assert "manifest.json" in refused("predict", table.parent, table, "-o", tmp_path / "p.csv")
     assert ".parquet" in refused("predict", run, table, "-o", tmp_path / "p.xlsx")
+    for command in (["predict", run, table], ["leaderboard", run], ["contest", run]):
+        assert "there is no folder" in refused(*command, "-o", tmp_path / "gone" / "p.csv")
     assert "run.json" in refused("leaderboard", table.parent)
     assert "run.json" in refused("report", table.parent)
 

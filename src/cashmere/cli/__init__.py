@@ -6,6 +6,9 @@ belongs to the application as soon as its module is imported; help lists them in
 
 from __future__ import annotations
 
+import io
+import sys
+
 # isort: off
 from cashmere.cli.app import app
 from cashmere.cli import searching, predicting, showing, strategies, pretraining, demonstration  # noqa: F401
@@ -17,4 +20,6 @@ __all__ = ["app", "main"]
 
 def main() -> None:
     """Entry point of the command ``cashmere``."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: a terminal may know fewer letters than a table
     app()

@@ -9,7 +9,7 @@ import typer
 
 from cashmere.cli.app import app
 from cashmere.cli.searching import make_progress, seconds_since_start, tell
-from cashmere.cli.terminal import typed_errors
+from cashmere.cli.terminal import say, typed_errors
 
 
 @app.command()
@@ -35,7 +35,7 @@ def demo(
         settings = RunSettings.from_options(budget=budget, workers=workers, target=DEMO_TARGET)
         frame = demo_table()
         train, test = train_test_split(frame, test_size=0.25, random_state=0, stratify=frame[DEMO_TARGET])
-        print(f"credit-g: {len(train)} rows for training, {len(test)} for testing, {frame.shape[1] - 1} columns")
+        say(False, f"credit-g: {len(train)} rows for training, {len(test)} for testing, {frame.shape[1] - 1} columns")
         X = to_frame(train.drop(columns=DEMO_TARGET))
         y, progress = train[DEMO_TARGET], make_progress(quiet=False)
         finished = fit_run(out, X, y, settings, already_spent=seconds_since_start(), progress=progress)
@@ -46,5 +46,5 @@ def demo(
 
         auc = roc_auc_score(truth == model.classes_[1], model.predict_proba(features)[:, 1])
         accuracy = float((model.predict(features) == truth).mean())
-        print(f"On the {len(test)} unseen rows: ROC AUC {auc:.4f}, accuracy {accuracy:.4f}")
-        print(f"Next: open {out / 'report.html'}, or run `cashmere leaderboard {out}`")
+        say(False, f"On the {len(test)} unseen rows: ROC AUC {auc:.4f}, accuracy {accuracy:.4f}")
+        say(False, f"Next: open {out / 'report.html'}, or run `cashmere leaderboard {out}`")

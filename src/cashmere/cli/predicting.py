@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunFolder, say, table_writer, typed_errors
+from cashmere.cli.terminal import Quiet, RunFolder, say, typed_errors
 
 
 @app.command()
@@ -17,17 +17,25 @@ def predict(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Rows to predict.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .csv, .csv.gz or .parquet file.")],
     proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for each class.")] = False,
+    keep_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--keep-formulas",
+            help="Write texts to CSV as they are; by default one that a spreadsheet would run begins with a '.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the rows of a table with the ensemble of a run."""
     with typed_errors():
         import pandas as pd
 
+        from cashmere.cli.output_files import check_output, write_table
         from cashmere.data.reading import read_table
         from cashmere.exceptions import IncompatibleParametersError
         from cashmere.model.predictor import Predictor
 
-        writer = table_writer(output)
+        check_output(output)
         predictor = Predictor.load(folder)
         if proba and not predictor.target.task_type.is_classification:
             raise IncompatibleParametersError(
@@ -41,7 +49,13 @@ def predict(
             columns |= {f"proba_{label}": probabilities[:, k] for k, label in enumerate(predictor.classes_)}
         else:
             columns = {"prediction": predictor.predict(frame)}
-        writer(pd.DataFrame(columns))
+        n_formulas = write_table(pd.DataFrame(columns), output, keep_formulas=keep_formulas)
         for column, count in predictor.unseen_.items():
             say(quiet, f"Note: {count} value(s) of column {column!r} were not seen in training; treated as missing.")
+        if n_formulas:
+            say(
+                quiet,
+                f"Note: {n_formulas} text(s) that a spreadsheet would run begin with ' in the file; --keep-formulas "
+                "writes them as they are.",
+            )
         say(quiet, f"{len(frame)} predictions written to {output}")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import INTERRUPTED, Quiet, say, typed_errors
+from cashmere.cli.terminal import INTERRUPTED, Quiet, say, say_error, typed_errors
 
 if TYPE_CHECKING:
     from cashmere.metalearning.observations import SourceObservations
@@ -122,10 +121,9 @@ def pretrain(
         observations.save(out / "observations.npz")
         say(quiet, f"{len(observations.tables)} tables in {out / 'observations.npz'}")
         if interrupted.is_set() and n_missing:
-            print(
+            say_error(
                 f"Interrupted; everything is kept, and {n_missing} tables are not complete. Run the same command to "
-                "continue.",
-                file=sys.stderr,
+                "continue."
             )
             raise typer.Exit(INTERRUPTED)
         if not collect_only:
@@ -165,7 +163,7 @@ def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed:
             report=lambda text: say(quiet, text),
         )
     except KeyboardInterrupt:
-        print("Interrupted; everything is kept. Run the same command to continue.", file=sys.stderr)
+        say_error("Interrupted; everything is kept. Run the same command to continue.")
         raise typer.Exit(INTERRUPTED) from None
     artefact.save(out)
     say(quiet, f"Artefact of {len(artefact.sources)} tables in {out}. Use it: --strategy latent:artefact={out}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import INTERRUPTED, Quiet, RunFolder, say, typed_errors
+from cashmere.cli.terminal import INTERRUPTED, Quiet, RunFolder, say, say_error, typed_errors
 
 if TYPE_CHECKING:
     from cashmere.run import FinishedRun
@@ -157,11 +157,11 @@ def resume(
 def tell(finished: FinishedRun, *, quiet: bool) -> None:
     """Print the result and where it is; leave with `INTERRUPTED` after Ctrl+C."""
     folder = finished.folder
-    if not quiet:
-        print(finished.summary())
-        print(f"Model: {folder / 'model'}   Report: {folder / 'report.html'}")
+    for line in finished.summary().splitlines():
+        say(quiet, line)
+    say(quiet, f"Model: {folder / 'model'}   Report: {folder / 'report.html'}")
     if finished.interrupted:
-        print(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}", file=sys.stderr)
+        say_error(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}")
         raise typer.Exit(INTERRUPTED)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import RunFolder, table_writer, typed_errors
+from cashmere.cli.terminal import RunFolder, plain, say, typed_errors
 
 
 @app.command()
@@ -27,24 +27,26 @@ def leaderboard(
     with typed_errors():
         from rich.console import Console
         from rich.table import Table
-        from rich.text import Text
 
+        from cashmere.cli.output_files import check_output, write_table
         from cashmere.storage.trial_tables import run_leaderboard
 
+        if output is not None:
+            check_output(output)
         rows, facts = run_leaderboard(folder)
         if output is not None:
-            writer = table_writer(output)
-            writer(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]))
+            write_table(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]), output)
+            say(False, f"{len(rows)} trials written to {output}")
             return
         rows = rows.drop(columns=["status", "configuration", *(["loss"] if rows["loss"].equals(rows["score"]) else [])])
-        grid = Table(title=facts.title, caption=facts.caption, box=None, pad_edge=False)
+        grid = Table(title=plain(facts.title), caption=plain(facts.caption), box=None, pad_edge=False)
         for name in rows.columns:
             if name in ("algorithm", "origin"):
                 grid.add_column(name, overflow="fold", min_width=len("warm start"))
             else:
                 grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)
         for row in rows.head(top).itertuples(index=False):
-            grid.add_row(*(Text(f"{v:.5g}" if isinstance(v, float) else str(v)) for v in row))
+            grid.add_row(*map(plain, row))
         Console().print(grid)
 
 
@@ -62,30 +64,33 @@ def contest(
     with typed_errors():
         from rich.console import Console
         from rich.table import Table
-        from rich.text import Text
 
         from cashmere.analysis import read_contest, summarise_contest
+        from cashmere.cli.output_files import check_output, write_output, write_table
 
+        if output is not None:
+            check_output(output, others=(".json",))
         recorded = read_contest(folder)
         if output is not None:
             if output.name.lower().endswith(".json"):
-                output.write_text(json.dumps(recorded.to_json(), indent=1))
+                write_output(output, json.dumps(recorded.to_json(), indent=1).encode())
             else:
-                table_writer(output)(recorded.frame())
+                write_table(recorded.frame(), output)
+            say(False, f"The contest is written to {output}")
             return
         found = summarise_contest(recorded)
         standing = Table("sub-space", "trials", "best", "left in round", title="Sub-spaces")
         for each in found["subspaces"]:
             best = "-" if each["best_score"] is None else f"{each['best_score']:.5g}"
             left = "" if each["round"] is None else str(each["round"])
-            standing.add_row(*map(Text, (each["name"], str(each["trials"]), best, left)))
+            standing.add_row(*map(plain, (each["name"], str(each["trials"]), best, left)))
         rounds = Table("round", "alive", "trials each", "test", "dropped", title="Rounds", show_lines=True)
         for stage in found["stages"]:
             trials = "-".join(str(n) for n in sorted(set(stage["trials"])))
             dropped = "\n".join(f"{one['name']}: {one['reason']}" for one in stage["dropped"])
-            rounds.add_row(*map(Text, (stage["label"], str(stage["alive"]), trials, stage["test"] or "", dropped)))
+            rounds.add_row(*map(plain, (stage["label"], str(stage["alive"]), trials, stage["test"] or "", dropped)))
         console = Console()
-        console.print(Text(found["sentence"]))
+        console.print(plain(found["sentence"]))
         console.print(standing, rounds)
 
 
@@ -95,4 +100,4 @@ def report(folder: RunFolder) -> None:
     with typed_errors():
         from cashmere.report import write_report
 
-        print(write_report(folder))
+        say(False, str(write_report(folder)))

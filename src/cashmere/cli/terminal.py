@@ -1,49 +1,51 @@
-"""What commands share: arguments, output, and errors as messages."""
+"""What commands share: arguments, output, and errors as messages.
+
+Everything a command prints leaves through `say`, `say_error` or `plain`, which clean names and values from tables,
+files and exceptions of control characters; none of it is read as markup.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cashmere.exceptions import CashmereError
+from cashmere.base.text import clean_text
+from cashmere.exceptions import CashmereError, InvalidParameterError, LookaheadError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from rich.text import Text
 
 INTERRUPTED = 130
 """Exit status after Ctrl+C."""
+
+_LINE_LIMIT = 4_000
+_MESSAGE_LIMIT = 20_000
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 
 
 def say(quiet: bool, text: str) -> None:
-    """Print a line unless told to be quiet."""
+    """Print one line, cleaned, unless told to be quiet."""
     if not quiet:
-        print(text, flush=True)
+        print(clean_text(text, _LINE_LIMIT), flush=True)
 
 
-def table_writer(path: Path) -> Callable[[pd.DataFrame], Any]:
-    """Return what writes a frame to a file, by the ending of its name.
+def say_error(text: str) -> None:
+    """Print a message, cleaned, to the standard error."""
+    print(clean_text(text, _MESSAGE_LIMIT, multiline=True), file=sys.stderr, flush=True)
 
-    Raises
-    ------
-    InvalidParameterError
-        If the ending is of neither CSV nor Parquet.
-    """
-    from cashmere.exceptions import InvalidParameterError
 
-    name = path.name.lower()
-    if name.endswith((".csv", ".csv.gz")):
-        return lambda frame: frame.to_csv(path, index=False)
-    if name.endswith((".parquet", ".pq")):
-        return lambda frame: frame.to_parquet(path, index=False)
-    raise InvalidParameterError("--output", str(path), "a file name that ends in .csv, .csv.gz or .parquet")
+def plain(value: object) -> Text:
+    """Return a cell of a printed table: cleaned, and not read as markup."""
+    from rich.text import Text
+
+    return Text(clean_text(f"{value:.5g}" if isinstance(value, float) else value, _LINE_LIMIT, multiline=True))
 
 
 @contextmanager
@@ -52,8 +54,17 @@ def typed_errors() -> Iterator[None]:
     try:
         yield
     except CashmereError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        say_error(f"{type(error).__name__}: {_with_option(error)}")
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        print("Interrupted; there was nothing to keep yet.", file=sys.stderr)
+        say_error("Interrupted; there was nothing to keep yet.")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _with_option(error: CashmereError) -> str:
+    """Return the text of an error; a setting at its beginning is named as the option that gives it."""
+    from cashmere.run.settings import inputs
+
+    name, _, rest = str(error).partition(" ")
+    given = inputs().get(name) if isinstance(error, InvalidParameterError | LookaheadError) else None
+    return str(error) if given is None or given.option is None else f"--{given.option.replace('_', '-')} {rest}"

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from cashmere.base.text import clean_text
 from cashmere.evaluation.metrics import Metric
 from cashmere.model.predictor import Predictor
 from cashmere.run.ensemble_builder import BASELINE
@@ -16,6 +17,7 @@ from cashmere.storage.facts import RunFacts
 from cashmere.study import Study
 
 _NAMED = 6
+_NAME_LIMIT = 80
 """Largest number of members and of thresholds in the summary, to keep it readable."""
 
 
@@ -104,7 +106,7 @@ class FinishedRun:
         if decision is None or decision["thresholds"] is None:
             return ""
         pairs = list(zip(self.labels, decision["thresholds"], strict=True))
-        shown = [f"{label} {t:.3g}" for label, t in (pairs[1:] if len(pairs) == 2 else pairs)]
+        shown = [f"{clean_text(label, _NAME_LIMIT)} {t:.3g}" for label, t in (pairs[1:] if len(pairs) == 2 else pairs)]
         more = ", ..." if len(shown) > _NAMED else ""
         gained = "" if decision["gain"] is None else f" ({decision['metric']} better by {decision['gain']:.4f})"
         return f"Decision threshold: {', '.join(shown[:_NAMED])}{more}{gained}\n"

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TextIO
 
+from cashmere.base.text import clean_text
 from cashmere.records.budget import Budget, Deadline
 
 
@@ -126,7 +127,7 @@ class PlainLines:
         now = time.monotonic()
         if status.phase != self._phase or now - self._last >= self._interval:
             self._last, self._phase = now, status.phase
-            print(status.line(), file=self._stream, flush=True)
+            print(clean_text(status.line()), file=self._stream, flush=True)
 
     def close(self) -> None:
         """Do nothing: lines need no cleaning up."""
