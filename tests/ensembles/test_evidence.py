@@ -76,7 +76,7 @@ def test_halves_hold_every_row_once_and_share_the_classes():
             return float(np.mean(predictions[np.arange(len(y)), y] < 0.5))
 
     predictions, y = coins(n=3, n_rows=80)
-    judged(predictions, y, Spy(), size=2, n_halvings=3)
+    judged(predictions, y, Spy(), size=2)
     for counts in seen:
         np.testing.assert_allclose(counts, np.bincount(y) / 2, atol=0.5)
 

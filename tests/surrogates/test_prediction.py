@@ -177,8 +177,8 @@ def test_a_leaf_says_the_average_of_its_observations():
 def test_shapes(kind, n_coordinates):
     X, predictions, y = problem(kind, n=30)
     surrogate = PredictionSurrogate(n_coordinates=n_coordinates, n_trees=7)
-    surrogate.fit(X[:20], list(predictions[:20]), y, np.random.default_rng(0), losses=np.arange(20.0))
-    assert all(1 <= tree.n_outputs - 1 <= n_coordinates for tree in surrogate._trees)  # the loss is a further output
+    surrogate.fit(X[:20], list(predictions[:20]), y, np.random.default_rng(0))
+    assert all(1 <= tree.n_outputs - 1 <= n_coordinates for tree in surrogate._trees)  # one more: the distance
     assert surrogate.sample(np.eye(20), X).shape == (7, 30, 20)
     assert surrogate.sample_pairs(X, np.array([0, 4])).shape == (7, 30, 2)
     assert surrogate.sample(np.arange(20), X).shape == (7, 30)
@@ -234,14 +234,21 @@ def test_row_weights_count():
     np.testing.assert_allclose(whole, half, atol=1e-6)
 
 
-def test_losses_are_a_further_coordinate():
-    X, predictions, y = problem(2)
-    flat = [predictions[0]] * 60
-    losses = X[:, 2]
-    surrogate = PredictionSurrogate(min_samples_leaf=1).fit(X, flat, y, np.random.default_rng(0), losses=losses)
-    assert np.corrcoef(surrogate.sample(losses, X).mean(axis=0), losses)[0, 1] > 0.99
-    silent = PredictionSurrogate(loss_weight=0.0).fit(X, flat, y, np.random.default_rng(0), losses=losses)
-    assert np.ptp(silent.sample(losses, X)) < 1e-12
+def test_distances_to_the_targets_are_a_further_coordinate():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((120, 4)), np.tile([0, 1], 100)
+    # The first column decides what most differs between predictions, the third how far they are from the targets.
+    pattern, sharpness = np.repeat([-0.3, 0.3], 100), 0.1 * X[:, 2:3]
+    second = 0.5 + np.sign(X[:, :1] - 0.5) * pattern + sharpness * (2 * y - 1) + 0.02 * rng.normal(size=(120, 200))
+    distances = np.square(y - second).mean(axis=1)
+    observed = list(np.stack([1 - second, second], axis=2)[:60])
+
+    def correlation(loss_weight):
+        surrogate = PredictionSurrogate(n_coordinates=1, feature_fraction=1.0, loss_weight=loss_weight)
+        surrogate.fit(X[:60], observed, y, np.random.default_rng(0))
+        return np.corrcoef(surrogate.sample(distances[:60], X[60:]).mean(axis=0), distances[60:])[0, 1]
+
+    assert correlation(1.0) > 0.95 > 0.9 > correlation(0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -40,10 +40,8 @@ def ascend(
     rng: np.random.Generator,
     *,
     n_draws: int = 10,
-    std: float = 0.2,
     fixed: Collection[str] = (),
     excluded: FloatArray | None = None,
-    max_rows: int = _MAX_ROWS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Climb from every start by the best change of a single parameter, until no change is better.
 
@@ -57,12 +55,10 @@ def ascend(
         The function to maximise.
     rng : numpy.random.Generator
         Source of randomness.
-    n_draws, std, fixed
-        Trial values per number, their spread, and the parameters kept fixed; see `SpaceEncoder.coordinate_moves`.
+    n_draws, fixed
+        Trial values per number, and the parameters kept fixed; see `SpaceEncoder.coordinate_moves`.
     excluded : (m, d) array, optional
         Rows that cannot be a result or a step, such as observed ones; starts may be among them.
-    max_rows : int
-        Stop once all ascents together have scored this many trial values.
 
     Returns
     -------
@@ -86,8 +82,8 @@ def ascend(
     seen = np.empty(0, dtype=np.uint64) if excluded is None else encoder.keys(excluded)
     values = np.where(np.isin(encoder.keys(rows), seen), -np.inf, score(rows))
     climbing, n_scored = np.arange(len(rows)), 0
-    while len(climbing) and n_scored < max_rows:
-        moved, owner = encoder.coordinate_moves(rows[climbing], rng, n_draws=n_draws, scale=std, fixed=fixed)
+    while len(climbing) and n_scored < _MAX_ROWS:
+        moved, owner = encoder.coordinate_moves(rows[climbing], rng, n_draws=n_draws, fixed=fixed)
         fresh = ~np.isin(encoder.keys(moved), seen)
         moved, owner = moved[fresh], owner[fresh]
         if not len(moved):

@@ -114,9 +114,7 @@ def pool_trajectory(
     metric: Loss | None = None,
     size: int = 25,
     tie: TieRule = "first",
-    max_rows: int = MAX_ROWS,
     max_pools: int = MAX_POOLS,
-    seed: int = 0,
 ) -> PoolTrajectory:
     """Build the pool after each trial of a history.
 
@@ -128,7 +126,7 @@ def pool_trajectory(
         Chooses the pool; by default the metric of the history.
     size, tie
         Of the selection, see `cashmere.ensembles.select_ensemble`. The ensemble of a run breaks ties by "secondary".
-    max_rows, max_pools, seed
+    max_pools
         See `trace_pool`.
 
     Raises
@@ -157,9 +155,7 @@ def pool_trajectory(
         weight=history.row_weights,
         size=size,
         tie=tie,
-        max_rows=max_rows,
         max_pools=max_pools,
-        seed=seed,
     )
 
 

@@ -21,6 +21,12 @@ from cashmere.records.loss import Loss
 _LEAST_ROWS = 20
 """Halves with fewer rows would be too noisy to judge by."""
 
+_N_HALVINGS = 4
+"""Each half chooses once and judges once, so there are twice as many splits."""
+
+_N_CANDIDATES = 20
+"""The best on the choosing half, from which ensembles are selected: others rarely enter, and take most of the time."""
+
 _N_PROMISING = 10
 """Candidates whose gain is measured on the other half."""
 
@@ -68,8 +74,6 @@ def judge_gain(
     *,
     rng: np.random.Generator,
     size: int = 25,
-    n_halvings: int = 4,
-    n_candidates: int = 20,
     row_weights: NDArray[np.float64] | None = None,
 ) -> GainEvidence | None:
     """Select ensembles on halves of the rows, and judge them and possible additions on the other halves.
@@ -86,11 +90,6 @@ def judge_gain(
         Draws the halves; the same halves in all calls keep noise from flipping decisions back and forth.
     size : int
         Steps of the selection.
-    n_halvings : int
-        Number of halvings; each half chooses once and judges once, so there are twice as many splits.
-    n_candidates : int
-        Number of candidates to select from, those with the lowest losses on the choosing half: others rarely enter,
-        and leaving them out saves most of the time.
     row_weights : (n_rows,) array, optional
         Weights of the rows.
 
@@ -105,7 +104,7 @@ def judge_gain(
         return None
     sizes = np.array([m for m in _SIZES if m < size] + [size])
     judged, gains = [], []
-    for _ in range(n_halvings):
+    for _ in range(_N_HALVINGS):
         halves = [
             _Half(rows, y[rows], None if row_weights is None else row_weights[rows], metric)
             for rows in _halve(kept, y, is_classification, rng)
@@ -114,7 +113,7 @@ def judge_gain(
             return None
         try:
             for choosing, judging in (halves, halves[::-1]):
-                losses, gain = _judge(predictions, choosing, judging, sizes, n_candidates)
+                losses, gain = _judge(predictions, choosing, judging, sizes)
                 judged.append(losses)
                 gains.append(gain)
         except (CashmereError, ValueError):  # a custom metric may need what a half does not have
@@ -140,13 +139,13 @@ class _Half:
 
 
 def _judge(
-    predictions: Sequence[FloatArray], choosing: _Half, judging: _Half, sizes: IntArray, n_candidates: int
+    predictions: Sequence[FloatArray], choosing: _Half, judging: _Half, sizes: IntArray
 ) -> tuple[list[float], float]:
     """Return the losses of the ensembles of all sizes, and the mean gain of promising additions, as judged."""
     size = int(sizes[-1])
     ensemble, n_added = np.zeros(predictions[0].shape), 0
     own = choosing.losses_with_added(predictions, ensemble, 0)
-    best = [predictions[i] for i in np.argsort(own, kind="stable")[:n_candidates]]
+    best = [predictions[i] for i in np.argsort(own, kind="stable")[:_N_CANDIDATES]]
     chosen = select_ensemble(
         [stack[choosing.rows] for stack in best], choosing.y, choosing.metric, size=size, weight=choosing.weights
     )

@@ -51,7 +51,7 @@ class PredictionSurrogate:
     feature_fraction : float
         Share of the columns of X examined at each split, in (0, 1].
     loss_weight : float
-        Spread of the losses as a further coordinate; 1 is the spread of all others together.
+        Spread of the distances to the targets as a further coordinate; 1 is the spread of all others together.
     max_rows, max_values : int
         Limits on the validation rows, and numbers (rows times classes), used from each prediction; beyond, a fixed
         choice spread evenly over the targets. Copies take up to ``4 n max_values`` bytes (100 MB for 250
@@ -93,7 +93,6 @@ class PredictionSurrogate:
         y: AnyArray,
         rng: np.random.Generator,
         *,
-        losses: FloatArray | None = None,
         row_weights: FloatArray | None = None,
     ) -> Self:
         """Grow the trees.
@@ -108,8 +107,6 @@ class PredictionSurrogate:
             Class codes or values.
         rng : numpy.random.Generator
             Draws the columns and thresholds of the splits.
-        losses : (n,) array, optional
-            Losses of the observations, see `loss_weight`; by default their distances to the targets.
         row_weights : (n_rows,) array, optional
             Weights of the validation rows.
 
@@ -129,20 +126,19 @@ class PredictionSurrogate:
         self._y = as_targets(y, predictions[0].ndim)[rows]
         self._row_weights = None if row_weights is None else np.asarray(row_weights, dtype=np.float64)[rows]
         coordinates = compress(self._stack, self._y, self.n_coordinates, row_weights=self._row_weights)
-        if losses is None:
-            losses = distances_to_truth(self._stack, self._y, row_weights=self._row_weights)
+        distances = distances_to_truth(self._stack, self._y, row_weights=self._row_weights)
         spread = np.sqrt(np.square(coordinates).sum(axis=1).mean()) or 1.0
-        targets = np.column_stack([coordinates, self._scaled(losses, spread)])
+        targets = np.column_stack([coordinates, self._scaled(distances, spread)])
         X = np.ascontiguousarray(X, dtype=np.float32)
         self._grow(X, targets, rng)
         self._note_leaves(X)
         return self
 
-    def _scaled(self, losses: FloatArray, spread: float) -> Float64:
-        """Return losses with `loss_weight` times the spread of the coordinates, rounded like them."""
-        centred = np.asarray(losses, dtype=np.float64) - np.mean(losses)
-        # Losses that differ only by rounding count as equal.
-        own = centred.std() if centred.std() > 1e-9 * np.abs(losses).max() else np.inf
+    def _scaled(self, distances: FloatArray, spread: float) -> Float64:
+        """Return distances with `loss_weight` times the spread of the coordinates, rounded like them."""
+        centred = np.asarray(distances, dtype=np.float64) - np.mean(distances)
+        # Those that differ only by rounding count as equal.
+        own = centred.std() if centred.std() > 1e-9 * np.abs(distances).max() else np.inf
         scaled: Float64 = self.loss_weight * spread / own * centred
         return scaled.astype(np.float32).astype(np.float64)
 
