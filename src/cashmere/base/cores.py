@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
+
+from cashmere.base.control_groups import cpu_quota
 
 
 def threads_per_worker(n_workers: int) -> int:
@@ -11,5 +14,18 @@ def threads_per_worker(n_workers: int) -> int:
 
 
 def available_cores() -> int:
-    """Return the number of cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of cores this process may use, at least 1.
+
+    The least of: the cores of the machine, those the process is bound to, the quota of its control groups (containers;
+    rounded up) and what a job of SLURM was granted on this machine.
+    """
+    bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, math.ceil(min(bound, cpu_quota(), _cores_of_job())))
+
+
+def _cores_of_job() -> float:
+    for name in ("SLURM_CPUS_PER_TASK", "SLURM_CPUS_ON_NODE"):
+        text = os.environ.get(name, "")
+        if text.isdigit() and int(text) > 0:
+            return int(text)
+    return math.inf

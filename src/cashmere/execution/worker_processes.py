@@ -14,8 +14,9 @@ from pathlib import Path
 import psutil
 
 from cashmere.base.cores import threads_per_worker
+from cashmere.base.memory import total_memory
 from cashmere.execution.exception_cause import cause_of_exception
-from cashmere.execution.limits import MIB, Limits, ProcessWatch, kill_descendants
+from cashmere.execution.limits import Limits, ProcessWatch, kill_descendants
 from cashmere.execution.messages import pack, unpack
 from cashmere.execution.worker import WorkerProcess
 from cashmere.protocols import Objective
@@ -211,8 +212,7 @@ class _Slot(threading.Thread):
 
 def _death(watch: ProcessWatch) -> Outcome:
     """Explain why a worker that was not killed here has ended."""
-    total = psutil.virtual_memory().total / MIB
-    if watch.peak_mib > 0.5 * total:
+    if watch.peak_mib > 0.5 * total_memory():
         cause = Cause(kind=CauseKind.KILLED_BY_SYSTEM, used=watch.peak_mib)
         return Outcome(status=TrialStatus.MEMORY, error=cause)
     return Outcome(status=TrialStatus.ERROR, error=Cause(kind=CauseKind.WORKER_DIED))

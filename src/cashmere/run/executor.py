@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import psutil
-
+from cashmere.base.memory import available_memory
 from cashmere.execution.in_process import InProcessExecutor
-from cashmere.execution.limits import MIB, Limits
+from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget
@@ -52,5 +51,5 @@ def trial_limits(settings: RunSettings, budget: Budget) -> Limits:
             seconds = min(_LONGEST_SECONDS, max(_SHORTEST_SECONDS, budget.seconds / _TRIALS_IN_A_BUDGET))
     memory = settings.memory_mib
     if memory is None:
-        memory = _SHARE_OF_MEMORY * psutil.virtual_memory().available / MIB / settings.workers
+        memory = _SHARE_OF_MEMORY * available_memory() / settings.workers
     return Limits(seconds=seconds, memory_mib=memory)

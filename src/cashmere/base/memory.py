@@ -1,0 +1,34 @@
+"""The memory this process may use."""
+
+from __future__ import annotations
+
+import os
+
+import psutil
+
+from cashmere.base.control_groups import free_memory, memory_limit
+
+_MIB = 2**20
+
+
+def available_memory() -> float:
+    """Return the MiB this process and its workers can still take: free memory, within limits of containers and jobs."""
+    free = min(psutil.virtual_memory().available, free_memory()) / _MIB
+    job = _memory_of_job()
+    return free if job is None else min(free, max(0.0, job - psutil.Process().memory_info().rss / _MIB))
+
+
+def total_memory() -> float:
+    """Return the MiB this process may use at most."""
+    total = min(psutil.virtual_memory().total, memory_limit()) / _MIB
+    job = _memory_of_job()
+    return total if job is None else min(total, job)
+
+
+def _memory_of_job() -> float | None:
+    """Return what a job of SLURM may use on this machine, in MiB; 0 stands for all the memory there is."""
+    per_node, per_cpu, cpus = (
+        int(text) if (text := os.environ.get(name, "")).isdigit() else 0
+        for name in ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE")
+    )
+    return float(per_node or per_cpu * cpus) or None
