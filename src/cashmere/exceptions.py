@@ -364,6 +364,14 @@ class ModelFileError(CashmereError):
         super().__init__(f"{path}: {message}")
 
 
+class SigningKeyError(CashmereError):
+    """A key for signing models is missing, damaged, of another kind or open to others, or cannot be written."""
+
+    def __init__(self, path: str | Path, message: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"{path}: {message}")
+
+
 class ArtefactError(CashmereError):
     """An artefact of meta-learning is missing, damaged, incomplete or of another space."""
 

@@ -65,7 +65,7 @@ def pretrain(
     ] = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from other tables or finished runs for later searches.
+    """Learn from other tables or runs for later searches.
 
     Evaluates random configurations on every table, then makes the artefact that the strategies latent, pretrain_bo,
     as_ml and ahs_ml use: --strategy latent:artefact=FOLDER. If stopped, the same command continues. Nothing leaves this

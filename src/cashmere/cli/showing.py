@@ -23,7 +23,7 @@ def leaderboard(
         ),
     ] = None,
 ) -> None:
-    """Show the trials of a run, best first, with ensemble weights."""
+    """Show the trials of a run, best first, and their weights."""
     with typed_errors():
         from rich.console import Console
         from rich.table import Table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping
@@ -20,8 +21,11 @@ from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble
-from cashmere.exceptions import ModelFileError
+from cashmere.exceptions import ModelFileError, SigningKeyError
 from cashmere.model.archives import dump
+from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
+
+_logger = logging.getLogger(__name__)
 
 MODEL_VERSION = 2
 """Version 2 added thresholds, which earlier programs would silently ignore."""
@@ -40,11 +44,18 @@ def save_model(
     member_files: Mapping[int, Path],
     information: Mapping[str, Any],
     thresholds: NDArray[np.float64] | None = None,
+    sign: bool = True,
 ) -> None:
     """Write a model folder; at every instant it holds a complete model, the old one or the new one.
 
-    Members are linked (or copied) from the run directory under names that carry their checksum; the manifest is
-    replaced last, then files it no longer names are removed.
+    Members are linked (or copied) from the run directory under names that carry their checksum, as the signature does;
+    the manifest is replaced last, then files that do not belong to it are removed.
+
+    Parameters
+    ----------
+    sign : bool
+        Whether this machine vouches for the members. Where there is no key and none can be made, the model stays
+        unsigned.
     """
     folder.mkdir(parents=True, exist_ok=True)
     data = dump([{encoding.value: encoder for encoding, encoder in fold.items()} for fold in encoders])
@@ -69,10 +80,16 @@ def save_model(
         "thresholds": None if thresholds is None else thresholds.tolist(),
         "versions": versions(),
     }
-    content["checksum"] = _checksum(content)
+    content["checksum"] = checksum = _checksum(content)
+    if sign:
+        try:
+            sign_manifest(folder, checksum)
+        except SigningKeyError as error:
+            _logger.info("The model is not signed: %s", error)
     write_atomically(folder / "manifest.json", json.dumps(content, indent=1).encode())
     named = {encoder_entry["file"], *(entry["file"] for entry in entries.values())}
-    for path in folder.glob("*.skops"):
+    named.add(signature_path(folder, checksum).name)
+    for path in [*folder.glob("*.skops"), *folder.glob("signature-*.json")]:
         if path.name not in named:
             path.unlink()
 
@@ -94,6 +111,14 @@ def _link_or_copy(source: Path, destination: Path) -> None:
 def _checksum(content: Mapping[str, Any]) -> str:
     rest = {key: value for key, value in content.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def find_model(folder: str | Path) -> Path:
+    """Return the model folder: the folder itself, or ``model`` in a run directory."""
+    path = Path(folder)
+    if not (path / "manifest.json").exists() and (path / "model" / "manifest.json").exists():
+        return path / "model"
+    return path
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -138,3 +163,17 @@ def verify_entry(folder: Path, entry: Mapping[str, str]) -> str:
             "does not have the checksum in the manifest: it is damaged or was tampered with. Restore it from a copy.",
         )
     return name
+
+
+def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse a model folder whose archives do not have the checksums of its manifest."""
+    for entry in [manifest["encoders"], *manifest["members"].values()]:
+        verify_entry(folder, entry)
+
+
+def signed_by_this_machine(folder: Path) -> bool:
+    """Tell whether a folder holds a model that this machine has signed."""
+    try:
+        return read_signature(folder, read_manifest(folder)["checksum"]).signer is Signer.THIS_MACHINE
+    except ModelFileError:
+        return False

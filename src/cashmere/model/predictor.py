@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,10 @@ from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import ModelFileError
 from cashmere.model.archives import load, load_fold_models
-from cashmere.model.files import Encoders, read_manifest, verify_entry
+from cashmere.model.files import Encoders, find_model, read_manifest, verify_entry
+from cashmere.model.first_load import check_first_load
 from cashmere.model.fold_model import FoldModel
+from cashmere.model.signature import read_signature
 
 _CHUNK_ROWS = 20_000
 _PARALLEL_ROWS = 2_000
@@ -180,11 +182,13 @@ class Predictor:
         return {"single_row_ms": 1000 * float(np.median(times)), "batch_rows_per_second": float(rate)}
 
     @classmethod
-    def load(cls, folder: str | Path, *, trusted: Iterable[str] = ()) -> Predictor:
+    def load(cls, folder: str | Path, *, trusted: Iterable[str] = (), verify: bool = True) -> Predictor:
         """Read a model folder (or the run directory that holds one).
 
-        No pickle is involved: archives may only hold types on cashmere's allow-list, and every file must have the
-        checksum stated in the manifest.
+        No pickle is involved: archives may only hold types on cashmere's allow-list, every file must have the checksum
+        stated in the manifest, and what the archives hold must fit together. A model that neither this machine nor a
+        key you trust has signed is first loaded in a child process with limits of memory and time, which takes one to
+        three seconds; see `cashmere.model.first_load`.
 
         Parameters
         ----------
@@ -192,17 +196,41 @@ class Predictor:
             ``RUN/model`` or ``RUN``.
         trusted : iterable of str
             Types of custom algorithms, see `cashmere.model.archives.load`.
+        verify : bool
+            Whether to use a child process for models without a trusted signature. Switch it off only for models whose
+            origin you know.
 
         Raises
         ------
         ModelFileError
-            If the folder holds no model, a file is missing, damaged or changed, or a type is not trusted.
+            If the folder holds no model, a file is missing, damaged or changed, a type is not trusted, the content
+            does not fit together, the signature is forged, or the child process did not survive the model.
         """
-        path = Path(folder)
-        if not (path / "manifest.json").exists() and (path / "model" / "manifest.json").exists():
-            path = path / "model"
+        path = find_model(folder)
         trusted = tuple(trusted)
         manifest = read_manifest(path)
+        if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:
+            check_first_load(path, manifest, trusted=trusted)
+        return cls.from_manifest(path, manifest, trusted=trusted)
+
+    @classmethod
+    def from_manifest(cls, path: Path, manifest: Mapping[str, Any], *, trusted: tuple[str, ...] = ()) -> Predictor:
+        """Read the archives that a manifest names, in this process; `load` does more.
+
+        Parameters
+        ----------
+        path : Path
+            The model folder.
+        manifest : dict
+            From `cashmere.model.files.read_manifest`.
+        trusted : tuple of str
+            Types of custom algorithms.
+
+        Raises
+        ------
+        ModelFileError
+            As `load`.
+        """
         try:
             encoders = load(path / verify_entry(path, manifest["encoders"]), trusted=trusted)
             models = {

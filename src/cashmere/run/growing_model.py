@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cashmere.model.files import Encoders, save_model
+from cashmere.model.files import Encoders, save_model, signed_by_this_machine
 from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
 from cashmere.run.ensemble_builder import EnsembleBuilder
@@ -43,6 +43,8 @@ class GrowingModel:
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members = run, encoders, members
         self._curve: list[dict[str, float]] = list(facts.curve or ())
+        # Members that another machine trained must not get this machine's signature.
+        self._is_ours = not run.spent.trials or signed_by_this_machine(run.folder / "model")
 
     def choose(self, history: History) -> None:
         """Choose the ensemble from the current trials, without saving it."""
@@ -113,6 +115,7 @@ class GrowingModel:
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
             information=information,
             thresholds=self.builder.thresholds,
+            sign=self._is_ours,
         )
 
     def predictor(self, history: History) -> Predictor:

@@ -1,0 +1,130 @@
+"""A model from elsewhere is first loaded in a child process, and asked to predict two rows there.
+
+Archives are checked before and after reading, but libraries parse parts of them in native code, which can crash, and a
+model can be made to take much memory or time. A child takes the harm: it has limits of memory and time, one thread, a
+bare environment, and may write no file. What it does is in `cashmere.model.first_load_child`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cashmere.exceptions import ModelFileError
+
+LIMIT_SECONDS = 60.0
+"""Time for the child to start, to load and to predict, whatever the size of the model."""
+
+SECONDS_PER_GIB = 120.0
+"""Further time for each GiB of archives."""
+
+LIMIT_MIB = 1024.0
+"""Memory for the child beyond what its libraries take before it opens a file, whatever the size of the model."""
+
+MEMORY_PER_BYTE = 6.0
+"""Further memory for each byte of the archives: their bytes, the arrays, and texts as libraries parse them."""
+
+_MOST_ANSWER_BYTES = 100_000
+_KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
+
+
+def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequence[str] = ()) -> None:
+    """Load a model in a child process and let it predict two rows there.
+
+    Parameters
+    ----------
+    folder : Path
+        The model folder.
+    manifest : dict
+        As read and checked; the child refuses to load another one.
+    trusted : sequence of str
+        Names of further types the reader trusts; the child must be able to import them.
+
+    Raises
+    ------
+    ModelFileError
+        If the child refuses the model, crashes, takes too much memory or time, or if the predictions are not finite
+        numbers, one for every row or class.
+    """
+    if local := [name for name in trusted if name.startswith("__main__.")]:
+        raise ModelFileError(
+            folder,
+            f"holds types that a child process cannot import: {', '.join(local)}. Define them in a module, or load the "
+            "model with verify=False if you know its origin.",
+        )
+    n_bytes = sum(path.stat().st_size for path in folder.glob("*.skops") if path.is_file())
+    seconds = LIMIT_SECONDS + SECONDS_PER_GIB * n_bytes / 2**30
+    task = {
+        "folder": str(folder.absolute()),
+        "checksum": manifest["checksum"],
+        "trusted": list(trusted),
+        "memory_bytes": int(LIMIT_MIB * 2**20 + MEMORY_PER_BYTE * n_bytes),
+        "seconds": seconds,
+    }
+    answer, status = _run_child(json.dumps(task).encode(), seconds)
+    if status is None:
+        raise ModelFileError(
+            folder, f"took more than {seconds:.0f} s to load and to predict two rows in a child process. {_REFUSED}"
+        )
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        raise ModelFileError(
+            folder, f"ended the child process that first loaded it ({_described(status)}). {_REFUSED}"
+        ) from None
+    if found["problem"] is not None:
+        raise ModelFileError(found["path"] or folder, found["problem"])
+
+
+_REFUSED = "It is not loaded here. Get the model again from its source."
+
+
+def _run_child(task: bytes, seconds: float) -> tuple[bytes, int | None]:
+    """Return the child's answer and its exit status; None if it took too long."""
+    variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    variables |= dict.fromkeys(_THREAD_VARIABLES, "1")
+    variables["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-B", "-m", "cashmere.model.first_load_child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=variables,
+        start_new_session=True,
+    )
+    try:
+        answer, _ = child.communicate(task, timeout=seconds)
+        return answer[:_MOST_ANSWER_BYTES], child.returncode
+    except subprocess.TimeoutExpired:
+        return b"", None
+    finally:
+        _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child and whatever it has started, unless it has ended by itself."""
+    if child.poll() is None:
+        with contextlib.suppress(OSError):
+            if os.name == "posix":
+                os.killpg(child.pid, signal.SIGKILL)
+            else:
+                child.kill()
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _described(status: int) -> str:
+    if status < 0:
+        with contextlib.suppress(ValueError):
+            return f"signal {signal.Signals(-status).name}"
+    return f"exit status {status}"

@@ -1,0 +1,101 @@
+"""What the child process of `cashmere.model.first_load` does: ``python -m cashmere.model.first_load_child``.
+
+It reads a task from its standard input, loads a model, predicts two rows and writes one line of JSON: the problem, or
+null. It first takes limits upon itself, so that it needs nobody to end it: the alarm rings even in native code, and
+also if the process that started it is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from cashmere.exceptions import CashmereError, ModelFileError
+from cashmere.model.files import read_manifest
+from cashmere.model.predictor import Predictor
+from cashmere.model.probe import probe
+
+
+def main() -> None:
+    """Load a model under limits and say what is wrong with it."""
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print what they think of a model
+    task = json.load(sys.stdin)
+    _import_libraries()
+    _limit(memory_bytes=task["memory_bytes"], seconds=task["seconds"])
+    json.dump(_problem(task), answer)
+    answer.flush()
+    os._exit(0)  # without the destructors of what was loaded
+
+
+def _problem(task: dict[str, Any]) -> dict[str, str | None]:
+    path: Path | None = None
+    problem: str | None = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            folder = Path(task["folder"])
+            manifest = read_manifest(folder)
+            if manifest["checksum"] != task["checksum"]:
+                raise ModelFileError(folder, "was changed while it was being checked. Load it again.")
+            predictor = Predictor.from_manifest(folder, manifest, trusted=tuple(task["trusted"]))
+            probe(predictor, {int(number): folder / entry["file"] for number, entry in manifest["members"].items()})
+    except ModelFileError as error:
+        path, problem = error.path, str(error).removeprefix(f"{error.path}: ")
+    except MemoryError:
+        mib = task["memory_bytes"] / 2**20
+        problem = f"needs more than {mib:.0f} MiB of memory to load and to predict two rows. It is not loaded here."
+    except CashmereError as error:
+        problem = f"cannot predict two rows: {error}"
+    except Exception as error:  # whatever libraries raise on content that they did not write
+        problem = f"cannot be loaded and predict two rows ({type(error).__name__}: {error})."
+    return {"path": None if path is None else str(path), "problem": problem}
+
+
+def _import_libraries() -> None:
+    """Import what models are made of while files may still be written and memory is unlimited."""
+    import lightgbm
+    import sklearn.ensemble
+    import sklearn.neighbors
+    import sklearn.neural_network
+    import sklearn.svm
+    import skops.io
+
+    del lightgbm, sklearn, skops
+    for name in ("xgboost", "catboost"):
+        with contextlib.suppress(ImportError):
+            __import__(name)
+
+
+def _limit(*, memory_bytes: int, seconds: float) -> None:
+    """Limit memory, time and files; on systems without such limits, the parent watches the time alone."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if _HAS_PROC else 4 * 2**30
+    for kind, limit in (
+        (resource.RLIMIT_AS, used + memory_bytes),
+        (resource.RLIMIT_CPU, int(seconds) + 1),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, most = resource.getrlimit(kind)
+        if most != resource.RLIM_INFINITY:
+            limit = min(limit, most)
+        with contextlib.suppress(ValueError, OSError):  # macOS refuses some limits
+            resource.setrlimit(kind, (limit, limit))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(int(seconds) + 1)
+
+
+_HAS_PROC = Path("/proc/self/statm").exists()
+
+if __name__ == "__main__":
+    main()
