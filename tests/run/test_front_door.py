@@ -82,3 +82,14 @@ def test_display_is_made_once_the_run_exists_and_closed_after_an_error(tmp_path)
     assert (again.n_new, again.facts.digest) == (0, finished.facts.digest)
     more = continue_run(tmp_path / "run", Budget(trials=1))
     assert (more.n_new, len(more.rows)) == (1, 3)
+
+
+def test_a_call_without_time_for_trials_keeps_the_cross_fitted_loss(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings = RunSettings(budget=Budget(trials=2), isolation="none", resampling="3fold")
+    first = fit_run(tmp_path / "run", X, y, settings, report=False)
+    assert first.facts.cross_fitted_loss is not None
+    again = continue_run(tmp_path / "run", Budget(seconds=0.001))
+    assert again.n_new == 0
+    assert again.facts.cross_fitted_loss == first.facts.cross_fitted_loss
+    assert again.predictor.information["cross_fitted_loss"] == first.facts.cross_fitted_loss

@@ -238,11 +238,9 @@ class Session:
         self._progress.update(self._status().finishing())
         history, model = self.study.history, self.model
         model.choose(history)
+        cross_fitted_loss = self._cross_fitted_loss(history)
         predictor = model.predictor(history)
         latency = self._measure_latency(predictor)
-        cross_fitted_loss = None
-        if self._deadline.remaining > _CROSS_FIT_CHOICES * model.builder.seconds + _CROSS_FIT_MARGIN_SECONDS:
-            cross_fitted_loss = model.builder.cross_fitted_loss(history)
         predictor.information.update(model.information(history, cross_fitted_loss), latency=latency)
         model.save(predictor.information)
         self._keep_facts(history, stop_reason, cross_fitted_loss=cross_fitted_loss, latency=latency)
@@ -262,6 +260,16 @@ class Session:
             stop_reason=stop_reason,
             n_new=len(history) - self._n_before,
         )
+
+    def _cross_fitted_loss(self, history: History) -> float | None:
+        """Return the cross-fitted loss of the ensemble, if it is known already or there is time to compute it."""
+        known = self.run.store.facts()
+        if known.cross_fitted_loss is not None and known.digest == self.model.digest(history):
+            return known.cross_fitted_loss
+        needed = _CROSS_FIT_CHOICES * self.model.builder.seconds + self.model.loading_seconds(history)
+        if self._deadline.remaining <= needed + _CROSS_FIT_MARGIN_SECONDS:
+            return None
+        return self.model.builder.cross_fitted_loss(history)
 
     def _measure_latency(self, predictor: Predictor) -> dict[str, float]:
         sample, left = self.run.read_sample(), self._deadline.remaining
