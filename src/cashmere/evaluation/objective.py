@@ -171,12 +171,13 @@ _readable: set[tuple[type, ...]] = set()
 
 def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...]) -> bytes:
     """Return the models as bytes; a pipeline that could not be read back fails at its first trial."""
-    from cashmere.model.archives import check_types, dump_fold_models
+    from cashmere.model.archives import dump_fold_models
+    from cashmere.model.audit import audit
 
     data = dump_fold_models(models)
     steps = tuple(type(step) for _, step in models[0].pipeline.steps)
     if steps not in _readable:
-        check_types(data, algorithm, trusted=trusted)
+        audit(data, algorithm, trusted=trusted)
         _readable.add(steps)
     return data
 

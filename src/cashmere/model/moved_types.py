@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
 from typing import Any
 
 MOVED_MODULES: dict[str, str] = {
@@ -31,33 +28,19 @@ def present_module(module: str, name: str) -> str:
     return moved.rpartition(".")[0] if moved is not None else MOVED_MODULES.get(module, module)
 
 
-def with_present_names(data: bytes) -> bytes:
-    """Return a skops archive in which every moved type has its present name.
-
-    Parameters
-    ----------
-    data : bytes
-        The archive; returned unchanged if nothing in it has moved.
-    """
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        text = archive.read("schema.json")
-        if not any(module.encode() in text for module in MOVED_MODULES):
-            return data
-        renamed = json.dumps(_rename(json.loads(text))).encode()
-        written = io.BytesIO()
-        with zipfile.ZipFile(written, "w") as copy:
-            for info in archive.infolist():
-                copy.writestr(info, renamed if info.filename == "schema.json" else archive.read(info))
-    return written.getvalue()
+def mentions_moved_types(text: bytes) -> bool:
+    """Return whether the text of a schema names a module whose types have moved."""
+    return any(module.encode() in text for module in MOVED_MODULES)
 
 
-def _rename(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_rename(each) for each in node]
-    if not isinstance(node, dict):
-        return node
-    renamed = {key: _rename(value) for key, value in node.items()}
-    for module, name in (("__module__", "__class__"), ("module_path", "function")):
-        if isinstance(node.get(module), str) and isinstance(node.get(name), str):
-            renamed[module] = present_module(node[module], node[name])
+def with_present_names(schema: Any) -> Any:
+    """Return a copy of the schema of a skops archive in which every moved type has its present name."""
+    if isinstance(schema, list):
+        return [with_present_names(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    renamed = {key: with_present_names(value) for key, value in schema.items()}
+    module, name = schema.get("__module__"), schema.get("__class__")
+    if isinstance(module, str) and isinstance(name, str):
+        renamed["__module__"] = present_module(module, name)
     return renamed
