@@ -21,6 +21,7 @@ def main() -> None:
     from benchmarks.experiments.latent import study as latent_study
     from benchmarks.peers import study as peer_study
     from benchmarks.recordings import record, replay_study
+    from benchmarks.tables import large as large_tables
     from benchmarks.tables import openml as openml_tables
     from cashmere.exceptions import CashmereError
 
@@ -36,6 +37,7 @@ def main() -> None:
         "run": real_runs,
         "peers": peer_study,
         "fetch": openml_tables,
+        "large": large_tables,
     }
     for name, module in modules.items():
         command = commands.add_parser(

@@ -35,6 +35,7 @@ def to_frame(runs: Sequence[PeerRun]) -> pd.DataFrame:
                 **{name: run.measures.get(name, np.nan) for name in MEASURES},
                 "seconds": run.seconds,
                 "overrun": run.seconds / parse_seconds(run.key.budget, "budget"),
+                "peak_mib": np.nan if run.peak_mib is None else run.peak_mib,
                 "fit_seconds": run.facts.get("fit_seconds", np.nan),
                 "models": run.facts.get("models", np.nan),
                 "failure": run.failure or "",
@@ -72,6 +73,7 @@ def rank_table(runs: pd.DataFrame) -> Table:
                 str(wins[peer]),
                 f"{part['overrun'].mean():.2f}",
                 f"{part['overrun'].max():.2f}",
+                _mean(part["peak_mib"]),
                 _mean(part["models"]),
                 f"{(part['failure'] != '').sum()} of {len(part)}",
             )
@@ -79,7 +81,7 @@ def rank_table(runs: pd.DataFrame) -> Table:
     best = {(i, 1) for i, row in enumerate(rows) if ranks and row[1] == f"{min(ranks.values()):.2f}"}
     return Table(
         title="Ranks",
-        columns=("peer", "average rank", "wins", "seconds / budget", "largest", "models", "failures"),
+        columns=("peer", "average rank", "wins", "seconds / budget", "largest", "peak MiB", "models", "failures"),
         rows=tuple(rows),
         note=f"Ranks of mean losses (log loss, RMSE) on the {len(means)} data sets on which every peer has run with "
         "the same seeds; a peer that failed there with any seed comes last and does not win. `seconds`: of the whole "

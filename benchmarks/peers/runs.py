@@ -83,6 +83,8 @@ class PeerRun:
         By the names of `MEASURES`.
     seconds : float
         Wall seconds of the whole process: start, fitting, prediction.
+    peak_mib : float or None
+        Largest resident memory of all its processes; None if it was not measured, as in earlier runs.
     facts : dict
         What the runner says: ``fit_seconds``, ``models``, ``versions``.
     circumstances : dict
@@ -95,6 +97,7 @@ class PeerRun:
     failure: str | None
     seconds: float
     code: str
+    peak_mib: float | None = None
     measures: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     circumstances: dict[str, Any] = field(default_factory=dict)
@@ -183,6 +186,7 @@ def run_peer(
         failure=failure,
         seconds=round(ended.seconds, 2),
         code=peer.digest,
+        peak_mib=round(ended.peak_mib),
         measures=measures,
         facts=facts,
         circumstances=circumstances,

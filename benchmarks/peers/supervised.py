@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+_LOOK_SECONDS = 0.25
+
 MARK = "CASHMERE_SUPERVISED"
 """Environment variable that all processes of a command inherit, whatever sessions and groups they found."""
 
@@ -28,10 +30,13 @@ class Ended:
         Wall seconds from its start.
     code : int or None
         Exit status; None if it was killed at the limit.
+    peak_mib : float
+        Largest resident memory of the command with all it has started, looked at four times a second.
     """
 
     seconds: float
     code: int | None
+    peak_mib: float
 
 
 def run_supervised(command: Sequence[str], *, limit_seconds: float, log: Path, environment: Mapping[str, str]) -> Ended:
@@ -60,9 +65,12 @@ def run_supervised(command: Sequence[str], *, limit_seconds: float, log: Path, e
             start_new_session=True,
         )
     code: int | None = None
+    memory = _Memory(mark)
     try:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            code = process.wait(timeout=limit_seconds)
+        while code is None and time.monotonic() - start < limit_seconds:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(timeout=min(_LOOK_SECONDS, limit_seconds))
+            memory.look()
         seconds = time.monotonic() - start
     finally:
         if process.returncode is None:  # else the number of the group may belong to another process by now
@@ -70,7 +78,27 @@ def run_supervised(command: Sequence[str], *, limit_seconds: float, log: Path, e
                 os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         _kill_marked(mark)
-    return Ended(seconds=seconds, code=code)
+    return Ended(seconds=seconds, code=code, peak_mib=memory.peak / 2**20)
+
+
+class _Memory:
+    """The memory of all processes with a mark; pages that several share count once, where the system tells."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._known: dict[int, bool] = {}
+        self.peak = 0
+
+    def look(self) -> None:
+        total = 0
+        for each in psutil.process_iter():
+            if each.pid not in self._known:
+                self._known[each.pid] = _has_mark(each, self._mark)
+            if self._known[each.pid]:
+                with contextlib.suppress(psutil.Error):
+                    memory = each.memory_full_info()
+                    total += getattr(memory, "pss", memory.rss)
+        self.peak = max(self.peak, total)
 
 
 def _kill_marked(mark: str) -> None:

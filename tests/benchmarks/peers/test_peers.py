@@ -234,6 +234,17 @@ def test_children_are_killed_even_in_sessions_of_their_own(tmp_path, waits):
         assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
+def test_memory_of_all_processes_is_measured(tmp_path):
+    """Two processes of 150 MiB each, one in a session of its own."""
+    block = "block = bytearray(150 * 2**20); import time; time.sleep(2)"
+    program = (
+        f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {block!r}], start_new_session=True); {block}"
+    )
+    ended = run_supervised([sys.executable, "-c", program], limit_seconds=60, log=tmp_path / "log", environment={})
+    assert ended.code == 0
+    assert 300 < ended.peak_mib < 400
+
+
 def test_run_is_killed_at_twice_the_budget_and_counts_as_a_failure(data, tmp_path):
     start = time.monotonic()
     protocol = dataclasses.replace(PROTOCOL, seconds=2)
@@ -296,6 +307,7 @@ def made_runs() -> pd.DataFrame:
                 failure="killed at 2 x the budget" if loss is None else None,
                 seconds=200.0 if loss is None else 50.0,
                 code="",
+                peak_mib=512.0,
                 measures={} if loss is None else {"log_loss": loss},
                 facts={} if loss is None else {"fit_seconds": 9.0, "models": 3, "versions": {peer: "1.0"}},
                 circumstances=circumstances,
@@ -310,9 +322,9 @@ def test_report_by_hand():
     ranks, losses, failures = make_tables(made_runs())
     assert [row[:3] for row in ranks.rows] == [("a", "1.50", "1"), ("b", "1.50", "1"), ("c", "3.00", "0")]
     assert [row[3:] for row in ranks.rows] == [
-        ("0.50", "0.50", "3", "0 of 4"),
-        ("0.50", "0.50", "3", "0 of 4"),
-        ("0.88", "2.00", "3", "1 of 4"),
+        ("0.50", "0.50", "512", "3", "0 of 4"),
+        ("0.50", "0.50", "512", "3", "0 of 4"),
+        ("0.88", "2.00", "512", "3", "1 of 4"),
     ]
     assert losses.rows[0] == ("x", "0.2000 ± 0.1000", "0.4000 ± 0.0000", "0.6000 ± 0.1000")
     assert losses.rows[1][1:] == ("0.8000 ± 0.1000", "0.5000 ± 0.0000", "failed")
