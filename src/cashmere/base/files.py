@@ -1,16 +1,218 @@
-"""Files that are either complete or not there."""
+"""Files in folders that may come from strangers: read only if regular and of bounded size, written whole or not at all.
+
+A received folder may hold links, pipes and devices under the names of our files. No function here follows a link in
+the last part of a path, and `own_folder` refuses sub-folders that are links. Nothing here guards against somebody who
+changes the folder while we work in it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+from cashmere.exceptions import CashmereError
+
+_NOT_FOLLOWING = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for somebody at its other end
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+_TEMPORARY = re.compile(r"\.(?P<name>.+?)(?:\.[0-9a-f]{16})?\.tmp")
+"""Names of temporary files; earlier versions wrote them without digits."""
+
+MOST_BYTES = 2**36
+"""Limit of files whose contents are mapped or read as large arrays: 64 GiB."""
+
+
+@contextlib.contextmanager
+def failures_as(kind: Callable[[Path, str], CashmereError], path: Path, advice: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into an error that names it.
+
+    Lack of memory and too deep recursion are among it: damaged and forged files cause both. Our own errors pass.
+
+    Parameters
+    ----------
+    kind : type of error
+        Takes a path and a text.
+    path : Path
+        The file.
+    advice : str
+        What to try, in one or more sentences.
+    """
+    try:
+        yield
+    except CashmereError:
+        raise
+    except Exception as error:
+        what = "cannot be read" if isinstance(error, OSError | MemoryError) else "is damaged"
+        raise kind(path, f"{what} ({reason(error)}). {advice}") from error
+
+
+def reason(error: BaseException) -> str:
+    """Return what went wrong in a few words, for a message that names the file itself."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    text = str(error)
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+# ---------------------------------------------------------------- read
+
+
+def open_regular(path: Path, *, limit: int = MOST_BYTES) -> BinaryIO:
+    """Open a regular file for reading.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    limit : int
+        Largest size in bytes.
+
+    Raises
+    ------
+    OSError
+        If it is missing, a link, a pipe, a device or a folder, or too large.
+    """
+    check_regular(path)  # before it is opened: opening some devices does something
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NOT_FOLLOWING))  # noqa: SIM115
+    try:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if found.st_size > limit:
+            raise OSError(errno.EFBIG, f"it holds {found.st_size} bytes; expected at most {limit}", str(path))
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def read_file(path: Path, *, limit: int) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes; errors as for `open_regular`.
+
+    Check and parse what this returns: opened again, the file may be another one.
+    """
+    with open_regular(path, limit=limit) as file:
+        return file.read(os.fstat(file.fileno()).st_size)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse a path that is not a regular file; errors as for `open_regular`."""
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, "it is a link, and links are not followed", str(path))
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a socket or a device"
+        raise OSError(errno.EINVAL, f"it is {kind}; expected a regular file", str(path))
+
+
+def is_regular(path: Path) -> bool:
+    """Return whether a path is a regular file, and not a link to one."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+# ---------------------------------------------------------------- folders
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a sub-folder that is a link or no folder at all.
+
+    Raises
+    ------
+    OSError
+        If it is missing, a link or something else than a folder.
+    """
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, "it is a link to another folder, and links are not followed", str(path))
+    if not stat.S_ISDIR(mode):
+        raise OSError(errno.ENOTDIR, "it is not a folder", str(path))
+
+
+def own_folder(path: Path) -> Path:
+    """Make a sub-folder unless it exists, and return it; errors as for `check_folder`."""
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(parents=True)
+    check_folder(path)
+    return path
+
+
+# ---------------------------------------------------------------- write
+
+
+@contextlib.contextmanager
+def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+    """Open a file that replaces `path` at the end of the block, complete and on disk, or not at all.
+
+    It is written under a random name that did not exist before, so nothing is written through a link.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    durable : bool
+        Whether it must survive a loss of power; a cache need not, and waiting for the disk takes time.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_FOLLOWING
+    with open(temporary, "wb", opener=lambda name, _: os.open(name, flags, 0o666)) as file:
+        try:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+            file.close()
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                file.close()
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
 
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that it is either complete, on disk and under its name, or not there."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("wb") as file:
+    with writing(path) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+
+
+def written_name(name: str) -> str | None:
+    """Return the name that a temporary file was to get; None for the name of any other file."""
+    found = _TEMPORARY.fullmatch(name)
+    return None if found is None else found["name"]
+
+
+def remove_leftovers(folder: Path, *, of: str | None = None, older_than: float = 0.0) -> None:
+    """Remove temporary files that killed processes have left in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Without a lock on it, another process may be writing there: give `older_than`.
+    of : str, optional
+        Only those that were to get this name.
+    older_than : float
+        Only those not changed for so many seconds.
+    """
+    for path in folder.iterdir():
+        name = written_name(path.name)
+        if name is None or (of is not None and name != of) or not is_regular(path):
+            continue
+        with contextlib.suppress(OSError):
+            if not older_than or time.time() - path.lstat().st_mtime > older_than:
+                path.unlink()

@@ -6,12 +6,26 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
+from cashmere.base.array_files import map_array, read_array
 from cashmere.base.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.files import (
+    check_folder,
+    check_regular,
+    failures_as,
+    is_regular,
+    open_regular,
+    own_folder,
+    reason,
+    remove_leftovers,
+    writing,
+)
+from cashmere.base.json_files import ShortText, read_json
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.resampling import Fold
 from cashmere.data.schema import CodedTable
@@ -19,6 +33,8 @@ from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 
 _INDEX = "prepared.json"
+
+_AGAIN = "Prepare the folds again: `cashmere resume` does so."
 
 
 class PreparedFolds:
@@ -46,21 +62,14 @@ class PreparedFolds:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        try:
-            index = json.loads((self.folder / _INDEX).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise RunDirectoryError(
-                folder, "holds no prepared folds, or not all of them. Prepare them again."
-            ) from error
-        except ValueError as error:
-            raise CorruptStoreError(folder, f"holds a damaged {_INDEX}. Prepare the folds again.") from error
-        self.n_folds: int = index["n_folds"]
-        self.n_classes: int = index["n_classes"]
-        self.task_type = TaskType(index["task_type"])
-        self.encodings = tuple(Encoding(name) for name in index["stored_as"])
-        self._stored_as: dict[str, str] = index["stored_as"]
-        self._categorical: dict[str, list[list[bool]]] = index["categorical"]
-        self._has_weight: bool = index["has_weight"]
+        index = _read_index(self.folder)
+        self.n_folds = index["n_folds"]
+        self.n_classes = index["n_classes"]
+        self.task_type = index["task_type"]
+        self.encodings = tuple(index["stored_as"])
+        self._stored_as = index["stored_as"]
+        self._categorical = index["categorical"]
+        self._has_weight = index["has_weight"]
 
     def __reduce__(self) -> tuple[type[PreparedFolds], tuple[Path]]:
         return type(self), (self.folder,)
@@ -68,8 +77,7 @@ class PreparedFolds:
     def load(self, fold: int, encoding: Encoding) -> tuple[NDArray[np.float32], NDArray[np.float32], BoolArray]:
         """Return training and validation matrices (memory-mapped, copy-on-write) and the mask of category columns."""
         stored = self._stored_as[encoding]
-        # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
-        parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mmap_mode="c") for part in ("train", "valid")]
+        parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mapped=True) for part in ("train", "valid")]
         return parts[0], parts[1], np.array(self._categorical[stored][fold], dtype=bool)
 
     @functools.cached_property
@@ -93,22 +101,47 @@ class PreparedFolds:
         """Numbers of the validation rows, ascending: the order of out-of-fold predictions."""
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
-    def _read(self, name: str, *, mmap_mode: Literal["c"] | None = None) -> AnyArray:
-        try:
-            array: AnyArray = np.load(self.folder / name, mmap_mode=mmap_mode, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise CorruptStoreError(
-                self.folder / name, f"cannot be read ({error}). Prepare the folds again."
-            ) from error
-        return array
+    def _read(self, name: str, *, mapped: bool = False) -> AnyArray:
+        path = self.folder / name
+        with failures_as(CorruptStoreError, path, _AGAIN):
+            if not mapped:
+                return read_array(path).copy()
+            # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
+            with open_regular(path) as file:
+                return map_array(file, "c")
+
+
+class _Index(TypedDict):
+    n_folds: Annotated[int, Meta(ge=1, le=10_000)]
+    n_classes: Annotated[int, Meta(ge=1, le=1_000_000)]
+    task_type: TaskType
+    stored_as: dict[Encoding, Encoding]
+    categorical: dict[str, list[list[bool]]]
+    has_weight: bool
+    files: list[ShortText]
+
+
+def _read_index(folder: Path) -> _Index:
+    try:
+        check_folder(folder)
+        check_regular(folder / _INDEX)
+    except FileNotFoundError as error:
+        raise RunDirectoryError(folder, f"holds no prepared folds, or not all of them. {_AGAIN}") from error
+    except OSError as error:
+        raise RunDirectoryError(error.filename, f"cannot be used ({reason(error)}). {_AGAIN}") from error
+    with failures_as(CorruptStoreError, folder / _INDEX, _AGAIN):
+        index = read_json(folder / _INDEX, _Index)
+        lists = [index["categorical"][stored] for stored in index["stored_as"].values()]
+        if any(len(each) != index["n_folds"] for each in lists):
+            raise ValueError("it describes more or fewer folds than it counts")
+        return index
 
 
 def is_complete(folder: str | Path) -> bool:
     """Return whether a folder holds everything `prepare_folds` writes."""
     try:
-        index = json.loads((Path(folder) / _INDEX).read_text(encoding="utf-8"))
-        return all((Path(folder) / name).is_file() for name in index["files"])
-    except (OSError, ValueError, KeyError):
+        return all(is_regular(Path(folder) / name) for name in _read_index(Path(folder))["files"])
+    except RunDirectoryError:
         return False
 
 
@@ -155,8 +188,11 @@ def prepare_folds(
         Per fold, the fitted encoder of each form; forms that share files share the encoder.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _INDEX).unlink(missing_ok=True)
+    try:
+        remove_leftovers(own_folder(folder))
+        (folder / _INDEX).unlink(missing_ok=True)
+    except OSError as error:
+        raise RunDirectoryError(folder, f"cannot be used ({reason(error)}). Delete it, then try again.") from error
     wanted = list(dict.fromkeys(Encoding(encoding) for encoding in encodings))
     stored_as = {encoding: encoding for encoding in wanted}
     if not coded.schema.has_categories and Encoding.TARGET in stored_as:
@@ -164,10 +200,8 @@ def prepare_folds(
     files: list[str] = []
 
     def write(name: str, array: AnyArray) -> None:
-        temporary = folder / f"{name}.tmp"
-        with temporary.open("wb") as file:
+        with writing(folder / name, durable=False) as file:
             np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-        temporary.replace(folder / name)
         files.append(name)
 
     write("y.npy", y)
@@ -198,7 +232,6 @@ def prepare_folds(
         "has_weight": weight is not None,
         "files": files,
     }
-    temporary = folder / f"{_INDEX}.tmp"
-    temporary.write_text(json.dumps(index), encoding="utf-8")
-    temporary.replace(folder / _INDEX)
+    with writing(folder / _INDEX, durable=False) as file:
+        file.write(json.dumps(index).encode())
     return PreparedFolds(folder), encoders

@@ -1,0 +1,150 @@
+"""Arrays in ``.npy`` and ``.npz`` files: of numbers and texts only, and exactly as long as their headers say."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import AnyArray
+from cashmere.base.files import MOST_BYTES, open_regular, read_file
+
+_HEADER_BYTES = 10_000
+"""Largest header; numpy parses it as Python text. Ours have 128 bytes."""
+
+_MOST_DIMENSIONS = 4
+
+
+def array_of(content: bytes | NDArray[np.uint8]) -> AnyArray:
+    """Return the array in the content of a ``.npy`` file, without a copy; bytes give a read-only array.
+
+    Raises
+    ------
+    ValueError
+        If it is no array of numbers or texts, or is not as long as its header says.
+    """
+    head = io.BytesIO(bytes(content[: 2 * _HEADER_BYTES]))
+    shape, in_columns, dtype = _header(head, len(content))
+    size = math.prod(shape)
+    order: Literal["F", "C"] = "F" if in_columns else "C"
+    if size == 0:
+        return np.empty(shape, dtype, order)
+    return np.frombuffer(content, dtype, count=size, offset=head.tell()).reshape(shape, order=order)
+
+
+def _header(file: IO[bytes], n_bytes: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read and check the header at the beginning of a file of that size, up to the first number."""
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    try:
+        version = np.lib.format.read_magic(file)
+        shape, in_columns, dtype = readers[version](file, max_header_size=_HEADER_BYTES)
+    except Exception as error:  # numpy parses Python text, which fails in many ways
+        raise ValueError(f"its header is not that of a .npy file ({type(error).__name__})") from error
+    if dtype.kind not in "biufU" or dtype.itemsize == 0:
+        raise ValueError(f"it holds values of type {dtype}; expected numbers or texts")
+    if len(shape) > _MOST_DIMENSIONS or any(length < 0 for length in shape):
+        raise ValueError(f"it has the shape {shape}; expected at most {_MOST_DIMENSIONS} dimensions")
+    expected = math.prod(shape) * dtype.itemsize
+    if n_bytes - file.tell() != expected:
+        raise ValueError(f"it holds {n_bytes - file.tell()} bytes of numbers; its header promises {expected}")
+    return shape, in_columns, dtype
+
+
+def read_array(path: Path, *, limit: int = MOST_BYTES) -> AnyArray:
+    """Return the read-only array in a ``.npy`` file.
+
+    Raises
+    ------
+    OSError, ValueError
+        If it is not a regular file, too large, or `array_of` refuses its content.
+    """
+    return array_of(read_file(path, limit=limit))
+
+
+def map_array(file: BinaryIO, mode: Literal["r", "c"] = "r") -> AnyArray:
+    """Map the array in an open ``.npy`` file into memory, once its header is checked; see `numpy.memmap` for `mode`.
+
+    Raises
+    ------
+    ValueError
+        As for `array_of`.
+    """
+    file.seek(0)
+    shape, in_columns, dtype = _header(file, os.fstat(file.fileno()).st_size)
+    return np.memmap(file, dtype, mode, offset=file.tell(), shape=shape, order="F" if in_columns else "C")
+
+
+@contextmanager
+def open_arrays(source: Path | bytes, *, limit: int, compressed: bool = False) -> Iterator[Mapping[str, AnyArray]]:
+    """Open a ``.npz`` file; its arrays are read when they are asked for.
+
+    Parameters
+    ----------
+    source : Path or bytes
+        The file, or its content.
+    limit : int
+        Largest size in bytes of all arrays together.
+    compressed : bool
+        Whether parts may be compressed; others take as much memory as they take on disk.
+
+    Raises
+    ------
+    OSError, ValueError, zipfile.BadZipFile
+        If it is no such file. Reading an array raises what `array_of` raises.
+    """
+    with (
+        io.BytesIO(source) if isinstance(source, bytes) else open_regular(source, limit=limit) as file,
+        zipfile.ZipFile(file) as archive,
+    ):
+        size = file.seek(0, io.SEEK_END)  # parts that are not compressed can only be larger if they overlap
+        check_archive(archive, limit=limit if compressed else min(limit, size), compressed=compressed)
+        yield _Arrays(archive)
+
+
+class _Arrays(Mapping[str, AnyArray]):
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._names = {n.removesuffix(".npy"): n for n in archive.namelist() if n.endswith(".npy")}
+
+    def __getitem__(self, name: str) -> AnyArray:
+        information = self._archive.getinfo(self._names[name])
+        with self._archive.open(information) as file:
+            _header(file, information.file_size)
+        with self._archive.open(information) as file:
+            array: AnyArray = np.lib.format.read_array(file, allow_pickle=False)
+            return array
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def check_archive(archive: zipfile.ZipFile, *, limit: int, compressed: bool) -> None:
+    """Refuse a zip file that would take more memory than expected.
+
+    Raises
+    ------
+    ValueError
+        If it has too many parts, parts of the same name, compressed or encrypted ones, or too much in them.
+    """
+    parts = archive.infolist()
+    if len(parts) > 10_000 or len({part.filename for part in parts}) < len(parts):
+        raise ValueError(f"it has {len(parts)} parts, or several of the same name")
+    methods = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} if compressed else {zipfile.ZIP_STORED}
+    for part in parts:
+        if part.compress_type not in methods or part.flag_bits & 1:
+            raise ValueError(f"its part {part.filename[:100]!r} is compressed or encrypted in a way that is not ours")
+        if part.compress_type == zipfile.ZIP_STORED and part.file_size != part.compress_size:
+            raise ValueError(f"its part {part.filename[:100]!r} has two different sizes")
+    if (total := sum(part.file_size for part in parts)) > limit:
+        raise ValueError(f"it would unpack to {total} bytes; expected at most {limit}")
