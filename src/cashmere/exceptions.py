@@ -45,6 +45,10 @@ def _restore(kind: type[CashmereError], arguments: tuple[object, ...], attribute
     return error
 
 
+class VersionWarning(UserWarning):
+    """Fitted models were written with other versions of their libraries than those installed."""
+
+
 class UsageError(CashmereError, ValueError):
     """A method was called in the wrong order, or on an object in the wrong state.
 
@@ -130,6 +134,22 @@ class DataError(CashmereError, ValueError):
     def __init__(self, message: str, *, column: str | None = None) -> None:
         super().__init__(message)
         self.column = column
+
+
+class PredictionError(CashmereError, ValueError):
+    """A model predicted something that is no prediction: NaN or an infinity.
+
+    Parameters
+    ----------
+    message : str
+        For which rows, which members did, and what to try.
+    rows : sequence of int
+        Positions of the rows, from 0.
+    """
+
+    def __init__(self, message: str, *, rows: Sequence[int]) -> None:
+        super().__init__(message)
+        self.rows = list(rows)
 
 
 class SchemaError(DataError):

@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.exceptions import ModelFileError, SchemaError
+from cashmere.exceptions import ModelFileError, PredictionError, SchemaError, VersionWarning
 from cashmere.model.archives import load
 from cashmere.model.trusted import TRUSTED, TRUSTED_OBJECTS
 
@@ -245,3 +245,35 @@ def test_missing_columns_are_all_named(model_folder):
     X, _ = load_iris(return_X_y=True, as_frame=True)
     with pytest.raises(SchemaError, match=r"petal length.*petal width"):
         Predictor.load(model_folder).predict(X.iloc[:, :2])
+
+
+class Odd:
+    """A combination of members that ends in no number for some rows."""
+
+    members = (0,)
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def combine(self, stack):
+        found = np.array(stack[0])
+        found[[3, 5]] = self.value
+        return found
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
+@pytest.mark.parametrize("method", ["predict", "predict_proba"])
+def test_predictions_that_are_no_numbers_are_refused(model_folder, value, method):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    model = Predictor.load(model_folder)
+    model.ensemble = Odd(value)
+    model.models = {0: next(iter(model.models.values()))}
+    with np.errstate(invalid="ignore"), pytest.raises(PredictionError, match=r"2 of 150 rows, .* 3, 5\.") as caught:
+        getattr(model, method)(X)
+    assert caught.value.rows == [3, 5]
+
+
+def test_other_versions_of_learners_are_named(touched):
+    rewrite(touched, lambda manifest: manifest["versions"].update({"scikit-learn": "0.24.1", "python": "2.7"}))
+    with pytest.warns(VersionWarning, match=r"with scikit-learn 0\.24\.1 \(installed: .*\)\. Predictions"):
+        Predictor.load(touched)

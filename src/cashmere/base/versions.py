@@ -5,7 +5,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import platform
+import warnings
+from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
+
+from cashmere.exceptions import VersionWarning
+
+_OF_LEARNERS = ("scikit-learn", "lightgbm", "xgboost-cpu", "xgboost", "catboost")
+"""Libraries whose fitted objects are in model files."""
 
 
 @functools.cache
@@ -17,3 +25,21 @@ def versions() -> dict[str, str]:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
+
+
+def warn_of_versions(path: Path, stored: Mapping[str, str]) -> None:
+    """Warn if fitted models were written with other versions of their libraries; the third number does not matter.
+
+    Parameters
+    ----------
+    path : Path
+        The file that holds the versions.
+    stored : mapping
+        What `versions` returned when it was written.
+    """
+    now = versions()
+    pairs = [(name, str(stored[name])[:40], now[name]) for name in _OF_LEARNERS if name in stored and name in now]
+    if differing := [(name, then, own) for name, then, own in pairs if then.split(".")[:2] != own.split(".")[:2]]:
+        listed = ", ".join(f"{name} {then} (installed: {own})" for name, then, own in differing)
+        text = f"{path}: was written with {listed}. Predictions may differ. To be sure, install the earlier versions."
+        warnings.warn(VersionWarning(text), stacklevel=3)

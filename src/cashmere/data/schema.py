@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.json_files import checked
 from cashmere.data.frames import infinity_error
 from cashmere.exceptions import ColumnTypeError, SchemaError
 
@@ -121,6 +123,19 @@ class CodedTable:
         return self.schema.n_levels
 
 
+class _StoredColumn(TypedDict):
+    name: str
+    kind: ColumnKind
+    categories: NotRequired[list[str]]
+    with_time: NotRequired[bool]
+    dropped: NotRequired[str | None]
+
+
+class _StoredSchema(TypedDict):
+    named: bool
+    columns: Annotated[list[_StoredColumn], Meta(max_length=1_000_000)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableSchema:
     """The columns of the training table.
@@ -182,17 +197,29 @@ class TableSchema:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TableSchema:
-        """Return the schema written by `to_json`."""
+        """Return the schema written by `to_json`.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        data = checked(data, _StoredSchema)
         columns = tuple(
             Column(
                 name=entry["name"],
-                kind=ColumnKind(entry["kind"]),
+                kind=entry["kind"],
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
                 dropped=entry.get("dropped"),
             )
             for entry in data["columns"]
         )
+        for column in columns:
+            if len(set(column.categories)) < len(column.categories):
+                raise ValueError(f"the column {column.name[:80]!r} has a level twice")
+            if column.categories and column.kind is not ColumnKind.CATEGORICAL:
+                raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
         return cls(columns=columns, named=data["named"])
 
     def code(self, frame: pd.DataFrame, *, estimator: str = "cashmere") -> CodedTable:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import pandas as pd
+from msgspec import Meta
 
 from cashmere.base.arrays import AnyArray
+from cashmere.base.json_files import checked
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
 
@@ -118,6 +120,16 @@ def infer_task_type(y: Any) -> TaskType:
         if not whole or not few:
             return TaskType.REGRESSION
     return TaskType.BINARY if n_distinct <= 2 else TaskType.MULTICLASS
+
+
+class _StoredCoding(TypedDict):
+    task_type: TaskType
+    classes: Annotated[list[str | bool | int | float], Meta(max_length=1_000_000)]
+    dtype: Annotated[str, Meta(max_length=20)]
+
+
+_N_CLASSES = {TaskType.REGRESSION: (0, 0), TaskType.BINARY: (2, 2), TaskType.MULTICLASS: (2, 1_000_000)}
+"""Smallest and largest number of classes of each task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,8 +242,24 @@ class TargetCoding:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> TargetCoding:
-        """Return the coding written by `to_json`."""
-        return cls(task_type=TaskType(data["task_type"]), classes=tuple(data["classes"]), dtype=data["dtype"])
+        """Return the coding written by `to_json`.
+
+        Raises
+        ------
+        ValueError
+            If it is none.
+        """
+        stored = checked(data, _StoredCoding)
+        task_type, classes = stored["task_type"], tuple(stored["classes"])
+        least, most = _N_CLASSES[task_type]
+        if not least <= len(classes) <= most or len(set(classes)) < len(classes):
+            raise ValueError(f"a target of the task {task_type} has {len(classes)} classes, or one of them twice")
+        dtype = np.dtype(stored["dtype"])
+        longest = max((len(label) for label in classes if isinstance(label, str)), default=1)
+        if dtype.kind not in "biufUO" or dtype.itemsize > max(16, 4 * longest):
+            raise ValueError(f"labels cannot have the type {stored['dtype']!r}")
+        np.array(classes, dtype=dtype)  # labels that do not fit are a ValueError or an OverflowError here
+        return cls(task_type=task_type, classes=classes, dtype=stored["dtype"])
 
 
 def _listed(labels: Any) -> str:

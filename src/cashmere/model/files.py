@@ -9,13 +9,15 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from cashmere.base.files import write_atomically
-from cashmere.base.versions import versions
+from cashmere.base.files import failures_as, read_file, write_atomically
+from cashmere.base.json_files import JSON_BYTES, Count, Finite, Positive, ShortText, checked, parse_json
+from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
@@ -32,6 +34,36 @@ MODEL_VERSION = 2
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
+
+
+class _Entry(TypedDict):
+    file: Annotated[str, Meta(max_length=200)]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class _StoredEnsemble(TypedDict):
+    kind: ShortText
+    members: Annotated[list[Annotated[int, Meta(ge=-1, lt=10**9)]], Meta(min_length=1, max_length=10_000)]
+    weights: NotRequired[list[Positive]]
+    coefficients: NotRequired[list[list[Finite]]]
+    intercepts: NotRequired[list[Finite]]
+    classes: NotRequired[list[Count]]
+    n_classes: NotRequired[Count]
+
+
+class _Manifest(TypedDict):
+    """What a manifest holds; `TableSchema.from_json` and `TargetCoding.from_json` check their parts."""
+
+    version: Count
+    schema: dict[str, Any]
+    target: dict[str, Any]
+    ensemble: _StoredEnsemble
+    encoders: _Entry
+    members: dict[Annotated[str, Meta(pattern="^(-1|[0-9]{1,9})$")], _Entry]
+    information: dict[str, Any]
+    thresholds: NotRequired[list[Positive] | None]
+    versions: NotRequired[dict[str, str]]
+    checksum: ShortText
 
 
 def save_model(
@@ -124,27 +156,25 @@ def find_model(folder: str | Path) -> Path:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a model folder after checking its format, version and checksum."""
     path = folder / "manifest.json"
-    try:
-        content = json.loads(path.read_text())
-    except OSError:
-        raise ModelFileError(
-            path, "does not exist. Expected a run directory or the folder 'model' inside one."
-        ) from None
-    except ValueError as error:
-        raise ModelFileError(
-            path, f"is damaged ({error}). Restore it from a copy, or run `cashmere resume`."
-        ) from error
+    if not path.exists() and not path.is_symlink():
+        raise ModelFileError(path, "does not exist. Expected a run directory or the folder 'model' inside one.")
+    again = "Restore it from a copy, or run `cashmere resume`."
+    with failures_as(ModelFileError, path, again):
+        content = parse_json(read_file(path, limit=JSON_BYTES))
     if not isinstance(content, dict) or content.get("format") != "cashmere model":
         raise ModelFileError(
             path, "is not the manifest of a cashmere model. Expected a run directory, or the folder 'model' inside one."
         )
-    if content.get("version", 0) > MODEL_VERSION:
+    with failures_as(ModelFileError, path, again):
+        checked(content, _Manifest)
+    if content["version"] > MODEL_VERSION:
         raise ModelFileError(
             path, f"was written by a newer cashmere (model version {content['version']}). Upgrade cashmere."
         )
     if content.get("checksum") != _checksum(content):
         raise ModelFileError(path, "has been changed since it was written and is not read. Restore it from a copy.")
-    return content
+    warn_of_versions(path, content.get("versions", {}))
+    return dict(content)
 
 
 def verify_entry(folder: Path, entry: Mapping[str, str]) -> str:

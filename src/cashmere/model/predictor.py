@@ -21,7 +21,7 @@ from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.threshold import decide
-from cashmere.exceptions import ModelFileError
+from cashmere.exceptions import ModelFileError, PredictionError
 from cashmere.model.archives import load, load_fold_models
 from cashmere.model.files import Encoders, find_model, read_manifest, verify_entry
 from cashmere.model.first_load import check_first_load
@@ -76,10 +76,25 @@ class Predictor:
         ------
         SchemaError
             If a column is missing or has another type than in `fit`.
+        PredictionError
+            If a prediction is NaN or infinite.
         """
         if self.target.task_type.is_classification:
             return self.decide(self.predict_proba(table))
-        return self.predict_raw(self._frame(table)).astype(np.float64)
+        return self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
+
+    def _checked(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Refuse predictions that are none, rather than let them pass for missing values."""
+        odd = ~np.isfinite(output if output.ndim == 1 else output.sum(axis=1))
+        if odd.any():
+            rows = np.flatnonzero(odd)
+            listed = ", ".join(str(row) for row in rows[:10]) + (", ..." if len(rows) > 10 else "")
+            raise PredictionError(
+                f"The model predicts NaN or infinite values for {len(rows)} of {len(output)} rows, at the positions "
+                f"{listed}. Look for extreme values in these rows, or fit the model again.",
+                rows=rows.tolist(),
+            )
+        return output
 
     def decide(self, probabilities: NDArray[np.float64]) -> AnyArray:
         """Return the labels for probabilities from `predict_proba`.
@@ -107,8 +122,8 @@ class Predictor:
             raise AttributeError(
                 "predict_proba exists for classification only; this model predicts values. Use predict."
             )
-        output = self.predict_raw(self._frame(table)).astype(np.float64)
-        return np.asarray(output / output.sum(axis=1, keepdims=True))
+        output = self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
+        return self._checked(np.asarray(output / output.sum(axis=1, keepdims=True)))
 
     def _frame(self, table: Any) -> pd.DataFrame:
         return to_frame(table, columns=[column.name for column in self.schema.columns])
