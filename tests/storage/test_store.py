@@ -154,8 +154,9 @@ def test_pruning_drops_the_worst_and_keeps_the_members(tmp_path):
 
 def test_facts_are_remembered(tmp_path):
     with RunStore(tmp_path) as store:
-        store.set_fact("curve", [1, 2.5])
-        assert store.facts().curve == [1, 2.5]
+        curve = [{"trials": 1, "seconds": 2.5, "ensemble_loss": 0.1}]
+        store.set_fact("curve", curve)
+        assert store.facts().curve == curve
         assert store.facts().goal is None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from cashmere.base.array_files import map_array
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.files import failures_as, open_regular
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.resampling import make_folds
 from cashmere.data.task import TaskType
 from cashmere.ensembles import choose_rows
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.storage.directory import read_targets
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
 
@@ -96,11 +98,9 @@ def read_predictions(
 
 
 def _mapped(path: Path, n_rows: int) -> AnyArray:
-    try:
-        mapped: AnyArray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise CorruptStoreError(path, f"cannot be read ({error}). Restore it from a copy.") from error
-    if mapped.ndim not in (1, 2) or len(mapped) != n_rows:
+    with failures_as(CorruptStoreError, path, "Restore it from a copy."), open_regular(path) as file:
+        mapped = map_array(file)
+    if mapped.dtype.kind != "f" or mapped.ndim not in (1, 2) or len(mapped) != n_rows:
         raise CorruptStoreError(path, f"holds {mapped.shape} numbers for {n_rows} rows. Restore it from a copy.")
     return mapped
 
@@ -113,12 +113,9 @@ def _targets(folder: Path, settings: Mapping[str, Any], task_type: str | None) -
     except RunDirectoryError:
         if "resampling" in settings.get("own_objects", ()) or task_type not in set(TaskType):
             raise
-        path = folder / "table.npz"
-        try:
-            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                y, weight = arrays["y"], arrays.get("weight")
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise CorruptStoreError(path, f"cannot be read ({error}). Restore it from a copy.") from error
-        folds = make_folds(y, TaskType(task_type), settings.get("resampling", "auto"), seed=settings.get("seed", 0))
+        y, weight = read_targets(folder / "table.npz")
+        with failures_as(CorruptStoreError, folder / "run.json", "Restore it from a copy."):
+            folds = make_folds(y, TaskType(task_type), settings.get("resampling", "auto"), seed=settings.get("seed", 0))
         rows = np.unique(np.concatenate([fold.validation for fold in folds]))
-    return y[rows], None if weight is None else weight[rows]
+    with failures_as(CorruptStoreError, folder / "prepared", "Resume the run, which prepares the folds again."):
+        return y[rows], None if weight is None else weight[rows]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
+from cashmere.base.json_files import Count, Positive, checked
 from cashmere.records.budget import Budget
 
 _WORTH_STARTING_SECONDS = 1.0
 """With less time left no trial would finish: the budget counts as spent."""
+
+
+class _StoredGoal(TypedDict):
+    trials: Count | None
+    seconds: Positive | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +56,17 @@ class Goal:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any] | None) -> Goal:
-        """Read what `to_json` returns; without it there is no limit."""
-        return cls() if content is None else cls(trials=content["trials"], seconds=content["seconds"])
+        """Read what `to_json` returns; without it there is no limit.
+
+        Raises
+        ------
+        ValueError
+            If it is something else.
+        """
+        if content is None:
+            return cls()
+        stored = checked(content, _StoredGoal)
+        return cls(trials=stored["trials"], seconds=stored["seconds"])
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

@@ -12,6 +12,7 @@ from cashmere.records.trial import History
 from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.members import Members, algorithm_of
 from cashmere.run.run_directory import RunDirectory
+from cashmere.storage.facts import CurvePoint
 from cashmere.study import run_digest
 
 
@@ -42,7 +43,7 @@ class GrowingModel:
         self.builder = builder
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members = run, encoders, members
-        self._curve: list[dict[str, float]] = list(facts.curve or ())
+        self._curve: list[CurvePoint] = list(facts.curve or ())
         # Members that another machine trained must not get this machine's signature.
         self._is_ours = not run.spent.trials or signed_by_this_machine(run.folder / "model")
 
@@ -81,6 +82,7 @@ class GrowingModel:
             "metric": self._run.metric.name,
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
+            "trials": len(history),
             "decision": self.decision(),
             "algorithms": {
                 str(o.trial.number): algorithm_of(o) for o in history.successes if o.trial.number in members

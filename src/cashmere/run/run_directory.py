@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import shutil
 import time
 import uuid
@@ -14,14 +15,15 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from cashmere.base.versions import versions
+from cashmere.base.files import failures_as, read_file, reason, write_atomically
+from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import CodedTable, TableSchema, infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
-from cashmere.exceptions import RunDirectoryError
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
@@ -29,12 +31,24 @@ from cashmere.run.goal import Goal, Spent
 from cashmere.run.settings import RunSettings
 from cashmere.space.named.registry import make_space
 from cashmere.space.space import Space
-from cashmere.storage.directory import RUN_VERSION, TrainingRows, check_new, read_json, read_run_json, write_json
+from cashmere.storage.completeness import check_complete
+from cashmere.storage.directory import (
+    RESTORE,
+    RUN_VERSION,
+    TrainingRows,
+    check_new,
+    read_run_json,
+    read_schema_json,
+    write_json,
+)
 from cashmere.storage.store import RunStore
 from cashmere.strategies import make_strategy
 
 _SAMPLE_ROWS = 1000
 """Number of original rows to keep: the largest batch whose latency is measured."""
+
+_SAMPLE_BYTES = 2**28
+"""Largest sample: 1000 rows of 10 000 columns of short texts."""
 
 
 class RunDirectory:
@@ -149,7 +163,7 @@ class RunDirectory:
         folder = Path(folder)
         check_new(folder)
         is_new = not folder.exists()
-        store = RunStore(folder)
+        store = RunStore(folder, new=True)
         try:
             task: Any = None if settings.task == "auto" else settings.task
             target = TargetCoding.from_target(y, task if task in (None, "classification") else TaskType(task))
@@ -164,6 +178,8 @@ class RunDirectory:
                 resampling = choose_resampling(len(rows.y), n_cells, seconds=settings.budget.seconds)
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            identity = uuid.uuid4().hex
+            store.set_fact("store", identity)
             run.set_goal(settings.budget)
             rows.save(folder / "table.npz")
             _save_sample(folder / "sample.parquet", canonical.frame)
@@ -174,6 +190,7 @@ class RunDirectory:
                     "format": "cashmere run",
                     "version": RUN_VERSION,
                     "id": uuid.uuid4().hex[:12],
+                    "store": identity,
                     "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                     "settings": settings.to_json(),
                     "table": {"rows": len(frame), "columns": frame.shape[1], "training_rows": len(rows.y)},
@@ -206,26 +223,26 @@ class RunDirectory:
             If a file is damaged.
         """
         folder, own_objects = Path(folder), own_objects or {}
-        stored = read_run_json(folder)["settings"]
-        missing = set(stored.get("own_objects", ())) - own_objects.keys()
+        run_json = folder / "run.json"
+        content = read_run_json(folder)
+        stored = content.get("settings", {})
+        missing = set(stored.get("own_objects") or ()) - own_objects.keys()
         if missing:
             raise RunDirectoryError(
                 folder,
                 f"was started with a custom {' and '.join(sorted(missing))}. Resume it from Python with the same "
                 "object: AutoClassifier(..., run_directory=..., resume=True).fit(X, y).",
             )
-        settings = RunSettings.from_json(stored, own_objects)
-        described = read_json(folder / "schema.json")
+        settings = _stored_settings(run_json, stored, own_objects)
+        schema, target = _stored_schema(folder)
+        warn_of_versions(run_json, content.get("versions", {}))
         store = RunStore(folder)
         try:
-            return cls(
-                folder,
-                settings,
-                schema=TableSchema.from_json(described["columns"]),
-                target=TargetCoding.from_json(described["target"]),
-                rows=TrainingRows.read(folder / "table.npz"),
-                store=store,
-            )
+            rows = TrainingRows.read(folder / "table.npz")
+            _check_rows(folder / "table.npz", rows, schema, target)
+            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            check_complete(folder, store, lookahead=settings.lookahead_of_study)
+            return run
         except BaseException:
             store.close()
             raise
@@ -245,9 +262,17 @@ class RunDirectory:
 
     def read_sample(self) -> pd.DataFrame | None:
         """Return some original training rows; None if they could not be kept."""
+        import pyarrow.parquet as pq
+
         try:
-            return pd.read_parquet(self.folder / "sample.parquet")
-        except (OSError, ValueError):
+            content = read_file(self.folder / "sample.parquet", limit=_SAMPLE_BYTES)
+            with pq.ParquetFile(io.BytesIO(content)) as file:
+                found = file.metadata
+                n_bytes = sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups))
+                if found.num_rows > _SAMPLE_ROWS or n_bytes > _SAMPLE_BYTES:
+                    return None
+            return pd.read_parquet(io.BytesIO(content))
+        except Exception:  # without it, latency is not measured
             return None
 
     def strategy_for_table(self) -> Strategy:
@@ -318,7 +343,8 @@ class RunDirectory:
         Budget or None
             For a `Session`: the total number of trials, and the seconds from now. None if nothing is left.
         """
-        spent, goal = self.spent, Goal.from_json(self.store.facts().goal)
+        with failures_as(CorruptStoreError, self.folder / "run.sqlite", RESTORE):
+            spent, goal = self.spent, Goal.from_json(self.store.facts().goal)
         if budget is None:
             return goal.rest(spent)
         trials = None if budget.trials is None else spent.trials + budget.trials
@@ -345,4 +371,36 @@ def _save_sample(path: Path, frame: pd.DataFrame) -> None:
     """Keep some rows, to measure latency on; ignore a table that Parquet cannot hold."""
     sample = frame.iloc[:_SAMPLE_ROWS]
     with contextlib.suppress(Exception):
-        sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(path)
+        buffer = io.BytesIO()
+        sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(buffer)
+        write_atomically(path, buffer.getvalue())
+
+
+def _stored_settings(path: Path, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> RunSettings:
+    """Return the settings in ``run.json``; refuse what no run is started with."""
+    try:
+        return RunSettings.from_json(stored, own_objects)
+    except Exception as error:
+        text = f"holds settings that cannot be used ({reason(error)}). {RESTORE}"
+        raise CorruptStoreError(path, text) from error
+
+
+def _stored_schema(folder: Path) -> tuple[TableSchema, TargetCoding]:
+    """Return the columns and the target in ``schema.json``."""
+    described = read_schema_json(folder)
+    with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
+        return TableSchema.from_json(described["columns"]), TargetCoding.from_json(described["target"])
+
+
+def _check_rows(path: Path, rows: TrainingRows, schema: TableSchema, target: TargetCoding) -> None:
+    """Refuse rows that do not fit the columns and the classes."""
+    columns, texts = rows.values.shape[1], len(rows.texts)
+    if (columns, texts) != (len(schema.value_names), len(schema.text_names)):
+        text = (
+            f"holds {columns} columns of numbers and {texts} of texts; schema.json describes other columns. {RESTORE}"
+        )
+        raise CorruptStoreError(path, text)
+    if target.task_type.is_classification and not (
+        rows.y.dtype.kind == "i" and 0 <= rows.y.min() <= rows.y.max() < target.n_classes
+    ):
+        raise CorruptStoreError(path, f"holds codes of classes that schema.json does not name. {RESTORE}")

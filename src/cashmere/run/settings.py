@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -28,6 +29,9 @@ _LOOKAHEAD = 8
 """Default, unless `_LOOKAHEAD_PER_WORKER` times the workers is more: a free worker finds a trial while others work."""
 
 _LOOKAHEAD_PER_WORKER = 2
+
+_MOST = {"n_workers": 1024, "lookahead": 4096, "ensemble_size": 10_000}
+"""Largest values: a run directory from elsewhere must not start processes without end, nor choose members for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +153,16 @@ class RunSettings:
     target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
 
     def __post_init__(self) -> None:
-        for name in ("n_workers", "ensemble_size", "lookahead"):
+        for name, most in _MOST.items():
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
                 raise InvalidParameterError(name, value, "a whole number of at least 1")
+            if value is not None and value > most:
+                raise InvalidParameterError(name, value, f"at most {most}")
+        for name in ("memory_mib", "trial_seconds"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+                raise InvalidParameterError(name, value, "a positive number")
         if not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**32:
             raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
         if self.isolation not in ("process", "none"):

@@ -2,22 +2,78 @@
 
 from __future__ import annotations
 
-import io
-import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
+from cashmere.base import json_files
+from cashmere.base.array_files import open_arrays
 from cashmere.base.arrays import AnyArray
-from cashmere.base.files import write_atomically
+from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
+from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 
 RUN_VERSION = 1
-_RESTORE = "Restore it from a copy, or start a new run in another directory."
+RESTORE = "Restore it from a copy, or start a new run in another directory."
+
+SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
+"""Folders within that of a run; each must be a folder, and not a link to one."""
+
+_FIRST_FOLDERS = {"predictions", "members", "logs"}
+
+_FILES = {"run.json", "schema.json", "table.npz", "sample.parquet", "lock"}
+_FILES |= {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"}
+
+_LongText = Annotated[str, Meta(max_length=2**20)]
+"""A setting, or the description of a custom object."""
+
+
+class TableSize(TypedDict, total=False):
+    """Size of the table: as given, and the rows to train on."""
+
+    rows: Count
+    columns: Count
+    training_rows: Count
+
+
+class RunDescription(TypedDict, total=False):
+    """Contents of ``run.json``; a report can do without most of them."""
+
+    format: ShortText
+    version: Count
+    id: _LongText
+    created: _LongText
+    store: ShortText
+    settings: dict[ShortText, Any]
+    table: TableSize
+    versions: dict[_LongText, _LongText]
+
+
+_Settings = dict[ShortText, _LongText | Finite | int | bool | list[ShortText] | None]
+
+
+class _Columns(TypedDict, total=False):
+    named: bool
+    columns: list[dict[str, Any]]
+
+
+class _Target(TypedDict, total=False):
+    task_type: ShortText
+    classes: list[str | bool | int | float]
+    dtype: ShortText
+
+
+class SchemaDescription(TypedDict, total=False):
+    """Contents of ``schema.json``; `TableSchema.from_json` and `TargetCoding.from_json` check the rest."""
+
+    columns: _Columns
+    target: _Target
 
 
 def check_new(folder: Path) -> None:
@@ -36,32 +92,61 @@ def check_new(folder: Path) -> None:
             f"holds a run already. Continue it with `cashmere resume {folder}` or resume=True, or choose another "
             "directory.",
         )
-    ours = {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "predictions", "members", "logs", "lock", "table.npz"}
-    ours |= {"sample.parquet", "schema.json"}
     if folder.is_file():
         raise RunDirectoryError(folder, "is a file; expected a directory that is new or empty.")
-    if folder.exists() and (foreign := sorted(p.name for p in folder.iterdir() if p.name not in ours)):
+    for path in (folder / "predictions", folder / "members"):
+        if path.is_dir() and (foreign := sorted(p.name for p in path.iterdir() if written_name(p.name) is None)):
+            raise RunDirectoryError(path, f"is not empty (it holds {foreign[0]}). Choose a new directory for the run.")
+    if folder.exists() and (foreign := sorted(p.name for p in folder.iterdir() if not _left_by_kill(p.name))):
         raise RunDirectoryError(
             folder, f"is not empty (it holds {', '.join(foreign[:3])}). Choose a new directory for the run."
         )
 
 
-def read_run_json(folder: Path) -> dict[str, Any]:
+def _left_by_kill(name: str) -> bool:
+    """Return whether a run that was killed before it wrote ``run.json`` may have left a file or folder of this name."""
+    return name in _FILES or name in _FIRST_FOLDERS or written_name(name) in _FILES
+
+
+def check_sub_folders(folder: Path) -> None:
+    """Refuse a run directory in which a sub-folder is a link: somebody else's files may lie at its other end.
+
+    Raises
+    ------
+    RunDirectoryError
+        Naming the sub-folder.
+    """
+    for name in SUB_FOLDERS:
+        try:
+            check_folder(folder / name)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            text = f"cannot be used ({reason(error)}). Replace it by a folder, or start a new run in another directory."
+            raise RunDirectoryError(folder / name, text) from error
+
+
+def read_run_json(folder: Path) -> RunDescription:
     """Read ``run.json`` of a run directory.
 
     Raises
     ------
     RunDirectoryError
         If the directory does not exist or is not a run directory.
+    CorruptStoreError
+        If the file is damaged, or holds what cannot be.
     """
     if not folder.is_dir():
         raise RunDirectoryError(folder, "does not exist. Expected the directory given to `cashmere fit --out`.")
-    if not (folder / "run.json").exists():
+    path = folder / "run.json"
+    if not path.exists() and not path.is_symlink():
         raise RunDirectoryError(
             folder,
             "holds no run.json: it is not the directory of a cashmere run, or the run was killed before it began.",
         )
-    content = read_json(folder / "run.json")
+    content = read_json(path, RunDescription)
+    with failures_as(CorruptStoreError, path, RESTORE):
+        checked(content.get("settings", {}), _Settings)
     if content.get("format") != "cashmere run":
         raise RunDirectoryError(
             folder, "holds the run.json of another program. Expected the directory given to `cashmere fit --out`."
@@ -70,23 +155,29 @@ def read_run_json(folder: Path) -> dict[str, Any]:
         raise RunDirectoryError(
             folder, f"was written by a newer cashmere (version {content['version']}). Upgrade cashmere."
         )
+    check_sub_folders(folder)
     return content
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object; a damaged file raises `CorruptStoreError`."""
-    try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise CorruptStoreError(path, f"cannot be read ({error}). {_RESTORE}") from error
-    if not isinstance(content, dict):
-        raise CorruptStoreError(path, f"does not hold a JSON object. {_RESTORE}")
-    return content
+def read_schema_json(folder: Path) -> SchemaDescription:
+    """Read ``schema.json`` of a run directory; a damaged file raises `CorruptStoreError`."""
+    return read_json(folder / "schema.json", SchemaDescription)
+
+
+def read_json(path: Path, kind: type[Kind]) -> Kind:
+    """Read a JSON file as `kind`, see `cashmere.base.json_files.checked`; a damaged file raises `CorruptStoreError`."""
+    with failures_as(CorruptStoreError, path, RESTORE):
+        return json_files.read_json(path, kind)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON object atomically."""
-    write_atomically(path, json.dumps(content, indent=1, default=str).encode())
+    """Write a JSON file atomically; one too large to be read again raises `RunDirectoryError`."""
+    try:
+        json_files.write_json(path, content)
+    except ValueError as error:
+        raise RunDirectoryError(
+            path, f"cannot be written: {error}. Leave out columns with very many levels."
+        ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,23 +191,42 @@ class TrainingRows:
 
     def save(self, path: Path) -> None:
         """Write the rows atomically."""
-        buffer = io.BytesIO()
         texts = {f"text{i}": np.asarray(text, dtype=str) for i, text in enumerate(self.texts)}
         weight = {} if self.weight is None else {"weight": self.weight}
-        np.savez(buffer, allow_pickle=False, values=self.values, y=self.y, **texts, **weight)
-        write_atomically(path, buffer.getvalue())
+        with writing(path) as file:
+            np.savez(file, allow_pickle=False, values=self.values, y=self.y, **texts, **weight)
 
     @classmethod
     def read(cls, path: Path) -> TrainingRows:
         """Read the rows; a damaged file raises `CorruptStoreError`."""
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                texts = sorted((n for n in arrays if n.startswith("text")), key=lambda n: int(n[4:]))
-                return cls(
-                    values=arrays["values"],
-                    texts=tuple(arrays[name].astype(object) for name in texts),
-                    y=arrays["y"],
-                    weight=arrays.get("weight"),
-                )
-        except Exception as error:
-            raise CorruptStoreError(path, f"cannot be read ({error}). {_RESTORE}") from error
+        with failures_as(CorruptStoreError, path, RESTORE), open_arrays(path, limit=MOST_BYTES) as arrays:
+            texts = sorted((n for n in arrays if re.fullmatch(r"text\d{1,6}", n)), key=lambda n: int(n[4:]))
+            rows = cls(
+                values=arrays["values"],
+                texts=tuple(arrays[name].astype(object) for name in texts),
+                y=arrays["y"],
+                weight=arrays.get("weight"),
+            )
+            rows._check()
+            return rows
+
+    def _check(self) -> None:
+        n_rows = self.y.shape[0] if self.y.ndim == 1 else -1
+        weight = np.ones(n_rows) if self.weight is None else self.weight
+        if not (
+            self.values.ndim == 2
+            and self.values.dtype == np.float64
+            and self.y.dtype.kind in "if"
+            and weight.dtype.kind in "if"
+            and len(self.values) == n_rows > 0
+            and weight.shape == (n_rows,)
+            and all(text.shape == (n_rows,) and isinstance(text[0], str) for text in self.texts)
+            and bool(np.isfinite(self.y).all() and np.isfinite(weight).all())
+        ):
+            raise ValueError("its arrays are not those of a coded table, or not of the same length")
+
+
+def read_targets(path: Path) -> tuple[AnyArray, AnyArray | None]:
+    """Return the targets and the weights in ``table.npz`` without its other arrays; errors as for `TrainingRows`."""
+    with failures_as(CorruptStoreError, path, RESTORE), open_arrays(path, limit=MOST_BYTES) as arrays:
+        return arrays["y"], arrays.get("weight")

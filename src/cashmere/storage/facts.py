@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any, TypedDict
+
+from msgspec import Meta
+
+from cashmere.base.json_files import Count, Finite, ShortText, checked, parse_json
+
+_MOST_FACTS = 1000
+
+_Text = Annotated[str, Meta(max_length=2**20)]
+
+_Member = Annotated[int, Meta(ge=-1, lt=10**9)]
+"""Number of a trial; -1 is the constant predictor."""
+
+
+class CurvePoint(TypedDict):
+    """The ensemble after a number of trials."""
+
+    trials: Count
+    seconds: float
+    ensemble_loss: float
+
+
+class EnsembleFact(TypedDict, total=False):
+    """The parts that all kinds of ensembles have; see `cashmere.ensembles.ensemble_from_json`."""
+
+    kind: ShortText
+    members: list[_Member]
+    weights: list[Finite]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """The facts of a run as its store keeps them; None for facts not known yet.
 
-    The values are JSON as it was written. Code that shows a possibly damaged run must check them first.
+    The values are JSON as it was written. Only types are checked when they are read: code that shows a possibly damaged
+    run must check the rest.
 
     Attributes
     ----------
+    store : str
+        Name of the store; ``run.json`` holds the same, so that a store which was emptied or replaced is noticed.
     goal : dict
         Budget of all calls together, see `cashmere.run.goal.Goal`. Known from the start.
     plan : str
@@ -55,32 +86,42 @@ class RunFacts:
         Size of the model folder.
     """
 
+    store: ShortText | None = None
     goal: dict[str, Any] | None = None
-    plan: str | None = None
+    plan: _Text | None = None
     meta_features: dict[str, Any] | None = None
     baseline_loss: float | None = None
-    curve: list[dict[str, float]] | None = None
+    curve: list[CurvePoint] | None = None
     contest: dict[str, Any] | None = None
     latent_map: dict[str, Any] | None = None
-    stop_reason: str | None = None
+    stop_reason: _Text | None = None
     ensemble: dict[str, Any] | None = None
     ensemble_loss: float | None = None
     cross_fitted_loss: float | None = None
     decision: dict[str, Any] | None = None
-    latency: dict[str, float] | None = None
-    digest: str | None = None
+    latency: dict[ShortText, float] | None = None
+    digest: _Text | None = None
     elapsed_seconds: float | None = None
     busy_seconds: float | None = None
     utilisation: float | None = None
     suggest_seconds: float | None = None
     ensemble_seconds: float | None = None
-    model_bytes: int | None = None
+    model_bytes: Count | None = None
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunFacts:
-        """Return the facts among stored values; skip unknown names, read earlier ones."""
+        """Return the facts among stored values; skip unknown names, read earlier ones.
+
+        Raises
+        ------
+        ValueError
+            If a value has another type than it should have.
+        """
         renamed = {_EARLIER_NAMES[name]: value for name, value in stored.items() if name in _EARLIER_NAMES}
-        return cls(**{name: value for name, value in {**renamed, **stored}.items() if name in FACT_NAMES})
+        facts = checked({n: value for n, value in {**renamed, **stored}.items() if n in FACT_NAMES}, cls)
+        if facts.ensemble is not None:
+            checked(facts.ensemble, EnsembleFact)
+        return facts
 
 
 _EARLIER_NAMES = {"honest_loss": "cross_fitted_loss"}
@@ -88,3 +129,16 @@ _EARLIER_NAMES = {"honest_loss": "cross_fitted_loss"}
 
 FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
 """What `RunStore.set_fact` accepts."""
+
+
+def read_facts(database: sqlite3.Connection) -> RunFacts:
+    """Return the facts in the database of a run.
+
+    Raises
+    ------
+    ValueError
+        If a value is not JSON, or has another type than it should have.
+    """
+    rows = database.execute("SELECT name, value FROM facts LIMIT ?", [_MOST_FACTS]).fetchall()
+    known = {name: value for name, value in rows if name in FACT_NAMES or name in _EARLIER_NAMES}
+    return RunFacts.from_stored({name: parse_json(checked(value, str)) for name, value in known.items()})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import sqlite3
+import re
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -17,39 +17,25 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from cashmere.base.files import write_atomically
+from cashmere.base.array_files import array_of, map_array
+from cashmere.base.files import (
+    check_regular,
+    is_regular,
+    open_regular,
+    own_folder,
+    reason,
+    remove_leftovers,
+    write_atomically,
+)
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
-from cashmere.records.cause import Cause
-from cashmere.records.origin import Origin
-from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
-from cashmere.storage.facts import FACT_NAMES, RunFacts
-
-STORE_VERSION = 1
+from cashmere.records.trial import Observation, Outcome, Trial
+from cashmere.storage.database import failures_explained, open_for_writing, read, remove
+from cashmere.storage.directory import RESTORE, check_new, check_sub_folders, read_run_json
+from cashmere.storage.facts import FACT_NAMES, RunFacts, read_facts
+from cashmere.storage.stored_trials import read_trials
 
 _HELD_BYTES = 2**30
 """Limit of the predictions kept in memory: those of 6500 trials on 20000 rows with two classes."""
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS trials (
-    number INTEGER PRIMARY KEY,
-    configuration TEXT NOT NULL,      -- JSON of the active values
-    seed INTEGER NOT NULL,
-    origin TEXT NOT NULL,             -- see Origin.parse
-    fidelity REAL NOT NULL,
-    status TEXT NOT NULL,
-    loss REAL,
-    fold_losses TEXT NOT NULL,        -- JSON list
-    duration_seconds REAL NOT NULL,
-    fit_seconds REAL NOT NULL,
-    predict_seconds REAL NOT NULL,
-    memory_mib REAL,
-    error TEXT,                       -- see Cause.parse
-    finished_at REAL NOT NULL,        -- seconds since the study began, summed over resumes
-    predictions_crc INTEGER,          -- CRC-32 of the file in predictions/, NULL without predictions
-    member_bytes INTEGER              -- size of the file in members/, NULL without model
-);
-CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-"""
 
 
 class RunStore:
@@ -64,64 +50,75 @@ class RunStore:
     folder : path
         The run directory; created if missing.
     read_only : bool
-        Open without taking the lock; `add` is then refused.
+        Read what is there now, without taking the lock and without writing anything; `add` is then refused.
+    new : bool
+        Begin a run, in a folder that holds nothing, or only what a run leaves that was killed before it began.
 
     Raises
     ------
     RunLockedError
         If another process works in the directory.
+    RunDirectoryError
+        If a file or sub-folder is a link, or cannot be opened.
     CorruptStoreError
-        If the database is damaged or of a newer version.
+        If the database is damaged, missing, of a newer version or of another run.
     """
 
-    def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
+    def __init__(self, folder: str | Path, *, read_only: bool = False, new: bool = False) -> None:
         self.folder = Path(folder)
         self._lock: FileLock | None = None
         self._held_bytes = 0
+        check_sub_folders(self.folder)
         if read_only:
-            if not (self.folder / "run.sqlite").exists():
-                raise RunDirectoryError(self.folder, "holds no run.sqlite. Expected the directory of a cashmere run.")
-        else:
-            for name in ("predictions", "members", "logs"):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self.folder / "lock")
-            try:
-                self._lock.acquire(timeout=0)
-            except Timeout:
-                raise RunLockedError(
-                    self.folder, "is in use by another process. Wait for it to end, or stop it first."
-                ) from None
+            self._rows, self._facts = read(self._path, lambda database: (read_trials(database), read_facts(database)))
+            self._check_identity()
+            return
+        self._take_lock()
         try:
-            self._database = self._open_database(read_only)
+            if new:
+                check_new(self.folder)  # again, now that no other process can begin a run here
+                remove(self._path)
+            for path in (self.folder, self.folder / "predictions", self.folder / "members"):
+                remove_leftovers(path)
+            self._database = open_for_writing(self._path, must_exist=(self.folder / "run.json").exists())
+            try:
+                self._check_identity()
+            except BaseException:
+                self._database.close()
+                raise
         except BaseException:
             self._release()
             raise
 
-    def _open_database(self, read_only: bool) -> sqlite3.Connection:
-        path = self.folder / "run.sqlite"
+    @property
+    def _path(self) -> Path:
+        return self.folder / "run.sqlite"
+
+    def _take_lock(self) -> None:
+        path = self.folder / "lock"
         try:
-            database = sqlite3.connect(path, isolation_level=None, timeout=10.0)
-            try:
-                if not read_only:
-                    database.execute("PRAGMA journal_mode=WAL")
-                    database.execute("PRAGMA synchronous=FULL")
-                verdict = database.execute("PRAGMA quick_check").fetchone()[0]
-                if verdict != "ok":
-                    raise sqlite3.DatabaseError(verdict)
-                version = database.execute("PRAGMA user_version").fetchone()[0]
-                if version > STORE_VERSION:
-                    raise CorruptStoreError(
-                        path, f"was written by a newer cashmere (store version {version}). Upgrade cashmere."
-                    )
-                if not read_only:
-                    database.executescript(f"BEGIN;{_SCHEMA}PRAGMA user_version={STORE_VERSION};COMMIT;")
-            except BaseException:
-                database.close()
-                raise
-        except sqlite3.DatabaseError as error:
-            text = f"is damaged ({error}). Restore it from a copy, or start a new run in another directory."
-            raise CorruptStoreError(path, text) from error
-        return database
+            for name in ("predictions", "members", "logs"):
+                own_folder(self.folder / name)
+            with contextlib.suppress(FileNotFoundError):
+                check_regular(path)
+            self._lock = FileLock(path)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunLockedError(
+                self.folder, "is in use by another process. Wait for it to end, or stop it first."
+            ) from None
+        except OSError as error:
+            text = f"cannot be used ({reason(error)}). Give this user the right to write, or choose another directory."
+            raise RunDirectoryError(error.filename or self.folder, text) from error
+
+    def _check_identity(self) -> None:
+        """Refuse a database that is not the one with which the run began."""
+        if not (self.folder / "run.json").exists():
+            return
+        expected, found = read_run_json(self.folder).get("store"), self.facts().store
+        if expected is not None and found != expected:
+            text = "has been emptied" if found is None else "belongs to another run"
+            raise CorruptStoreError(self._path, f"{text}: it is not the one with which this run began. {RESTORE}")
 
     def __enter__(self) -> Self:
         return self
@@ -131,7 +128,8 @@ class RunStore:
 
     def close(self) -> None:
         """Close the database and release the lock."""
-        self._database.close()
+        if self._lock is not None:
+            self._database.close()
         self._release()
 
     def _release(self) -> None:
@@ -154,42 +152,54 @@ class RunStore:
         return self.folder / "members" / f"{number:06d}.skops"
 
     def add(self, trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
-        """Store a finished trial durably and return its observation."""
+        """Store a finished trial durably and return its observation.
+
+        Raises
+        ------
+        RunDirectoryError
+            If it cannot be written: disk full, no permission.
+        """
         crc = None
         predictions = None
         if outcome.predictions is not None:
             buffer = io.BytesIO()
             np.save(buffer, outcome.predictions, allow_pickle=False)
             crc = zlib.crc32(buffer.getvalue())
-            write_atomically(self.predictions_path(trial.number), buffer.getvalue())
-            predictions = self._open_predictions(self.predictions_path(trial.number))
+            self._write(self.predictions_path(trial.number), buffer.getvalue())
+            predictions = self._read_predictions(trial.number, crc)
         if outcome.model is not None:
-            write_atomically(self.member_path(trial.number), outcome.model)
+            self._write(self.member_path(trial.number), outcome.model)
         observation = Observation(
             trial=trial, outcome=replace(outcome, predictions=predictions, model=None), finished_at=finished_at
         )
-        self._database.execute(
-            "INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-            (
-                trial.number,
-                json.dumps(plain_values(trial.configuration)),
-                trial.seed,
-                trial.origin.to_json(),
-                trial.fidelity,
-                outcome.status.value,
-                outcome.loss,
-                json.dumps(outcome.fold_losses),
-                outcome.duration_seconds,
-                outcome.fit_seconds,
-                outcome.predict_seconds,
-                outcome.memory_mib,
-                None if outcome.error is None else outcome.error.to_json(),
-                finished_at,
-                crc,
-                None if outcome.model is None else len(outcome.model),
-            ),
+        values = (
+            trial.number,
+            json.dumps(plain_values(trial.configuration)),
+            trial.seed,
+            trial.origin.to_json(),
+            trial.fidelity,
+            outcome.status.value,
+            outcome.loss,
+            json.dumps(outcome.fold_losses),
+            outcome.duration_seconds,
+            outcome.fit_seconds,
+            outcome.predict_seconds,
+            outcome.memory_mib,
+            None if outcome.error is None else outcome.error.to_json(),
+            finished_at,
+            crc,
+            None if outcome.model is None else len(outcome.model),
         )
+        with failures_explained(self._path):
+            self._database.execute("INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
         return observation
+
+    def _write(self, path: Path, data: bytes) -> None:
+        try:
+            write_atomically(path, data)
+        except OSError as error:
+            text = f"cannot be written ({reason(error)}). Free disk space, or give this user the right to write; then "
+            raise RunDirectoryError(path, text + "resume the run.") from error
 
     def load(self, space: ConfigurationSpace) -> dict[int, Observation]:
         """Return all stored observations by trial number.
@@ -202,42 +212,40 @@ class RunStore:
         return {o.trial.number: o for o in self._load(space)}
 
     def _load(self, space: ConfigurationSpace) -> Iterator[Observation]:
-        database_path = self.folder / "run.sqlite"
-        self._database.row_factory = sqlite3.Row
-        try:
-            rows = self._database.execute("SELECT * FROM trials ORDER BY number").fetchall()
-        except sqlite3.DatabaseError as error:
-            raise CorruptStoreError(database_path, f"cannot be read ({error}). Restore it from a copy.") from error
-        finally:
-            self._database.row_factory = None
-        for row in rows:
+        shape: tuple[int, ...] | None = None
+        for row in self._all_rows():
+            number, crc = row["number"], row["predictions_crc"]
             try:
-                configuration = Configuration(space, values=json.loads(row["configuration"]))
+                configuration = Configuration(space, values=row["configuration"])
             except Exception as error:
                 text = (
-                    f"trial {row['number']} holds a configuration that does not fit the search space ({error}). "
+                    f"trial {number} holds a configuration that does not fit the search space ({error}). "
                     "Was the run made with another version or another space?"
                 )
-                raise CorruptStoreError(database_path, text) from error
-            trial = Trial(
-                number=row["number"],
-                configuration=configuration,
-                seed=row["seed"],
-                origin=Origin.parse(row["origin"]),
-                fidelity=row["fidelity"],
-            )
+                raise CorruptStoreError(self._path, text) from error
+            predictions = None if crc is None else self._read_predictions(number, crc)
+            if predictions is not None and shape not in (None, predictions.shape):
+                text = f"has the shape {predictions.shape}, but other trials have {shape}. {RESTORE}"
+                raise CorruptStoreError(self.predictions_path(number), text)
+            shape = shape if predictions is None else predictions.shape
             yield Observation(
-                trial=trial,
+                trial=Trial(
+                    number=number,
+                    configuration=configuration,
+                    seed=row["seed"],
+                    origin=row["origin"],
+                    fidelity=row["fidelity"],
+                ),
                 outcome=Outcome(
-                    status=TrialStatus(row["status"]),
+                    status=row["status"],
                     loss=row["loss"],
-                    fold_losses=tuple(json.loads(row["fold_losses"])),
-                    predictions=None if row["predictions_crc"] is None else self._read_predictions(row),
+                    fold_losses=tuple(row["fold_losses"]),
+                    predictions=predictions,
                     duration_seconds=row["duration_seconds"],
                     fit_seconds=row["fit_seconds"],
                     predict_seconds=row["predict_seconds"],
                     memory_mib=row["memory_mib"],
-                    error=_cause(row),
+                    error=row["error"],
                 ),
                 finished_at=row["finished_at"],
             )
@@ -249,33 +257,30 @@ class RunStore:
 
         Trials stored ahead of an unfinished one are left out: they count when their turn comes.
         """
-        cursor = self._database.execute("SELECT * FROM trials ORDER BY number")
-        names = [column[0] for column in cursor.description]
-        rows = [dict(zip(names, row, strict=True)) for row in cursor]
-        rows = [row for position, row in enumerate(rows) if row["number"] == position]
-        for row in rows:
-            row["configuration"] = json.loads(row["configuration"])
-            row["origin"] = Origin.parse(row["origin"])
-            row["error"] = _cause(row)
-            row["fold_losses"] = json.loads(row["fold_losses"])
-        return rows
+        return [row for position, row in enumerate(self._all_rows()) if row["number"] == position]
 
-    def _read_predictions(self, row: sqlite3.Row) -> Any:
-        path = self.predictions_path(row["number"])
-        try:
-            if zlib.crc32(path.read_bytes()) != row["predictions_crc"]:
-                raise ValueError("its checksum differs from the one stored with the trial")
-            return self._open_predictions(path)
-        except (OSError, ValueError, EOFError) as error:
-            text = f"cannot be used: {error}. Restore it from a copy, or start a new run in another directory."
-            raise CorruptStoreError(path, text) from error
+    def _all_rows(self) -> list[dict[str, Any]]:
+        if self._lock is None:
+            return self._rows
+        with failures_explained(self._path):
+            return read_trials(self._database)
 
-    def _open_predictions(self, path: Path) -> NDArray[np.float32]:
+    def _read_predictions(self, number: int, crc: int) -> NDArray[np.float32]:
         """Read predictions into memory, or map them beyond the limit: each mapped file keeps a descriptor open."""
-        size = path.stat().st_size
-        mapped = self._held_bytes + size > _HELD_BYTES
-        self._held_bytes += 0 if mapped else size
-        array: NDArray[np.float32] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        path = self.predictions_path(number)
+        try:
+            with open_regular(path) as file:
+                content = file.read()
+                if zlib.crc32(content) != crc:
+                    raise ValueError("its checksum differs from the one stored with the trial")
+                is_held = self._held_bytes + len(content) <= _HELD_BYTES
+                array = array_of(content) if is_held else map_array(file)
+                if array.dtype.kind != "f" or array.ndim not in (1, 2):
+                    raise ValueError(f"it holds an array of the type {array.dtype} and the shape {array.shape}")
+        except Exception as error:
+            text = f"cannot be used ({reason(error)}). {RESTORE}"
+            raise CorruptStoreError(path, text) from error
+        self._held_bytes += len(content) if is_held else 0
         array.flags.writeable = False
         return array
 
@@ -287,7 +292,8 @@ class RunStore:
         list of int
             Numbers of the trials whose models were deleted; they can no longer enter an ensemble.
         """
-        sizes = {int(path.stem): path.stat().st_size for path in (self.folder / "members").glob("[0-9]*.skops")}
+        files = [path for path in (self.folder / "members").iterdir() if re.fullmatch(r"\d{6,9}\.skops", path.name)]
+        sizes = {int(path.stem): path.stat().st_size for path in files if is_regular(path)}
         excess = sum(sizes.values()) - limit_mib * 2**20
         deleted: list[int] = []
         for number in sorted(sizes.keys() - set(keep), key=lambda n: -losses.get(n, np.inf)):
@@ -304,18 +310,15 @@ class RunStore:
         """Store a small JSON value under one of the names of `RunFacts`."""
         if name not in FACT_NAMES:
             raise UnknownNameError("fact", name, FACT_NAMES)
-        self._database.execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, json.dumps(value)))
+        with failures_explained(self._path):
+            self._database.execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, json.dumps(value)))
 
     def facts(self) -> RunFacts:
         """Return all stored facts."""
-        rows: list[tuple[str, str]] = []
-        with contextlib.suppress(sqlite3.OperationalError):  # an empty file, opened for reading
-            rows = self._database.execute("SELECT name, value FROM facts").fetchall()
-        return RunFacts.from_stored({name: json.loads(value) for name, value in rows})
-
-
-def _cause(row: sqlite3.Row | dict[str, Any]) -> Cause | None:
-    return None if row["error"] is None else Cause.parse(row["error"])
+        if self._lock is None:
+            return self._facts
+        with failures_explained(self._path):
+            return read_facts(self._database)
 
 
 def plain_values(configuration: Configuration) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric
 from cashmere.exceptions import MetricError, UnknownNameError
 from cashmere.records.cause import Cause, CauseKind
-from cashmere.storage.directory import read_json, read_run_json
+from cashmere.storage.directory import RunDescription, SchemaDescription, read_run_json, read_schema_json
 from cashmere.storage.store import RunStore
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def run_failures(folder: str | Path) -> pd.DataFrame:
         return failures_table(store.rows())
 
 
-def read_description(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+def read_description(folder: Path) -> tuple[RunDescription, SchemaDescription]:
     """Return the contents of run.json and schema.json; the latter may be empty.
 
     Raises
@@ -262,5 +262,5 @@ def read_description(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     CorruptStoreError
         If one of them is damaged.
     """
-    run, schema = read_run_json(folder), folder / "schema.json"
-    return run, read_json(schema) if schema.exists() else {}
+    run, path = read_run_json(folder), folder / "schema.json"
+    return run, read_schema_json(folder) if path.exists() or path.is_symlink() else {}

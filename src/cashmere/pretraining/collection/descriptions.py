@@ -6,18 +6,26 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from cashmere.base.files import write_atomically
+from cashmere.base.files import failures_as, write_atomically
+from cashmere.base.json_files import read_json
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
 from cashmere.metalearning.meta_features import describe_frame, features_from_json, features_to_json, meta_features
 from cashmere.metalearning.observations import SourceObservations
 from cashmere.pretraining.collection.tables import SourceFile
-from cashmere.storage.directory import TrainingRows, read_json
+from cashmere.storage.directory import RESTORE, TrainingRows
 
 _FILE = "meta_features.json"
+
+
+class _Description(TypedDict):
+    """The meta-features of a table, and the checksum of its file."""
+
+    content: str
+    features: dict[str, float | None]
 
 
 def describe_tables(
@@ -48,25 +56,25 @@ def describe_tables(
         If the file of an earlier call is damaged.
     """
     path = work / _FILE
-    known = read_json(path) if path.exists() else {}
+    known = {}
+    if path.exists():
+        with failures_as(CorruptStoreError, path, "Delete it, and it will be made again."):
+            known = read_json(path, dict[str, _Description])
     by_name = {file.name: file for file in files}
     stamps = {table.name: by_name[table.name].checksum() for table in observations.tables if table.name in by_name}
-    try:
-        missing = [name for name, stamp in stamps.items() if known.get(name, {}).get("content") != stamp]
-        if missing:
-            progress(f"Describing {len(missing)} tables")
-        for name in missing:
-            features = describe_frame(*by_name[name].read(), "classification")
-            known[name] = {"content": stamps[name], "features": features_to_json(features)}
-            write_atomically(path, json.dumps(known).encode())
-        tables = tuple(
-            replace(table, meta_features=features_from_json(known[table.name]["features"]))
-            if table.name in stamps
-            else table
-            for table in observations.tables
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise CorruptStoreError(path, "is damaged. Delete it, and it will be made again.") from error
+    missing = [name for name, stamp in stamps.items() if name not in known or known[name]["content"] != stamp]
+    if missing:
+        progress(f"Describing {len(missing)} tables")
+    for name in missing:
+        features = describe_frame(*by_name[name].read(), "classification")
+        known[name] = {"content": stamps[name], "features": features_to_json(features)}
+        write_atomically(path, json.dumps(known).encode())
+    tables = tuple(
+        replace(table, meta_features=features_from_json(known[table.name]["features"]))
+        if table.name in stamps
+        else table
+        for table in observations.tables
+    )
     return replace(observations, tables=tables)
 
 
@@ -86,6 +94,7 @@ def describe_run(folder: Path, schema: Mapping[str, Any]) -> dict[str, float]:
         If ``table.npz`` is damaged.
     """
     rows = TrainingRows.read(folder / "table.npz")
-    coded = CodedTable(values=rows.values, texts=rows.texts, schema=TableSchema.from_json(schema["columns"]))
-    task_type = TaskType(schema["target"]["task_type"])
+    with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
+        columns, task_type = TableSchema.from_json(schema["columns"]), TaskType(schema["target"]["task_type"])
+    coded = CodedTable(values=rows.values, texts=rows.texts, schema=columns)
     return meta_features(coded.values, rows.y, categorical=coded.categorical, task_type=task_type)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.values import finite_number, one_line, score_of, succeeded
-from cashmere.storage.facts import RunFacts
+from cashmere.storage.facts import CurvePoint, RunFacts
 
 
 def curves_section(rows: Sequence[Mapping[str, Any]], facts: RunFacts, metric: Metric | None) -> dict[str, Any]:
@@ -29,11 +29,11 @@ def curves_section(rows: Sequence[Mapping[str, Any]], facts: RunFacts, metric: M
     ensemble = [
         {
             "trial": p["trials"] - 1,
-            "seconds": finite_number(p.get("seconds")),
+            "seconds": finite_number(p["seconds"]),
             "score": score_of(metric, p["ensemble_loss"]),
         }
         for p in ensemble_curve(facts)
-        if (finite_number(p.get("trials")) or 0) >= 1
+        if p["trials"] >= 1
     ]
     final = score_of(metric, facts.ensemble_loss)
     if final is not None and trials:
@@ -41,7 +41,6 @@ def curves_section(rows: Sequence[Mapping[str, Any]], facts: RunFacts, metric: M
     return {"trials": trials, "ensemble": ensemble, "baseline_score": score_of(metric, facts.baseline_loss)}
 
 
-def ensemble_curve(facts: RunFacts) -> list[dict[str, Any]]:
-    """Return the recorded points of the ensemble while it grew, those that can be read."""
-    points = facts.curve if isinstance(facts.curve, list) else []
-    return [p for p in points if isinstance(p, dict) and finite_number(p.get("ensemble_loss")) is not None]
+def ensemble_curve(facts: RunFacts) -> list[CurvePoint]:
+    """Return the recorded points of the ensemble while it grew, those with a finite loss."""
+    return [point for point in facts.curve or () if finite_number(point["ensemble_loss"]) is not None]

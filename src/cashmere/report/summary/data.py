@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cashmere.exceptions import CorruptStoreError
 from cashmere.report.summary.values import dictionary, finite_number, one_line, shown_name
+from cashmere.storage.directory import read_targets
 
 _COLUMNS_SHOWN = 60
 """Columns named in the summary at most."""
@@ -58,13 +60,12 @@ def data_section(run: Mapping[str, Any], schema: Mapping[str, Any], folder: Path
 
 def _class_counts(folder: Path, n_classes: int) -> list[int] | None:
     """Count the classes in the stored training rows; None where they cannot be read."""
-    import zipfile
-
     import numpy as np
 
     try:
-        with (folder / "table.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            counts = np.bincount(arrays["y"].astype(np.int64), minlength=n_classes)
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile):
+        y, _ = read_targets(folder / "table.npz")
+    except CorruptStoreError:
         return None
-    return [int(n) for n in counts] if len(counts) == n_classes else None
+    if y.ndim != 1 or y.dtype.kind not in "iuf" or not len(y) or not 0 <= y.min() <= y.max() < n_classes:
+        return None
+    return [int(n) for n in np.bincount(y.astype(np.int64), minlength=n_classes)]

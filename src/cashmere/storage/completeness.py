@@ -1,0 +1,56 @@
+"""Whether the database of a run still holds every trial that other files of the run tell of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cashmere.exceptions import CorruptStoreError, ModelFileError
+from cashmere.model.files import read_manifest
+from cashmere.storage.store import RunStore
+
+
+def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
+    """Refuse to continue a run whose database has lost trials: the search would begin again without a word.
+
+    A kill between the files of a trial and its row leaves files without a row, but only of trials that were open, so
+    less than a lookahead after the committed ones.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    store : RunStore
+        Its open store.
+    lookahead : int
+        How many trials may be open at the same time.
+
+    Raises
+    ------
+    CorruptStoreError
+        Naming what tells of more trials than the database holds.
+    """
+    held = len(store.rows())
+    counts = {"its own curve of the ensemble": max((point["trials"] for point in store.facts().curve or ()), default=0)}
+    for name in ("predictions", "members"):
+        found = [re.fullmatch(r"(\d{6,9})\.\w+", path.name) for path in (folder / name).iterdir()]
+        highest = max((int(match[1]) for match in found if match), default=-1)
+        counts[f"{name}/{highest:06d}"] = highest + 1 - lookahead
+    counts["model/manifest.json"] = _trials_of_model(folder / "model")
+    witness, told = max(counts.items(), key=lambda item: item[1])
+    if told > held:
+        text = (
+            f"holds {held} finished trials, but {witness} tells of {told} or more. Restore run.sqlite "
+            "together with run.sqlite-wal from a copy, or start a new run in another directory."
+        )
+        raise CorruptStoreError(folder / "run.sqlite", text)
+
+
+def _trials_of_model(folder: Path) -> int:
+    """Return how many trials the saved model knows of; 0 without one that can be read, for it will be made again."""
+    try:
+        manifest = read_manifest(folder)
+    except ModelFileError:
+        return 0
+    counted = manifest["information"].get("trials", 0)
+    return max([counted if isinstance(counted, int) else 0, *(int(number) + 1 for number in manifest["members"])])

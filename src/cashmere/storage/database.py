@@ -1,0 +1,279 @@
+"""The SQLite file of a run, opened so that one made by a stranger can do no harm.
+
+A database can hold more than rows: views and triggers run statements of their own, a damaged tree can keep a reader
+busy for ever. So a file must have exactly our tables, is read under limits, and is opened for writing only by the
+process that continues the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from cashmere.base.files import check_regular, reason
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.storage.directory import RESTORE
+
+STORE_VERSION = 1
+
+_TABLES = {
+    "trials": """CREATE TABLE trials (
+    number INTEGER PRIMARY KEY,
+    configuration TEXT NOT NULL,      -- JSON of the active values
+    seed INTEGER NOT NULL,
+    origin TEXT NOT NULL,             -- see Origin.parse
+    fidelity REAL NOT NULL,
+    status TEXT NOT NULL,
+    loss REAL,
+    fold_losses TEXT NOT NULL,        -- JSON list
+    duration_seconds REAL NOT NULL,
+    fit_seconds REAL NOT NULL,
+    predict_seconds REAL NOT NULL,
+    memory_mib REAL,
+    error TEXT,                       -- see Cause.parse
+    finished_at REAL NOT NULL,        -- seconds since the study began, summed over resumes
+    predictions_crc INTEGER,          -- CRC-32 of the file in predictions/, NULL without predictions
+    member_bytes INTEGER              -- size of the file in members/, NULL without model
+)""",
+    "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+}
+
+_MOST_BYTES = 2**30
+"""Largest database: a trial takes less than a kilobyte."""
+
+_LONGEST_VALUE = 2**26
+"""Largest row, in bytes; the curve of the ensemble takes less than 100 bytes per trial."""
+
+_SECONDS = 60.0
+"""Longest time of one reading; a hundred thousand trials take a second."""
+
+_LOCK_SECONDS = 10.0
+"""How long to wait for another program to release the file."""
+
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: _LONGEST_VALUE,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+}
+
+_ATTEMPTS = 5
+"""How often to read a database again that somebody has begun to write meanwhile."""
+
+Result = TypeVar("Result")
+
+
+def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
+    """Open the database of a run to continue it; the caller holds the lock of the directory.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made if missing.
+    must_exist : bool
+        Whether to refuse a file that is missing or has no tables yet.
+
+    Raises
+    ------
+    RunDirectoryError
+        If it cannot be opened: no permission, locked, disk full.
+    CorruptStoreError
+        If it is damaged, missing although it must exist, foreign or of a newer version.
+    """
+    is_there = _check_files(path)
+    if must_exist and not is_there:
+        text = "is missing, although the run has begun: its trials are lost with it."
+        raise CorruptStoreError(path, f"{text} {RESTORE}")
+    with failures_explained(path):
+        database = _connect(path, "mode=rw" if is_there else "mode=rwc")
+        try:
+            with _limited(database):
+                if _is_empty(database) and not must_exist:
+                    database.execute("PRAGMA journal_mode=WAL")
+                    tables = ";".join(_TABLES.values())
+                    database.executescript(f"BEGIN;{tables};PRAGMA user_version={STORE_VERSION};COMMIT;")
+                _check(database, path)
+            database.execute("PRAGMA journal_mode=WAL")
+            database.execute("PRAGMA synchronous=FULL")
+        except BaseException:
+            database.close()
+            raise
+    return database
+
+
+def read(path: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
+    """Return what `reader` finds in the database of a run, which is not changed.
+
+    The run may be at work, and the directory read-only.
+
+    Raises
+    ------
+    RunDirectoryError
+        If it is missing or cannot be opened: no permission, locked.
+    CorruptStoreError
+        If it is damaged, foreign or of a newer version, or takes too long to read.
+    """
+    for attempt in range(_ATTEMPTS):
+        if not _check_files(path):
+            raise RunDirectoryError(path.parent, "holds no run.sqlite. Expected the directory of a cashmere run.")
+        before = _stamp(path)
+        try:
+            result = _read_once(path, reader, is_at_work=before.has_log)
+        except RunDirectoryError:
+            if attempt == _ATTEMPTS - 1 or _stamp(path) == before:
+                raise
+        else:
+            if before.has_log or _stamp(path) == before:
+                return result
+    raise RunDirectoryError(path, "changes all the time. Wait until the run is at work or has ended, then try again.")
+
+
+def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is_at_work: bool) -> Result:
+    # Without a log beside it the file is complete. SQLite then needs no log, for which this user may lack the right and
+    # which it would leave behind; `read` notices if somebody has begun to write meanwhile.
+    options = "mode=ro" if is_at_work else "mode=ro&immutable=1"
+    with (
+        failures_explained(path),
+        contextlib.closing(_connect(path, options)) as database,
+        _limited(database),
+    ):
+        _check(database, path)
+        return reader(database)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """What changes when somebody writes."""
+
+    has_log: bool
+    numbers: tuple[int, ...]
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+        return _Stamp(_beside(path, "-wal").exists(), (found.st_ino, found.st_size, found.st_mtime_ns))
+    except FileNotFoundError:
+        return _Stamp(False, ())
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def remove(path: Path) -> None:
+    """Remove the database of a run that has not begun; the caller holds the lock of the directory."""
+    for ending in ("", "-wal", "-shm", "-journal"):
+        _beside(path, ending).unlink(missing_ok=True)
+
+
+def _check_files(path: Path) -> bool:
+    """Refuse links, pipes and giants among the files of a database; return whether there is one."""
+    for each in (path, _beside(path, "-wal"), _beside(path, "-shm")):
+        try:
+            check_regular(each)
+            size = each.stat().st_size
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise CorruptStoreError(each, f"cannot be used ({reason(error)}). {RESTORE}") from error
+        if size > _MOST_BYTES:
+            text = f"holds {size} bytes, more than the database of a run can have ({_MOST_BYTES}). {RESTORE}"
+            raise CorruptStoreError(each, text)
+    journal = _beside(path, "-journal")
+    if journal.exists() or journal.is_symlink():  # it may name other files, which SQLite would delete
+        text = "is not a file of cashmere: another program has changed run.sqlite and was interrupted."
+        raise CorruptStoreError(journal, f"{text} {RESTORE}")
+    return path.exists()
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?{options}"
+    database = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_LOCK_SECONDS)
+    try:
+        for limit, value in _LIMITS.items():
+            database.setlimit(limit, value)
+        database.execute("PRAGMA trusted_schema=OFF")
+        database.execute("PRAGMA cell_size_check=ON")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+@contextlib.contextmanager
+def _limited(database: sqlite3.Connection) -> Iterator[None]:
+    """Interrupt statements that take longer than any on the database of a run does."""
+    end = time.monotonic() + _SECONDS
+    database.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+    try:
+        yield
+    finally:
+        database.set_progress_handler(None, 0)
+
+
+def _check(database: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database that is damaged, of a newer version, or holds anything but our tables."""
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if version > STORE_VERSION:
+        raise CorruptStoreError(path, f"was written by a newer cashmere (store version {version}). Upgrade cashmere.")
+    found = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 10").fetchall()
+    expected = [("table", name, name, _normal(sql)) for name, sql in _TABLES.items()]
+    expected += [("index", "sqlite_autoindex_facts_1", "facts", "")]
+    normal = [(kind, name, table, _normal(sql or "")) for kind, name, table, sql in found]
+    if sorted(normal) != sorted(expected):
+        held = ", ".join(f"{kind} {name}"[:40] for kind, name, _, _ in found[:5]) or "nothing"
+        text = f"is not the database of a run: expected the tables trials and facts as cashmere makes them, {held}"
+        raise CorruptStoreError(path, f"{text}. {RESTORE}")
+    verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise CorruptStoreError(path, f"is damaged ({verdict[:300]}). {RESTORE}")
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    return database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+
+
+def _normal(sql: str) -> str:
+    """Return a statement without comments and line ends; comments have changed between versions."""
+    return " ".join(re.sub(r"--[^\n]*", "", sql).split())
+
+
+@contextlib.contextmanager
+def failures_explained(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite, and those about values, into ours: a missing right, a lock or a full disk is no damage."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explained(path, error) from error
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise CorruptStoreError(path, f"holds what no run stores ({reason(error)}). {RESTORE}") from error
+
+
+def _explained(path: Path, error: sqlite3.Error) -> RunDirectoryError:
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the higher bits say more, for example in which call
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            text = f"is locked by another program, which did not release it within {_LOCK_SECONDS:g} s. Close that "
+            return RunLockedError(path, text + "program, then try again.")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            text = f"cannot be opened: this user lacks the right to read it, or to write next to it ({error})."
+            return RunDirectoryError(path, f"{text} Copy the whole directory to a place where you may write.")
+        case sqlite3.SQLITE_FULL:
+            return RunDirectoryError(path, "cannot be written: the disk is full. Free some space, then resume the run.")
+        case sqlite3.SQLITE_IOERR:
+            text = f"cannot be read or written: the disk or the network reports an error ({error})."
+            return RunDirectoryError(path, f"{text} Copy the whole directory to another disk.")
+        case sqlite3.SQLITE_NOMEM:
+            return RunDirectoryError(path, "cannot be read: there is not enough memory. Close other programs.")
+        case sqlite3.SQLITE_INTERRUPT:
+            return CorruptStoreError(path, f"takes more than {_SECONDS:g} s to read, so it is damaged. {RESTORE}")
+        case _:
+            return CorruptStoreError(path, f"is damaged ({str(error)[:300]}). {RESTORE}")

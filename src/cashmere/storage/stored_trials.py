@@ -1,0 +1,79 @@
+"""The trials in the database of a run, checked when they are read."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Annotated, Any, TypedDict
+
+from msgspec import Meta
+
+from cashmere.base.json_files import Count, Finite, Positive, checked, parse_json
+from cashmere.records.cause import Cause
+from cashmere.records.origin import Origin
+from cashmere.records.trial import TrialStatus
+
+_MOST_TRIALS = 1_000_000
+
+_MOST_CHARACTERS = 2**28
+"""Most text in all rows together; a trial has a few hundred characters."""
+
+_Text = Annotated[str, Meta(max_length=2**24)]
+"""A message of an error with its traceback can be long."""
+
+
+class _Row(TypedDict):
+    """A row of the table ``trials`` as SQLite returns it."""
+
+    number: Annotated[int, Meta(ge=0, lt=10**9)]
+    configuration: _Text
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+    origin: _Text
+    fidelity: Annotated[float, Meta(gt=0, le=1)]
+    status: TrialStatus
+    loss: Finite | None
+    fold_losses: _Text
+    duration_seconds: Positive
+    fit_seconds: Positive
+    predict_seconds: Positive
+    memory_mib: Positive | None
+    error: _Text | None
+    finished_at: Positive
+    predictions_crc: Annotated[int, Meta(ge=0, lt=2**32)] | None
+    member_bytes: Count | None
+
+
+_Values = dict[_Text, _Text | Finite | int | bool]
+"""Active values of a configuration, by name."""
+
+_Losses = Annotated[list[float], Meta(max_length=10_000)]
+
+
+def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return all trials as dictionaries by column, in the order of their numbers.
+
+    ``origin`` is an `Origin`, ``error`` a `Cause` or None, ``status`` a `TrialStatus`.
+
+    Raises
+    ------
+    ValueError
+        Naming what in which row cannot be.
+    """
+    cursor = database.execute(f"SELECT {', '.join(_Row.__annotations__)} FROM trials ORDER BY number")
+    found, size = [], 0
+    for row in cursor:
+        found.append(dict(zip(_Row.__annotations__, row, strict=True)))
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > _MOST_CHARACTERS or len(found) > _MOST_TRIALS:
+            raise ValueError(f"more than {_MOST_TRIALS} trials, or {_MOST_CHARACTERS} characters of text")
+    rows: list[dict[str, Any]] = [dict(row) for row in checked(found, list[_Row])]
+    for row in rows:
+        try:
+            row["configuration"] = checked(parse_json(row["configuration"]), _Values)
+            row["fold_losses"] = checked(parse_json(row["fold_losses"]), _Losses)
+            if row["status"] is TrialStatus.SUCCESS and row["loss"] is None:
+                raise ValueError("it succeeded, but has no loss")
+        except ValueError as error:
+            raise ValueError(f"trial {row['number']}: {error}") from error
+        row["origin"] = Origin.parse(row["origin"])
+        row["error"] = None if row["error"] is None else Cause.parse(row["error"])
+    return rows
