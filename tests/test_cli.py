@@ -16,6 +16,7 @@ import typer
 from typer.testing import CliRunner
 
 from cashmere.cli import app
+from cashmere.cli.terminal import typed_errors
 from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 
@@ -162,6 +163,17 @@ def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path)
     assert "interrupted by the user" in output
     assert len(Predictor.load(folder).predict(pd.read_csv(table))) == 240
     assert (folder / "report.html").exists()
+
+
+def test_interrupt_outside_the_search_says_what_is_kept(run, tmp_path, capsys):
+    for folder, told in (
+        (run, f"finished trials are kept. Continue with: cashmere resume {run}"),
+        (tmp_path, "nothing"),
+    ):
+        with pytest.raises(typer.Exit) as left, typed_errors(folder):
+            raise KeyboardInterrupt
+        assert left.value.exit_code == 130
+        assert told in capsys.readouterr().err
 
 
 @pytest.mark.alone

@@ -94,7 +94,7 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Search for the best set of models. Everything is kept in a run directory."""
-    with typed_errors():
+    with typed_errors(out):
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table
         from cashmere.exceptions import DataError, UnknownNameError
@@ -141,7 +141,7 @@ def resume(
     quiet: Quiet = False,
 ) -> None:
     """Continue an interrupted run, or extend a finished one."""
-    with typed_errors():
+    with typed_errors(folder):
         from cashmere.records.budget import Budget
         from cashmere.run import StopReason, continue_run
 

@@ -49,15 +49,24 @@ def plain(value: object) -> Text:
 
 
 @contextmanager
-def typed_errors() -> Iterator[None]:
-    """Show our own errors as one clear message instead of a traceback."""
+def typed_errors(run: Path | None = None) -> Iterator[None]:
+    """Show our own errors as one clear message instead of a traceback.
+
+    Parameters
+    ----------
+    run : Path, optional
+        The run directory that Ctrl+C may leave unfinished.
+    """
     try:
         yield
     except CashmereError as error:
         say_error(f"{type(error).__name__}: {_with_option(error)}")
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        say_error("Interrupted; there was nothing to keep yet.")
+        if run is not None and (run / "run.json").exists():
+            say_error(f"Interrupted; finished trials are kept. Continue with: cashmere resume {run}")
+        else:
+            say_error("Interrupted; there was nothing to keep yet.")
         raise typer.Exit(INTERRUPTED) from None
 
 

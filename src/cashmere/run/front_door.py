@@ -14,6 +14,7 @@ from cashmere.run.progress import Progress, Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
+from cashmere.run.write_failures import write_failures_explained
 
 
 def fit_run(
@@ -57,21 +58,23 @@ def fit_run(
     Raises
     ------
     RunDirectoryError
-        If the folder holds something else, or a run of another table or with other settings.
+        If the folder holds something else, or a run of another table or with other settings; or if it is moved, its
+        disk is full or permission to write is lost meanwhile.
     DataError, MetricError, UnknownNameError, InvalidParameterError, IncompatibleParametersError
         If table, target or settings cannot be used.
     NoSuccessfulTrialError
         If trials were run and every one failed.
     """
     deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
-    if resume and (Path(folder) / "run.json").exists():
-        run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
-        with run:
-            run.check_same(frame, y, settings, weight=weight)
-            run.set_goal(settings.budget)
+    with write_failures_explained(Path(folder)):
+        if resume and (Path(folder) / "run.json").exists():
+            run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
+            with run:
+                run.check_same(frame, y, settings, weight=weight)
+                run.set_goal(settings.budget)
+                return _work(run, settings.budget, deadline, progress, report=report)
+        with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named) as run:
             return _work(run, settings.budget, deadline, progress, report=report)
-    with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named) as run:
-        return _work(run, settings.budget, deadline, progress, report=report)
 
 
 def continue_run(
@@ -96,13 +99,13 @@ def continue_run(
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run, or the run was started with custom objects.
+        If the folder is not that of a run, or the run was started with custom objects; or if it cannot be written.
     CorruptStoreError
         If a file is damaged.
     NoSuccessfulTrialError
         If trials were run and every one failed.
     """
-    with RunDirectory.open(folder) as run:
+    with write_failures_explained(Path(folder)), RunDirectory.open(folder) as run:
         budget = run.extend(more) or Budget(trials=max(1, run.spent.trials))
         deadline = Deadline(budget.seconds, already_spent=already_spent)
         return _work(run, budget, deadline, progress, report=True)

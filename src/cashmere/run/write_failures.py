@@ -1,0 +1,62 @@
+"""A run directory that can no longer be written: what has happened, and how to go on."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cashmere.exceptions import RunDirectoryError
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_OF_THE_DISK = {*_NO_SPACE, errno.EROFS, errno.EIO}
+"""Errors that writing and syncing an open file raises, without naming the file."""
+
+
+@contextmanager
+def write_failures_explained(folder: Path) -> Iterator[None]:
+    """Turn failures to write a run directory into an error that says what to do; pass all others on.
+
+    A custom metric or strategy may fail over files of its own: those errors are not about the run directory.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the directory was moved or deleted, its disk is full, or writing is not permitted.
+    """
+    try:
+        yield
+    except (OSError, sqlite3.OperationalError) as error:
+        if not _is_about(error, folder):
+            raise
+        raise RunDirectoryError(folder, _explanation(error, folder)) from error
+
+
+def _is_about(error: OSError | sqlite3.OperationalError, folder: Path) -> bool:
+    if isinstance(error, sqlite3.OperationalError) or error.errno in _OF_THE_DISK:
+        return True
+    names = [name for name in (error.filename, error.filename2) if isinstance(name, str | Path)]
+    return any(Path(name).absolute().is_relative_to(folder.absolute()) for name in names)
+
+
+def _explanation(error: OSError | sqlite3.OperationalError, folder: Path) -> str:
+    again = f"continue with `cashmere resume {folder}`: trials that have finished are kept"
+    if not (folder / "run.json").exists():
+        if not folder.exists():
+            return (
+                "is no longer there: it was moved or deleted while a process worked in it, or could not be made "
+                f"({_reason(error)}). If it was moved, continue with `cashmere resume` and its new path."
+            )
+        again = "start the run again"
+    number = getattr(error, "errno", None)
+    if number in _NO_SPACE or "is full" in str(error):
+        return f"cannot be written, because its disk is full. Free some space, then {again}."
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS) or "readonly" in str(error):
+        return f"cannot be written ({_reason(error)}). Permit writing, then {again}."
+    return f"cannot be written ({_reason(error)}). Check its disk, then {again}."
+
+
+def _reason(error: OSError | sqlite3.OperationalError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
