@@ -19,6 +19,7 @@ def main() -> None:
     from benchmarks.experiments.divbo import surrogate_tau
     from benchmarks.experiments.latent import overlap as latent_overlap
     from benchmarks.experiments.latent import study as latent_study
+    from benchmarks.faults import study as fault_study
     from benchmarks.peers import study as peer_study
     from benchmarks.recordings import record, replay_study
     from benchmarks.tables import large as large_tables
@@ -38,6 +39,7 @@ def main() -> None:
         "peers": peer_study,
         "fetch": openml_tables,
         "large": large_tables,
+        "faults": fault_study,
     }
     for name, module in modules.items():
         command = commands.add_parser(

@@ -31,6 +31,7 @@ ROOMS = [
 
 ROOMS_OF_BENCHMARKS = [
     *("published", "statistics", "tables", "runs", "reporting", "recordings", "timings", "peers/runners", "peers"),
+    *("faults",),
     *("experiments", "experiments/dacopt", "experiments/latent", "experiments/divbo", "__main__"),
 ]
 

@@ -16,44 +16,54 @@ from cashmere.protocols import Objective
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
-def serve(coordinator: int, log: str) -> None:
+def serve(parent: int, log: str) -> None:
     """Answer every task that arrives on standard input with its outcome on standard output, until the input ends.
 
-    The first answer is None: the worker is ready. Learners see neither stream: their input is empty, their output goes
-    to the log.
+    The first answer is the number of this process: the worker is ready. Learners see neither stream: their input is
+    empty, their output goes to the log.
 
     Parameters
     ----------
-    coordinator : int
-        Process number of the coordinator, with which this process ends.
+    parent : int
+        Process number of the guard or, without one, of the coordinator: this process ends with it.
     log : str
-        File for what learners print.
+        File for what learners print; it is lost if the file cannot be written.
     """
     tasks, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    _leave_terminal(log)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator stops its workers by itself
+    streams = _open_streams(log)
+    _use_streams(streams)
     if sys.platform == "linux":
         _set_process_options()
-    threading.Thread(target=exit_with_parent, args=(coordinator,), daemon=True).start()
+    threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()
     _warm_up()
-    write_message(answers, pack(None))
+    write_message(answers, pack(os.getpid()))
     own = os.getpid()
     while (task := read_message(tasks)) is not None:
+        _use_streams(streams)  # the learner before may have closed its own
         answer = _answer(task)
         if os.getpid() != own:  # a learner has forked, and this is its child
             os._exit(0)
         write_message(answers, answer)
 
 
-def _leave_terminal(log: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator stops its workers by itself
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for descriptor, target in ((nothing, 0), (sink, 1), (sink, 2)):
+def _open_streams(log: str) -> tuple[int, int, int]:
+    """Return the descriptors that learners get as standard input, output and error."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    except OSError:  # the folder was moved, or may not be written: no reason to fail trials
+        sink = nothing
+    return nothing, sink, sink
+
+
+def _use_streams(streams: tuple[int, int, int]) -> None:
+    for target, descriptor in enumerate(streams):
         os.dup2(descriptor, target)
 
 
 def _set_process_options() -> None:
-    """End with the coordinator even inside native code; adopt grandchildren, so that they can be found and killed."""
+    """End with the parent even inside native code; adopt grandchildren, so that they can be found and killed."""
     import ctypes
 
     pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
@@ -63,9 +73,9 @@ def _set_process_options() -> None:
         prctl(pr_set_child_subreaper, 1)
 
 
-def exit_with_parent(coordinator: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Wait until the process with that number is no longer this one's parent, then end this process immediately."""
-    while os.getppid() == coordinator:
+    while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 

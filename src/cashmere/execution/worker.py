@@ -13,13 +13,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from cashmere.execution.guard import GUARDED
 from cashmere.execution.limits import kill_tree
-from cashmere.execution.messages import read_message, write_message
+from cashmere.execution.messages import read_message, unpack, write_message
+
+_GUARD_SECONDS = 10.0
+"""How long the guard may take to kill a worker: the memory of large ones is freed slowly."""
 
 # The worker finds modules where the coordinator does, those of a script's folder included. It never runs the script.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from cashmere.execution.inside_worker import serve; serve(int(sys.argv[2]), sys.argv[3])"
+    "from cashmere.execution.guard import guard_this_process; parent = guard_this_process(int(sys.argv[2])); "
+    "from cashmere.execution.inside_worker import serve; serve(parent, sys.argv[3])"
 )
 
 
@@ -32,6 +37,11 @@ class WorkerProcess:
         Environment variables besides those of this process.
     log : path or None
         Where its standard output and error are written; None discards them.
+
+    Attributes
+    ----------
+    pid : int
+        Process number of the worker, known when `wait_until_ready` returns.
 
     Notes
     -----
@@ -48,7 +58,7 @@ class WorkerProcess:
             # Out of the terminal's process group from its first instant: Ctrl+C is the coordinator's business.
             start_new_session=True,
         )
-        self.pid = self._process.pid
+        self.pid = -1
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._messages = self._process.stdin
@@ -56,6 +66,21 @@ class WorkerProcess:
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         reader = (self._process.stdout, self._answers)
         threading.Thread(target=_read_answers, args=reader, daemon=True, name="cashmere-answers").start()
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait for the first answer.
+
+        Raises
+        ------
+        ChildProcessError
+            If the worker has ended while it started.
+        TimeoutError
+            If it is not ready within `seconds`.
+        """
+        answer = self.receive(seconds)
+        if answer is None:
+            raise ChildProcessError("the worker ended while it started")
+        self.pid = unpack(answer)
 
     def send(self, message: bytes) -> None:
         """Send a message; if the worker has ended, `receive` says so."""
@@ -84,8 +109,13 @@ class WorkerProcess:
     def kill(self) -> None:
         """End the worker and everything it has started, immediately."""
         if self._process.poll() is None:  # otherwise its number may be another's by now
-            kill_tree(self.pid)
-            self._process.wait()
+            if GUARDED:
+                self._process.terminate()  # which makes the guard kill the others
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_GUARD_SECONDS)
+            if self._process.poll() is None:
+                kill_tree(self._process.pid)
+                self._process.wait()
         if self._writer is not None:
             self._writer.join(timeout=1.0)
         if self._writer is None or not self._writer.is_alive():

@@ -200,8 +200,7 @@ class _Slot(threading.Thread):
                 "OMP_WAIT_POLICY": "PASSIVE",
             }
             self._worker = WorkerProcess(environment=environment, log=self._log)
-            if self._worker.receive(_START_SECONDS) is None:
-                raise ChildProcessError(f"the worker ended while it started; see {self._log or 'log_folder'}")
+            self._worker.wait_until_ready(_START_SECONDS)
         return self._worker
 
     def _discard_worker(self) -> None:

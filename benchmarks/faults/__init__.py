@@ -1,0 +1,1 @@
+"""Faults on purpose: commands that hurt runs, trials and fits at random instants and write down what came of it."""

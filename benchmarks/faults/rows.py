@@ -1,0 +1,61 @@
+"""A CSV file of flat records that only grows, so that an interrupted command continues where it stopped."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Generic, TypeVar
+
+R = TypeVar("R")
+
+
+class RowFile(Generic[R]):
+    """The rows in one file, all of one dataclass of plain data.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which need not exist yet.
+    record : type
+        The dataclass.
+    """
+
+    def __init__(self, path: Path, record: type[R]) -> None:
+        self.path = path
+        self._columns = [field.name for field in fields(record)]  # type: ignore[arg-type]  # a dataclass
+
+    def read(self) -> list[dict[str, str]]:
+        """Return all rows as texts by column; a row cut short by a crash is left out."""
+        return read_rows(self.path)
+
+    def add(self, rows: Iterable[R]) -> None:
+        """Append rows.
+
+        Raises
+        ------
+        SystemExit
+            If the file has other columns.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+", newline="", encoding="utf-8") as file:
+            file.seek(0)
+            header = next(csv.reader(file), None)
+            if header not in (None, self._columns):
+                raise SystemExit(
+                    f"{self.path} has other columns than current rows. Move it away, or choose another --out."
+                )
+            writer = csv.DictWriter(file, self._columns, lineterminator="\n")
+            if header is None:
+                writer.writeheader()
+            for row in rows:
+                writer.writerow(asdict(row))  # type: ignore[call-overload]  # a dataclass
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file as texts by column; a row cut short by a crash is left out."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if None not in row.values()]

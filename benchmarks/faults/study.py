@@ -1,0 +1,29 @@
+"""Hurt trials on purpose and count what came of it.
+
+    python -m benchmarks faults trials
+
+Every command adds rows to a file, can be interrupted and continued, and ends with status 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.faults import trials
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="fault_command", required=True)
+    for name, module in {"trials": trials}.items():
+        command = commands.add_parser(
+            name,
+            help=(module.__doc__ or "").partition("\n")[0],
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(hurt=module.main)
+
+
+def main(arguments: argparse.Namespace) -> None:
+    arguments.hurt(arguments)
