@@ -31,7 +31,7 @@ ROOMS = [
 
 ROOMS_OF_BENCHMARKS = [
     *("published", "statistics", "tables", "runs", "reporting", "recordings", "timings", "peers/runners", "peers"),
-    *("faults",),
+    *("faults/stepping_clock", "faults"),
     *("experiments", "experiments/dacopt", "experiments/latent", "experiments/divbo", "__main__"),
 ]
 

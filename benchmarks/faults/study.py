@@ -1,6 +1,6 @@
-"""Hurt trials on purpose and count what came of it.
+"""Hurt runs, trials and fits on purpose, at random instants, and count what came of it.
 
-    python -m benchmarks faults trials
+    python -m benchmarks faults kills | trials
 
 Every command adds rows to a file, can be interrupted and continued, and ends with status 1 if anything failed.
 """
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import argparse
 
-from benchmarks.faults import trials
+from benchmarks.faults import kills, trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="fault_command", required=True)
-    for name, module in {"trials": trials}.items():
+    for name, module in {"kills": kills, "trials": trials}.items():
         command = commands.add_parser(
             name,
             help=(module.__doc__ or "").partition("\n")[0],

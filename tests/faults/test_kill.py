@@ -1,104 +1,68 @@
-"""kill -9 of the coordinator at random instants: no finished trial is lost or repeated, every resume completes."""
+"""Runs that are hit at random instants: no finished trial is lost or repeated, every resume ends as without faults."""
 
 from __future__ import annotations
 
-import random
-import re
-import signal
-import sqlite3
-import subprocess
+import functools
 import sys
-import time
 
-import psutil
 import pytest
 
-from cashmere.data.demo import demo_table
-from cashmere.model.predictor import Predictor
+from benchmarks.faults.case import CaseKey, InjectedFault, make_reference, run_case
+from benchmarks.faults.kills import next_cases
+from benchmarks.faults.kinds import FAULTS
+from benchmarks.faults.orphans import adopting_orphans
+from benchmarks.faults.outcome import FaultOutcome
+from benchmarks.faults.rows import RowFile
 
-CASHMERE = [sys.executable, "-m", "cashmere.cli"]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans can be adopted on Linux only")
 
+FAST = ["coordinator killed", "interrupted", "disk full", "permission lost", "folder moved at work"]
 
-def finished_trials(folder) -> dict[int, tuple]:
-    if not (folder / "run.sqlite").exists():
-        return {}
-    database = sqlite3.connect(f"file:{folder / 'run.sqlite'}?mode=ro", uri=True)
-    try:
-        return {
-            row[0]: row[1:]
-            for row in database.execute("SELECT number, configuration, fold_losses, finished_at FROM trials")
-        }
-    except sqlite3.OperationalError:  # killed before the table was made
-        return {}
-    finally:
-        database.close()
+reference = functools.cache(make_reference)
 
 
-def kill_after(command: list[str], seconds: float) -> int | None:
-    """Start a command, kill -9 its process alone after some seconds; return its exit code if it ended before."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        workers = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        _, alive = psutil.wait_procs(workers, timeout=20)  # those still starting notice only after their imports
-        assert not [p for p in alive if "resource_tracker" not in " ".join(p.cmdline())], (
-            "workers outlived the coordinator"
-        )
-        return None
-    assert process.returncode == 0, output.decode()
-    return process.returncode
+def hit(kind, *, seed, case=0):
+    """Return the rows of the first case that hits anything."""
+    if reason := FAULTS[kind].make.missing():
+        pytest.skip(reason)
+    strategies = FAULTS[kind].make.strategies
+    with adopting_orphans() as orphans:
+        while not (rows := run_case(CaseKey(kind, seed, case), reference(strategies[case % len(strategies)]), orphans)):
+            case += len(strategies)
+    return rows
 
 
-def kill_again_and_again(tmp_path, n_kills: int, trials: int, seed: int) -> None:
-    table = tmp_path / "credit.csv"
-    demo_table().sample(120, random_state=1).to_csv(table, index=False)
-    fit = [*CASHMERE, "fit", str(table), "--target", "target", "--resampling", "holdout", "--workers", "2"]
-    fit += ["--strategy", "random", "--budget", f"{trials}trials", "--trial-timeout", "60s"]
-    whole = subprocess.run([*fit, "--out", str(tmp_path / "whole")], capture_output=True, text=True, check=True)
-
-    folder = tmp_path / "killed"
-    rng = random.Random(seed)
-    stored: dict[int, tuple] = {}
-    kills = 0
-    while kills < n_kills:
-        command = [*CASHMERE, "resume", str(folder)] if (folder / "run.json").exists() else [*fit, "--out", str(folder)]
-        code = kill_after(command, rng.uniform(0.5, 9.0))
-        kills += code is None
-        now = finished_trials(folder)
-        assert stored.items() <= now.items(), "a finished trial was lost or run again"
-        stored = now
-        if code is not None and len(stored) >= trials:  # all done before the kills were: start another run
-            assert digest(whole.stdout) == digest(
-                subprocess.run([*CASHMERE, "resume", str(folder)], capture_output=True, text=True, check=True).stdout
-            )
-            folder, stored = tmp_path / f"killed{kills}", {}
-    result = subprocess.run(
-        [*CASHMERE, "resume", str(folder)] if (folder / "run.json").exists() else [*fit, "--out", str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert stored.items() <= finished_trials(folder).items()
-    assert digest(result.stdout) == digest(whole.stdout)
-    assert len(Predictor.load(folder).predict(demo_table().drop(columns="target"))) == 1000
-
-
-def digest(output: str) -> str:
-    match = re.search(r"Digest: (\w+)", output)
-    assert match, output
-    return match[1]
-
-
-def test_a_few_kills(tmp_path):
-    start = time.perf_counter()
-    kill_again_and_again(tmp_path, n_kills=5, trials=14, seed=0)
-    assert time.perf_counter() - start < 250
+@pytest.mark.parametrize("kind", FAST)
+def test_a_run_survives(kind):
+    rows = hit(kind, seed=1)
+    assert [row.detail for row in rows if FaultOutcome(row.outcome).is_failure] == []
+    assert rows[-1].resume_seconds > 0
 
 
 @pytest.mark.slow
-def test_fifty_kills(tmp_path):
-    kill_again_and_again(tmp_path, n_kills=50, trials=40, seed=1)
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("case", range(5))
+def test_many_runs_survive(kind, case):
+    rows = hit(kind, seed=2, case=case)
+    assert [row.detail for row in rows if FaultOutcome(row.outcome).is_failure] == []
+
+
+def test_cases_keep_the_shares_of_their_kinds_and_continue_behind_those_in_the_file(tmp_path):
+    file = RowFile(tmp_path / "kills.csv", InjectedFault)
+    kinds = ["coordinator killed", "terminated"]
+
+    def add(key):
+        what = {"strategy": "bo", "command": "fit", "instant": "any", "seconds": 1.0, "trials": 3, "what": "SIGKILL"}
+        end = {"outcome": "ok", "detail": "two\nlines"}
+        file.add([InjectedFault(**key._asdict(), step=step, **what, **end) for step in range(2)])
+
+    for key in next_cases(file, times=40, seed=0, kinds=kinds):
+        add(key)
+    rows = file.read()
+    assert len(rows) == 40
+    assert 32 <= sum(row["kind"] == "coordinator killed" for row in rows) <= 34
+    key = next(next_cases(file, times=41, seed=0, kinds=kinds))
+    assert key.case == max(int(row["case"]) for row in rows if row["kind"] == key.kind) + 1
+    with (tmp_path / "kills.csv").open("a") as cut_short:
+        cut_short.write("terminated,0,99")
+    assert len(file.read()) == 40
