@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit test-min test-python test-slow browser hooks lock bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
 	@echo "make hooks      check each commit before it is made (pre-commit)"
 	@echo "make lock       renew the versions in constraints.txt"
+	@echo "make nightly    1000 faults during runs, 500 hostile trials, 50 fits in one process (hours)"
 	@echo "make bench      the benchmarks whose figures are in the docs"
 
 $(VENV)/.core: pyproject.toml constraints.txt
@@ -90,6 +91,15 @@ lock: $(UV)
 	@sed -i -E -e '/^(cuda-|nvidia-|triton=)/d' \
 	  -e '1i # Versions this package is tested with (Python 3.11): pip install -c constraints.txt cashmere-automl' \
 	  -e '1i # Written by `make lock`.' constraints.txt
+
+# Hours, at any time interrupted and continued: every fault is a row in .faults. Fails if anything promised was not kept.
+NIGHTLY = nice -n 10 $(BIN)/python -m benchmarks faults
+nightly: $(VENV)/.dev
+	$(NIGHTLY) fits --times 50
+	$(NIGHTLY) pairs --times 60
+	$(NIGHTLY) trials --times 500
+	$(NIGHTLY) kills --times 1000
+	$(NIGHTLY) tables --rows .faults
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.timings.suggestion_time

@@ -20,6 +20,7 @@ from rich.console import Console
 from benchmarks.faults.case import CaseKey, InjectedFault, Reference, make_reference, run_case
 from benchmarks.faults.kinds import FAULTS
 from benchmarks.faults.orphans import adopting_orphans
+from benchmarks.faults.outcome import end_with_failures
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
 
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=1000, help="faults in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", choices=list(FAULTS), default=list(FAULTS), metavar="KIND")
-    parser.add_argument("--out", type=Path, default=Path(".faults/kills.csv"), help="rows, added to what is there")
+    parser.add_argument("--out", type=Path, default=Path(".faults/faults_kills.csv"), help="rows; grows")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -68,3 +69,4 @@ def main(arguments: argparse.Namespace) -> None:
                 console.print(
                     f"{row.kind} {row.case}.{row.step} at {row.seconds:.1f} s of {row.command}: {row.outcome}"
                 )
+    end_with_failures(file.read())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 
@@ -29,3 +30,10 @@ class FaultOutcome(StrEnum):
     def is_failure(self) -> bool:
         """Whether something promised was not kept."""
         return self not in (FaultOutcome.OK, FaultOutcome.TYPED)
+
+
+def end_with_failures(rows: Sequence[Mapping[str, str]]) -> None:
+    """End the program with status 1 if the outcome of any row is a failure."""
+    failed = sum(FaultOutcome(row["outcome"]).is_failure for row in rows)
+    if failed:
+        raise SystemExit(f"{failed} of {len(rows)} have failed. The column detail says how.")

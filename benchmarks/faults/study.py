@@ -1,20 +1,20 @@
 """Hurt runs, trials and fits on purpose, at random instants, and count what came of it.
 
-    python -m benchmarks faults kills | trials
+    python -m benchmarks faults kills | trials | fits | pairs | tables
 
-Every command adds rows to a file, can be interrupted and continued, and ends with status 1 if anything failed.
+Every command but the last writes rows, and ends with status 1 if anything that is promised was not kept.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks.faults import kills, trials
+from benchmarks.faults import fits, kills, pairs, tables, trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="fault_command", required=True)
-    for name, module in {"kills": kills, "trials": trials}.items():
+    for name, module in {"kills": kills, "trials": trials, "fits": fits, "pairs": pairs, "tables": tables}.items():
         command = commands.add_parser(
             name,
             help=(module.__doc__ or "").partition("\n")[0],

@@ -23,7 +23,7 @@ from benchmarks.faults.commands import HANG_SECONDS, Command
 from benchmarks.faults.hostile_batch import LIMIT_MIB, LIMIT_SECONDS
 from benchmarks.faults.hostile_trials import ATTACKS, name_of
 from benchmarks.faults.orphans import Orphans, adopting_orphans
-from benchmarks.faults.outcome import FaultOutcome
+from benchmarks.faults.outcome import FaultOutcome, end_with_failures
 from benchmarks.faults.place import commit, temporary_place
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
@@ -154,7 +154,7 @@ def _judged(row: HostileTrial, *, killed: bool) -> HostileTrial:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--times", type=int, default=500, help="trials in all")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path(".faults/trials.csv"), help="rows, added to what is there")
+    parser.add_argument("--out", type=Path, default=Path(".faults/faults_trials.csv"), help="rows; grows")
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -171,3 +171,4 @@ def main(arguments: argparse.Namespace) -> None:
                 if FaultOutcome(row.outcome).is_failure:
                     console.print(f"{row.batch}.{row.number} {row.attack}: {row.outcome} ({row.status}) {row.detail}")
             console.print(f"batch {rows[0].batch}: {len(rows)} trials")
+    end_with_failures(file.read())

@@ -16,7 +16,7 @@ from benchmarks.faults.rows import RowFile
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans can be adopted on Linux only")
 
-FAST = ["coordinator killed", "interrupted", "disk full", "permission lost", "folder moved at work"]
+FAST = ["coordinator killed", "disk full", "permission lost", "folder moved at work"]
 
 reference = functools.cache(make_reference)
 
