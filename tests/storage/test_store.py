@@ -84,6 +84,21 @@ def test_reading_needs_no_lock(tmp_path):
             assert len(reader.rows()) == 1
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_trial_of_a_directory_that_was_moved_is_not_stored(tmp_path, replaced):
+    """Its worker may have failed because the prepared folds were gone: that says nothing about the trial."""
+    folder = tmp_path / "run"
+    with RunStore(folder) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+        folder.rename(tmp_path / "moved")
+        if replaced:
+            folder.mkdir()
+        with pytest.raises(RunDirectoryError, match="another directory" if replaced else "moved or deleted"):
+            store.add(trial(1), Outcome(status=TrialStatus.ERROR), finished_at=2)
+    with RunStore(tmp_path / "moved", read_only=True) as store:
+        assert len(store.rows()) == 1
+
+
 def test_missing_store_is_refused_when_reading(tmp_path):
     with pytest.raises(RunDirectoryError, match=r"run\.sqlite"):
         RunStore(tmp_path, read_only=True)

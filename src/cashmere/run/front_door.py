@@ -14,7 +14,7 @@ from cashmere.run.progress import Progress, Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
-from cashmere.run.write_failures import write_failures_explained
+from cashmere.storage.write_failures import write_failures_explained
 
 
 def fit_run(

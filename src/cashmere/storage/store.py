@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
+import os
 import re
 import zlib
 from collections.abc import Collection, Iterator
@@ -33,6 +35,7 @@ from cashmere.storage.database import failures_explained, open_for_writing, read
 from cashmere.storage.directory import RESTORE, check_new, check_sub_folders, read_run_json
 from cashmere.storage.facts import FACT_NAMES, RunFacts, read_facts
 from cashmere.storage.stored_trials import read_trials
+from cashmere.storage.write_failures import write_failures_explained
 
 _HELD_BYTES = 2**30
 """Limit of the predictions kept in memory: those of 6500 trials on 20000 rows with two classes."""
@@ -75,6 +78,7 @@ class RunStore:
             return
         self._take_lock()
         try:
+            self._opened = self.folder.stat()
             if new:
                 check_new(self.folder)  # again, now that no other process can begin a run here
                 remove(self._path)
@@ -157,18 +161,20 @@ class RunStore:
         Raises
         ------
         RunDirectoryError
-            If it cannot be written: disk full, no permission.
+            If it cannot be written: disk full, no permission, directory moved.
         """
+        self._check_place()
         crc = None
         predictions = None
-        if outcome.predictions is not None:
-            buffer = io.BytesIO()
-            np.save(buffer, outcome.predictions, allow_pickle=False)
-            crc = zlib.crc32(buffer.getvalue())
-            self._write(self.predictions_path(trial.number), buffer.getvalue())
-            predictions = self._read_predictions(trial.number, crc)
-        if outcome.model is not None:
-            self._write(self.member_path(trial.number), outcome.model)
+        with write_failures_explained(self.folder):
+            if outcome.predictions is not None:
+                buffer = io.BytesIO()
+                np.save(buffer, outcome.predictions, allow_pickle=False)
+                crc = zlib.crc32(buffer.getvalue())
+                write_atomically(self.predictions_path(trial.number), buffer.getvalue())
+                predictions = self._read_predictions(trial.number, crc)
+            if outcome.model is not None:
+                write_atomically(self.member_path(trial.number), outcome.model)
         observation = Observation(
             trial=trial, outcome=replace(outcome, predictions=predictions, model=None), finished_at=finished_at
         )
@@ -194,12 +200,11 @@ class RunStore:
             self._database.execute("INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
         return observation
 
-    def _write(self, path: Path, data: bytes) -> None:
-        try:
-            write_atomically(path, data)
-        except OSError as error:
-            text = f"cannot be written ({reason(error)}). Free disk space, or give this user the right to write; then "
-            raise RunDirectoryError(path, text + "resume the run.") from error
+    def _check_place(self) -> None:
+        """Refuse to store trials of a directory that was moved: its workers fail because of that."""
+        with write_failures_explained(self.folder):
+            if not os.path.samestat(self.folder.stat(), self._opened):
+                raise FileNotFoundError(errno.ENOENT, "another directory has taken its place", str(self.folder))
 
     def load(self, space: ConfigurationSpace) -> dict[int, Observation]:
         """Return all stored observations by trial number.

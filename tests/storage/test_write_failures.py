@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from cashmere.exceptions import RunDirectoryError
-from cashmere.run.write_failures import write_failures_explained
+from cashmere.storage.write_failures import write_failures_explained
 
 
 @pytest.fixture
