@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import re
 import secrets
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -54,8 +55,8 @@ def failures_as(kind: Callable[[Path, str], CashmereError], path: Path, advice: 
     except CashmereError:
         raise
     except Exception as error:
-        what = "cannot be read" if isinstance(error, OSError | MemoryError) else "is damaged"
-        raise kind(path, f"{what} ({reason(error)}). {advice}") from error
+        what = "" if isinstance(error, OSError | MemoryError) else ": it is damaged or foreign"
+        raise kind(path, f"cannot be read{what} ({reason(error)}). {advice}") from error
 
 
 def reason(error: BaseException) -> str:
@@ -69,7 +70,7 @@ def reason(error: BaseException) -> str:
 # ---------------------------------------------------------------- read
 
 
-def open_regular(path: Path, *, limit: int = MOST_BYTES) -> BinaryIO:
+def open_regular(path: Path, *, limit: int = MOST_BYTES) -> io.BufferedReader:
     """Open a regular file for reading.
 
     Parameters
@@ -197,21 +198,21 @@ def written_name(name: str) -> str | None:
     return None if found is None else found["name"]
 
 
-def remove_leftovers(folder: Path, *, of: str | None = None, older_than: float = 0.0) -> None:
+def remove_leftovers(folder: Path, *, of: Collection[str] | None = None, older_than: float = 0.0) -> None:
     """Remove temporary files that killed processes have left in a folder.
 
     Parameters
     ----------
     folder : Path
         Without a lock on it, another process may be writing there: give `older_than`.
-    of : str, optional
-        Only those that were to get this name.
+    of : collection of str, optional
+        Only those that were to get one of these names.
     older_than : float
         Only those not changed for so many seconds.
     """
     for path in folder.iterdir():
         name = written_name(path.name)
-        if name is None or (of is not None and name != of) or not is_regular(path):
+        if name is None or (of is not None and name not in of) or not is_regular(path):
             continue
         with contextlib.suppress(OSError):
             if not older_than or time.time() - path.lstat().st_mtime > older_than:

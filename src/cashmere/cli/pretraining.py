@@ -143,6 +143,7 @@ def _base_observations(base: str | None, space: str, *, wanted: bool) -> SourceO
 
 
 def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed: int, quiet: bool) -> None:
+    from cashmere.base.files import write_atomically
     from cashmere.metalearning.artefact import SHIPPED
     from cashmere.pretraining.building import SEARCHES, BuildSettings, build_artefact
     from cashmere.pretraining.collection.configurations import REFERENCE
@@ -152,7 +153,7 @@ def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed:
     shipped = SHIPPED / observations.space / SEARCHES
     if shipped.exists() and not (out / "work" / SEARCHES).exists():  # those among the package's own tables
         (out / "work").mkdir(parents=True, exist_ok=True)
-        (out / "work" / SEARCHES).write_bytes(shipped.read_bytes())
+        write_atomically(out / "work" / SEARCHES, shipped.read_bytes())
     try:
         artefact = build_artefact(
             observations,

@@ -51,7 +51,9 @@ def _open_streams(log: str) -> tuple[int, int, int]:
     """Return the descriptors that learners get as standard input, output and error."""
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
-        sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        # The store looks at the logs of a run before; a link put there since is not followed, nor a pipe waited for.
+        not_following = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | not_following, 0o644)
     except OSError:  # the folder was moved, or may not be written: no reason to fail trials
         sink = nothing
     return nothing, sink, sink

@@ -13,16 +13,18 @@ import functools
 import hashlib
 import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cashmere.base.array_files import open_arrays
 from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.files import failures_as, read_file, remove_leftovers, write_atomically
+from cashmere.base.json_files import JSON_BYTES, Count, Finite, ShortText, checked, parse_json
 from cashmere.exceptions import ArtefactError
 from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler, stack_features
 from cashmere.metalearning.ranking import algorithm_features, apply_ranker, configuration_features, embedding_features
@@ -40,6 +42,37 @@ _AGAIN = "Restore it from a copy, or build it again with `cashmere pretrain`."
 _N_SCALARS = 3
 """How many numbers a prior has besides its length scales, see `GaussianProcessPrior.theta`."""
 _LAYERS = tuple(f.name for f in fields(Encoders))
+
+
+_FILES = (_MANIFEST, _ARRAYS, "embeddings.txt", "algorithms.txt", "configurations.txt")
+
+_MOST_BYTES = 2**28
+"""Largest file of an artefact, and of its arrays unpacked; those of 45 sources and 12 algorithms take 1.5 MB."""
+
+
+class _Head(TypedDict):
+    format: ShortText
+    version: Count
+    meta_features: list[ShortText]
+
+
+class _Range(TypedDict):
+    kind: ShortText
+    values: NotRequired[list[str | bool | int | float]]
+    lower: NotRequired[Finite]
+    upper: NotRequired[Finite]
+    log: NotRequired[bool]
+
+
+class _Manifest(TypedDict):
+    space: ShortText
+    metric: ShortText
+    signature: dict[ShortText, dict[ShortText, _Range]]
+    sources: list[ShortText]
+    origins: list[ShortText]
+    candidates: list[dict[ShortText, ShortText | bool | int | float]]
+    notes: dict[str, Any]
+    files: dict[Literal["arrays.npz", "embeddings.txt", "algorithms.txt", "configurations.txt"], ShortText]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -149,6 +182,7 @@ class Artefact:
         """Write the folder; the manifest comes last, so a folder with a manifest is complete."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder, of=_FILES)
         (folder / _MANIFEST).unlink(missing_ok=True)
         arrays = {
             "meta_features": np.asarray(self.meta_features, dtype=np.float64),
@@ -164,7 +198,7 @@ class Artefact:
         contents = {_ARRAYS: buffer.getvalue()}
         contents |= {f"{name}.txt": text.encode() for name, text in sorted(self.rankers.items())}
         for name, content in contents.items():
-            (folder / name).write_bytes(content)
+            write_atomically(folder / name, content)
         manifest = {
             "format": FORMAT,
             "version": VERSION,
@@ -178,9 +212,7 @@ class Artefact:
             "notes": dict(self.notes),
             "files": {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()},
         }
-        temporary = folder / f".{_MANIFEST}.tmp"
-        temporary.write_text(json.dumps(manifest, indent=1))
-        temporary.replace(folder / _MANIFEST)
+        write_atomically(folder / _MANIFEST, json.dumps(manifest, indent=1).encode())
 
 
 def load_artefact(folder: str | Path) -> Artefact:
@@ -197,31 +229,33 @@ def load_artefact(folder: str | Path) -> Artefact:
         If it is missing, damaged, of a newer version, or uses other meta-features.
     """
     folder = Path(folder)
-    if not (folder / _MANIFEST).exists():
+    if not (folder / _MANIFEST).exists() and not (folder / _MANIFEST).is_symlink():
         raise ArtefactError(folder, f"holds no {_MANIFEST}. Expected a folder made by `cashmere pretrain`.")
-    return _read(folder.absolute(), (folder / _MANIFEST).stat().st_mtime_ns)
+    return _read(folder.absolute(), (folder / _MANIFEST).lstat().st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=4)
 def _read(folder: Path, stamp: int) -> Artefact:
-    try:
-        manifest = json.loads((folder / _MANIFEST).read_text())
-        if manifest["format"] != FORMAT or manifest["version"] > VERSION:
-            found = f"{manifest['format']!r} of version {manifest['version']}"
+    with failures_as(ArtefactError, folder, _AGAIN):
+        content = parse_json(read_file(folder / _MANIFEST, limit=JSON_BYTES))
+        head = checked(content, _Head)
+        if head["format"] != FORMAT or head["version"] > VERSION:
+            found = f"{head['format']!r} of version {head['version']}"
             raise ArtefactError(
                 folder, f"holds {found}; this version reads {FORMAT!r} up to version {VERSION}. Upgrade cashmere."
             )
-        if tuple(manifest["meta_features"]) != META_FEATURES:
+        if tuple(head["meta_features"]) != META_FEATURES:
             raise ArtefactError(
                 folder, f"describes tables by other meta-features than this version of cashmere. {_AGAIN}"
             )
-        contents = {name: (folder / name).read_bytes() for name in manifest["files"]}
+        manifest = checked(content, _Manifest)
+        contents: dict[str, bytes] = {name: read_file(folder / name, limit=_MOST_BYTES) for name in manifest["files"]}
         for name, digest in manifest["files"].items():
             if hashlib.sha256(contents[name]).hexdigest() != digest:
                 raise ArtefactError(
                     folder, f"holds a damaged {name}: its checksum is not the one in the manifest. {_AGAIN}"
                 )
-        with np.load(io.BytesIO(contents.pop(_ARRAYS)), allow_pickle=False) as read:
+        with open_arrays(contents.pop(_ARRAYS), limit=_MOST_BYTES, compressed=True) as read:
             arrays = dict(read)
         artefact = Artefact(
             space=manifest["space"],
@@ -238,12 +272,34 @@ def _read(folder: Path, stamp: int) -> Artefact:
             rankers={name.removesuffix(".txt"): content.decode() for name, content in contents.items()},
             notes=manifest["notes"],
         )
-        thetas = np.split(arrays["priors"], np.cumsum([length + _N_SCALARS for length in artefact.n_dims])[:-1])
+        _check_shapes(artefact)
+        lengths = [length + _N_SCALARS for length in artefact.n_dims]
+        if len(arrays["priors"]) not in (0, sum(lengths)):
+            raise ValueError("the priors do not fit the algorithms")
+        thetas = np.split(arrays["priors"], np.cumsum(lengths)[:-1])
         return (
             replace(artefact, priors=tuple(map(GaussianProcessPrior.of, thetas))) if len(arrays["priors"]) else artefact
         )
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise ArtefactError(folder, f"cannot be read ({type(error).__name__}: {error}). {_AGAIN}") from error
+
+
+def _check_shapes(artefact: Artefact) -> None:
+    """Raise ValueError unless all parts are about the same sources, algorithms and candidates."""
+    n_sources, n_algorithms, n_candidates = len(artefact.sources), len(artefact.signature), len(artefact.candidates)
+    encoders = [getattr(artefact.encoders, name) for name in _LAYERS]
+    arrays = [artefact.meta_features, artefact.loss_stds, artefact.candidate_vectors, *encoders]
+    tasks, vectors = artefact.candidate_tasks, artefact.candidate_vectors
+    if not (
+        all(array.dtype.kind == "f" for array in arrays)
+        and all(array.shape[:2] == (n_sources, n_algorithms) for array in encoders)
+        and artefact.meta_features.shape == (n_sources, len(META_FEATURES))
+        and artefact.loss_stds.shape == (n_sources,)
+        and len(artefact.origins) == n_sources
+        and tasks.shape == (n_candidates,)
+        and vectors.ndim == 2
+        and len(vectors) == n_candidates
+        and (not n_candidates or 0 <= tasks.min() <= tasks.max() < n_algorithms)
+    ):
+        raise ValueError("its parts do not fit together")
 
 
 def find_artefact(artefact: str | Path, blocks: AlgorithmBlocks) -> Artefact | None:
@@ -267,7 +323,8 @@ def find_artefact(artefact: str | Path, blocks: AlgorithmBlocks) -> Artefact | N
         If the given folder cannot be read, or was made for other hyper-parameters.
     """
     if artefact == "auto":
-        folders = sorted(path.parent for path in SHIPPED.glob(f"*/{_MANIFEST}"))
+        # Some installers make every file of a package a link; the files of this one are to be trusted.
+        folders = sorted(path.resolve().parent for path in SHIPPED.glob(f"*/{_MANIFEST}"))
         return next((found for found in map(load_artefact, folders) if found.serves(blocks)), None)
     found = load_artefact(Path(artefact))
     if not found.serves(blocks):

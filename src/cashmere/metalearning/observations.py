@@ -9,17 +9,19 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cashmere.base.array_files import check_archive, open_arrays
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.exceptions import CorruptStoreError, ObservationsError, ShapeError
+from cashmere.base.files import failures_as, read_file, remove_leftovers, write_atomically
+from cashmere.base.json_files import Count, ShortText, checked, parse_json
+from cashmere.exceptions import CashmereError, CorruptStoreError, ObservationsError, ShapeError
 from cashmere.metalearning.meta_features import features_from_json, features_to_json
 
 FORMAT = "cashmere source observations"
@@ -217,9 +219,8 @@ class SourceObservations:
                 _add(archive, f"{name}.npy", content.getvalue())
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_bytes(buffer.getvalue())
-        temporary.replace(path)
+        remove_leftovers(path.parent, of=[path.name], older_than=_LEFTOVER_SECONDS)
+        write_atomically(path, buffer.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> SourceObservations:
@@ -231,49 +232,68 @@ class SourceObservations:
             If the file is missing, damaged, of another kind or of a newer version.
         """
         path = Path(path)
-        try:
-            with zipfile.ZipFile(path) as archive:
-                content = json.loads(archive.read("description.json"))
-                if content["format"] != FORMAT or content["version"] > VERSION:
-                    found = f"{content['format']!r} of version {content['version']}"
-                    raise CorruptStoreError(
-                        path, f"holds {found}; this version reads {FORMAT!r} up to version {VERSION}. Upgrade cashmere."
-                    )
-                arrays = {name[:-4]: _array(archive, name) for name in archive.namelist() if name.endswith(".npy")}
+        with failures_as(CorruptStoreError, path, "Restore it from a copy, or collect them again."):
+            data = read_file(path, limit=_MOST_BYTES)
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                check_archive(archive, limit=_MOST_BYTES, compressed=True)
+                found = parse_json(archive.read("description.json"))
+            head = checked(found, _Head)
+            if head["format"] != FORMAT or head["version"] > VERSION:
+                kind = f"{head['format']!r} of version {head['version']}"
+                raise CorruptStoreError(
+                    path, f"holds {kind}; this version reads {FORMAT!r} up to version {VERSION}. Upgrade cashmere."
+                )
+            content = checked(found, _Description)
+            with open_arrays(data, limit=_MOST_BYTES, compressed=True) as opened:
+                arrays = dict(opened)
             ends = np.cumsum([entry["n"] for entry in content["tables"]])
-            if any(len(array) != (ends[-1] if len(ends) else 0) for array in arrays.values()):
+            if any(array.shape != (ends[-1] if len(ends) else 0,) for array in arrays.values()):
                 raise ValueError("the arrays are not as long as the tables")
+            if any(array.dtype.kind not in "uif" for array in arrays.values()):
+                raise ValueError("the arrays do not hold numbers")
             tables = tuple(
                 _table(entry, {name: array[end - entry["n"] : end] for name, array in arrays.items()})
                 for entry, end in zip(content["tables"], ends.tolist(), strict=True)
             )
-            return cls(
-                space=content["space"],
-                metric=content["metric"],
-                configurations=tuple(content["configurations"]),
-                tables=tables,
-            )
-        except _DAMAGE as error:
-            text = f"holds no source observations that can be read ({type(error).__name__}: {error}). "
-            raise CorruptStoreError(path, text + "Restore it from a copy, or collect them again.") from error
+            try:
+                return cls(
+                    space=content["space"],
+                    metric=content["metric"],
+                    configurations=tuple(content["configurations"]),
+                    tables=tables,
+                )
+            except CashmereError as error:
+                raise ValueError(str(error)) from error
 
 
-_DAMAGE = (
-    OSError,
-    EOFError,
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    IndexError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""Errors raised by reading a damaged or foreign file."""
+_MOST_BYTES = 2**30
+"""Largest file, and all of its parts unpacked: those of 45 tables and 1200 configurations take 1 MB."""
+
+_LEFTOVER_SECONDS = 3600.0
+"""Age of a temporary file that no process is writing any more."""
 
 
-def _table(entry: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> SourceTable:
+class _Head(TypedDict):
+    format: ShortText
+    version: Count
+
+
+class _Entry(TypedDict):
+    name: ShortText
+    origin: ShortText
+    metric: ShortText
+    n: Count
+    meta_features: dict[ShortText, float | None]
+
+
+class _Description(TypedDict):
+    space: ShortText
+    metric: ShortText
+    configurations: list[dict[ShortText, ShortText | bool | int | float]]
+    tables: list[_Entry]
+
+
+def _table(entry: _Entry, arrays: Mapping[str, NDArray[Any]]) -> SourceTable:
     prefix = "losses-"
     others = {
         name.removeprefix(prefix): values.astype(np.float64)
@@ -308,8 +328,3 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
     information = zipfile.ZipInfo(name, date_time=_DATE)
     information.compress_type = zipfile.ZIP_DEFLATED
     archive.writestr(information, content, compresslevel=9)
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    array: NDArray[Any] = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-    return array

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cashmere.base.files import failures_as, read_file
 from cashmere.data.task import Encoding
 from cashmere.exceptions import ModelFileError
 from cashmere.model.audit import audit
 from cashmere.model.fold_model import FoldModel
+
+_MOST_BYTES = 2**32
+"""Largest archive, 4 GiB: as much as the models of all trials of a run may take on disk."""
 
 
 def dump_fold_models(models: Sequence[FoldModel]) -> bytes:
@@ -28,7 +33,7 @@ def dump_fold_models(models: Sequence[FoldModel]) -> bytes:
     return dump(content)
 
 
-def load_fold_models(path: Path, *, trusted: Iterable[str] = ()) -> list[FoldModel]:
+def load_fold_models(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> list[FoldModel]:
     """Read the fold models written by `dump_fold_models`.
 
     Raises
@@ -36,7 +41,7 @@ def load_fold_models(path: Path, *, trusted: Iterable[str] = ()) -> list[FoldMod
     ModelFileError
         If the file is missing, damaged, or holds anything that is not on the list.
     """
-    content = load(path, trusted=trusted)
+    content = load(path, trusted=trusted, sha256=sha256)
     try:
         return [
             FoldModel(
@@ -59,7 +64,32 @@ def dump(content: Any) -> bytes:
     return data
 
 
-def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
+def read_archive(path: Path, sha256: str | None = None) -> bytes:
+    """Return the content of an archive.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    sha256 : str, optional
+        The checksum that the content must have.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is missing, a link, too large, or has another checksum.
+    """
+    with failures_as(ModelFileError, path, "Is the model folder complete?"):
+        data = read_file(path, limit=_MOST_BYTES)
+    if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
+        raise ModelFileError(
+            path,
+            "does not have the checksum in the manifest: it is damaged or was tampered with. Restore it from a copy.",
+        )
+    return data
+
+
+def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> Any:
     """Read a skops archive that holds nothing but what the closed list allows.
 
     Parameters
@@ -69,6 +99,8 @@ def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
     trusted : iterable of str
         What the *reader* trusts besides, for example the class of a custom algorithm; see `cashmere.model.trusted`.
         The list is never taken from the file itself.
+    sha256 : str, optional
+        The checksum that the file must have; what has it is what is read.
 
     Raises
     ------
@@ -77,10 +109,7 @@ def load(path: Path, *, trusted: Iterable[str] = ()) -> Any:
     """
     import skops.io
 
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(path, f"cannot be read ({error.strerror}). Is the model folder complete?") from error
+    data = read_archive(path, sha256)
     archive = audit(data, str(path), trusted=trusted)
     try:
         return skops.io.loads(archive.data, trusted=sorted(archive.types))

@@ -15,7 +15,17 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from cashmere.base.files import failures_as, read_file, write_atomically
+from cashmere.base.files import (
+    check_folder,
+    failures_as,
+    is_regular,
+    open_regular,
+    own_folder,
+    read_file,
+    remove_leftovers,
+    write_atomically,
+    writing,
+)
 from cashmere.base.json_files import JSON_BYTES, Count, Finite, Positive, ShortText, checked, parse_json
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.preparation import FoldEncoder
@@ -24,7 +34,7 @@ from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble
 from cashmere.exceptions import ModelFileError, SigningKeyError
-from cashmere.model.archives import dump
+from cashmere.model.archives import dump, read_archive
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
 
 _logger = logging.getLogger(__name__)
@@ -89,11 +99,11 @@ def save_model(
         Whether this machine vouches for the members. Where there is no key and none can be made, the model stays
         unsigned.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(own_folder(folder))
     data = dump([{encoding.value: encoder for encoding, encoder in fold.items()} for fold in encoders])
     encoder_digest = hashlib.sha256(data).hexdigest()
     encoder_entry = {"file": f"encoders-{encoder_digest[:12]}.skops", "sha256": encoder_digest}
-    if not (folder / encoder_entry["file"]).exists():
+    if not is_regular(folder / encoder_entry["file"]):
         write_atomically(folder / encoder_entry["file"], data)
     entries = {}
     for number in ensemble.members:
@@ -127,17 +137,19 @@ def save_model(
 
 
 def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _link_or_copy(source: Path, destination: Path) -> None:
-    if destination.exists():
+    if is_regular(destination):
         return
+    destination.unlink(missing_ok=True)  # a link of somebody else
     try:
-        os.link(source, destination)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source, destination)
+        os.link(source, destination, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # another file system, or one without links
+        with open_regular(source) as old, writing(destination) as new:
+            shutil.copyfileobj(old, new)
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
@@ -148,9 +160,11 @@ def _checksum(content: Mapping[str, Any]) -> str:
 def find_model(folder: str | Path) -> Path:
     """Return the model folder: the folder itself, or ``model`` in a run directory."""
     path = Path(folder)
-    if not (path / "manifest.json").exists() and (path / "model" / "manifest.json").exists():
-        return path / "model"
-    return path
+    if (path / "manifest.json").exists() or not (path / "model" / "manifest.json").exists():
+        return path
+    with failures_as(ModelFileError, path / "model", "Give the folder of the model itself."):
+        check_folder(path / "model")
+    return path / "model"
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -177,28 +191,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def verify_entry(folder: Path, entry: Mapping[str, str]) -> str:
-    """Return the path of a manifest entry after checking its location and checksum."""
+def entry_path(folder: Path, entry: Mapping[str, str]) -> Path:
+    """Return the path of a manifest entry; refuse one outside the folder."""
     name = entry["file"]
     if Path(name).name != name or not name.endswith(".skops"):
         raise ModelFileError(
             folder / "manifest.json", f"names a file outside the model folder: {name!r}. It is not read."
         )
-    path = folder / name
-    if not path.is_file() or path.is_symlink():
-        raise ModelFileError(path, "is missing or a link. Is the model folder complete?")
-    if _file_digest(path) != entry["sha256"]:
-        raise ModelFileError(
-            path,
-            "does not have the checksum in the manifest: it is damaged or was tampered with. Restore it from a copy.",
-        )
-    return name
+    return folder / name
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Refuse a model folder whose archives do not have the checksums of its manifest."""
     for entry in [manifest["encoders"], *manifest["members"].values()]:
-        verify_entry(folder, entry)
+        read_archive(entry_path(folder, entry), entry["sha256"])
 
 
 def signed_by_this_machine(folder: Path) -> bool:

@@ -23,7 +23,7 @@ from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import ModelFileError, PredictionError
 from cashmere.model.archives import load, load_fold_models
-from cashmere.model.files import Encoders, find_model, read_manifest, verify_entry
+from cashmere.model.files import Encoders, entry_path, find_model, read_manifest
 from cashmere.model.first_load import check_first_load
 from cashmere.model.fold_model import FoldModel
 from cashmere.model.signature import read_signature
@@ -247,9 +247,10 @@ class Predictor:
             As `load`.
         """
         try:
-            encoders = load(path / verify_entry(path, manifest["encoders"]), trusted=trusted)
+            entry = manifest["encoders"]
+            encoders = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
             models = {
-                int(number): load_fold_models(path / verify_entry(path, entry), trusted=trusted)
+                int(number): load_fold_models(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
                 for number, entry in manifest["members"].items()
             }
             return cls(

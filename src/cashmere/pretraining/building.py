@@ -20,10 +20,11 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.files import failures_as, read_file
 from cashmere.base.seeds import seed_of
 from cashmere.base.threads import one_blas_thread
 from cashmere.base.versions import versions
-from cashmere.exceptions import ObservationsError
+from cashmere.exceptions import ArtefactError, ObservationsError
 from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import Artefact
 from cashmere.metalearning.meta_features import MetaFeatureScaler, stack_features
@@ -37,6 +38,9 @@ from cashmere.surrogates.gaussian_process import GaussianProcessPrior, fit_prior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
 SEARCHES = "searches.ndjson"
+
+_MOST_BYTES = 2**28
+"""Largest file of searches; one takes 50 bytes."""
 """File of the searches in the work folder, where the files of evaluations are called ``*.jsonl``."""
 
 _FOREIGN = -1
@@ -341,7 +345,7 @@ class SearchFile:
     def read(self) -> dict[tuple[str, str], float]:
         """Return the results by stamps; skip lines that a kill cut short."""
         found = {}
-        for line in self.path.read_bytes().splitlines() if self.path.exists() else ():
+        for line in self._content().splitlines():
             try:
                 target, source, loss = json.loads(line)
             except (ValueError, TypeError):
@@ -349,10 +353,18 @@ class SearchFile:
             found[target, source] = float(loss)
         return found
 
+    def _content(self) -> bytes:
+        with failures_as(ArtefactError, self.path, "Delete it, and the searches are made again."):
+            try:
+                return read_file(self.path, limit=_MOST_BYTES)
+            except FileNotFoundError:
+                return b""
+
     def add(self, results: Mapping[tuple[str, str], float]) -> None:
         """Append results."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file:
-            if file.tell() and not self.path.read_bytes().endswith(b"\n"):
+        before = self._content()
+        with self.path.open("ab") as file:
+            if before and not before.endswith(b"\n"):
                 file.write(b"\n")  # the end of a line that a kill cut short
             file.writelines(json.dumps([*stamps, loss]).encode() + b"\n" for stamps, loss in results.items())

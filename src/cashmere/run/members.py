@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from cashmere.base.files import write_atomically
+from cashmere.base.files import is_regular, write_atomically
 from cashmere.exceptions import CashmereError
 from cashmere.model.archives import dump_fold_models, load_fold_models
 from cashmere.model.fold_model import FoldModel
@@ -44,7 +44,7 @@ class Members:
 
     def exists(self, number: int) -> bool:
         """Tell whether the models of a trial still exist."""
-        return self.path(number).exists()
+        return is_regular(self.path(number))
 
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.resampling import choose_resampling, make_folds
@@ -46,6 +47,9 @@ from cashmere.strategies import make_strategy
 
 _SAMPLE_ROWS = 1000
 """Number of original rows to keep: the largest batch whose latency is measured."""
+
+_MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
+"""Workers that the directory of a run from elsewhere may ask for, whatever the machine, and for each of its cores."""
 
 _SAMPLE_BYTES = 2**28
 """Largest sample: 1000 rows of 10 000 columns of short texts."""
@@ -379,10 +383,15 @@ def _save_sample(path: Path, frame: pd.DataFrame) -> None:
 def _stored_settings(path: Path, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> RunSettings:
     """Return the settings in ``run.json``; refuse what no run is started with."""
     try:
-        return RunSettings.from_json(stored, own_objects)
+        settings = RunSettings.from_json(stored, own_objects)
     except Exception as error:
         text = f"holds settings that cannot be used ({reason(error)}). {RESTORE}"
         raise CorruptStoreError(path, text) from error
+    most = max(_MOST_WORKERS, _MOST_WORKERS_PER_CORE * available_cores())
+    if settings.workers > most:
+        text = f"asks for {settings.workers} workers; this machine can run {most}. Resume the run on a larger machine."
+        raise RunDirectoryError(path, text)
+    return settings
 
 
 def _stored_schema(folder: Path) -> tuple[TableSchema, TargetCoding]:

@@ -27,8 +27,8 @@ SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
 
 _FIRST_FOLDERS = {"predictions", "members", "logs"}
 
-_FILES = {"run.json", "schema.json", "table.npz", "sample.parquet", "lock"}
-_FILES |= {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"}
+FILES = {"run.json", "schema.json", "table.npz", "sample.parquet", "lock"}
+FILES |= {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"}
 
 _LongText = Annotated[str, Meta(max_length=2**20)]
 """A setting, or the description of a custom object."""
@@ -105,7 +105,7 @@ def check_new(folder: Path) -> None:
 
 def _left_by_kill(name: str) -> bool:
     """Return whether a run that was killed before it wrote ``run.json`` may have left a file or folder of this name."""
-    return name in _FILES or name in _FIRST_FOLDERS or written_name(name) in _FILES
+    return name in FILES or name in _FIRST_FOLDERS or written_name(name) in FILES
 
 
 def check_sub_folders(folder: Path) -> None:

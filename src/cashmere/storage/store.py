@@ -32,7 +32,7 @@ from cashmere.base.files import (
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
 from cashmere.records.trial import Observation, Outcome, Trial
 from cashmere.storage.database import failures_explained, open_for_writing, read, remove
-from cashmere.storage.directory import RESTORE, check_new, check_sub_folders, read_run_json
+from cashmere.storage.directory import FILES, RESTORE, check_new, check_sub_folders, read_run_json
 from cashmere.storage.facts import FACT_NAMES, RunFacts, read_facts
 from cashmere.storage.stored_trials import read_trials
 from cashmere.storage.write_failures import write_failures_explained
@@ -82,8 +82,9 @@ class RunStore:
             if new:
                 check_new(self.folder)  # again, now that no other process can begin a run here
                 remove(self._path)
-            for path in (self.folder, self.folder / "predictions", self.folder / "members"):
-                remove_leftovers(path)
+            remove_leftovers(self.folder, of=FILES)  # not the report, which is written without the lock
+            remove_leftovers(self.folder / "predictions")
+            remove_leftovers(self.folder / "members")
             self._database = open_for_writing(self._path, must_exist=(self.folder / "run.json").exists())
             try:
                 self._check_identity()
@@ -103,8 +104,9 @@ class RunStore:
         try:
             for name in ("predictions", "members", "logs"):
                 own_folder(self.folder / name)
-            with contextlib.suppress(FileNotFoundError):
-                check_regular(path)
+            for each in (path, *(self.folder / "logs").iterdir()):
+                with contextlib.suppress(FileNotFoundError):
+                    check_regular(each)
             self._lock = FileLock(path)
             self._lock.acquire(timeout=0)
         except Timeout:

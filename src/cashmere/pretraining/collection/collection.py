@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import shutil
@@ -15,8 +16,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from cashmere.base.files import check_regular, own_folder, reason
 from cashmere.base.versions import versions
-from cashmere.exceptions import DataError, InvalidParameterError, RunLockedError
+from cashmere.exceptions import DataError, InvalidParameterError, RunDirectoryError, RunLockedError
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.metalearning.observations import SourceObservations
@@ -111,6 +113,7 @@ def collect(
         }
         scratch = work / "scratch"
         shutil.rmtree(scratch, ignore_errors=True)  # left by a killed call
+        _own(scratch)
 
         def begin(source: SourceFile) -> TableWork | None:
             """Return the remaining work on a table, or None if it is complete."""
@@ -208,14 +211,25 @@ def _clock(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min" if minutes >= 60 else f"{minutes} min"
 
 
+def _own(folder: Path) -> None:
+    try:
+        own_folder(folder)
+    except OSError as error:
+        raise RunDirectoryError(folder, f"cannot be used ({reason(error)}). Delete it.") from error
+
+
 @contextmanager
 def _locked(work: Path) -> Iterator[None]:
     lock = FileLock(work / "lock")
     try:
+        with contextlib.suppress(FileNotFoundError):
+            check_regular(work / "lock")
         lock.acquire(timeout=0)
     except Timeout:
         text = "is in use by another process that collects observations. Wait for it to end, or stop it first."
         raise RunLockedError(work, text) from None
+    except OSError as error:
+        raise RunDirectoryError(work / "lock", f"cannot be used ({reason(error)}). Delete it.") from error
     try:
         yield
     finally:

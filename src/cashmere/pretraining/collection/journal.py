@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from cashmere.base.arrays import AnyArray
-from cashmere.base.files import write_atomically
+from cashmere.base.files import failures_as, read_file, write_atomically
+from cashmere.base.json_files import Count, Finite, Positive, ShortText, checked, parse_json, read_json
 from cashmere.exceptions import CorruptStoreError, InconsistentResumeError
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection.batches import OTHER_METRIC
@@ -24,6 +25,39 @@ METRIC = "accuracy"
 
 FORMAT = "cashmere source evaluations"
 VERSION = 1
+
+
+_MOST_BYTES = 2**30
+"""Largest file of a table; an evaluation takes a hundred bytes."""
+
+
+class _Header(TypedDict):
+    format: ShortText
+    version: Count
+    settings: dict[str, Any]
+    origin: ShortText
+
+
+class _Record(TypedDict):
+    number: Count
+    status: ShortText
+    seconds: Positive
+    loss: NotRequired[Finite | None]
+    log_loss: NotRequired[float | None]
+    error: NotRequired[str]
+
+
+class _Settings(TypedDict):
+    space: ShortText
+    per_algorithm: Count
+    seed: Count
+
+
+class _Configurations(TypedDict):
+    format: ShortText
+    version: Count
+    settings: _Settings
+    configurations: list[dict[ShortText, ShortText | bool | int | float]]
 
 
 class Journal:
@@ -54,7 +88,7 @@ class Journal:
         self.records: dict[int, dict[str, Any]] = {}
         found = _read_journal(path)
         if found is None:
-            path.write_text(json.dumps({"format": FORMAT, "version": VERSION, **header}) + "\n", encoding="utf-8")
+            write_atomically(path, json.dumps({"format": FORMAT, "version": VERSION, **header}).encode() + b"\n")
             return
         begun, self.records, length = found
         check_same(path, begun["settings"], header["settings"])
@@ -77,20 +111,24 @@ def _read_journal(path: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]]
     CorruptStoreError
         If the file is foreign, of a newer version, or damaged before its last line.
     """
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         return None
-    content = path.read_bytes()
-    content = content[: content.rfind(b"\n") + 1]
-    if not content:
-        return None
-    try:
-        header, *records = [json.loads(line) for line in content.splitlines()]
-        if header["format"] != FORMAT or header["version"] > VERSION:
-            raise ValueError(f"expected {FORMAT!r}, version {VERSION} at most")
-        return header, {record["number"]: record for record in records}, len(content)
-    except (ValueError, KeyError, TypeError) as error:
-        text = f"is damaged or foreign ({type(error).__name__}: {error}). Delete it to evaluate this table again."
-        raise CorruptStoreError(path, text) from error
+    with failures_as(CorruptStoreError, path, "Delete it to evaluate this table again."):
+        content = read_file(path, limit=_MOST_BYTES)
+        content = content[: content.rfind(b"\n") + 1]
+        if not content:
+            return None
+        first, *lines = content.splitlines()
+        header = checked(parse_json(first), dict[str, Any])
+        described = checked(header, _Header)
+        _check_kind(described["format"], described["version"])
+        records = checked([parse_json(line) for line in lines], list[_Record])
+        return header, {record["number"]: {**record} for record in records}, len(content)
+
+
+def _check_kind(kind: str, version: int) -> None:
+    if kind != FORMAT or version > VERSION:
+        raise ValueError(f"expected {FORMAT!r}, version {VERSION} at most")
 
 
 def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
@@ -128,18 +166,11 @@ def settle_configurations(
     return reference.name, configurations
 
 
-def _read_configurations(path: Path) -> dict[str, Any]:
-    try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT or content["version"] > VERSION:
-            raise ValueError(f"expected {FORMAT!r}, version {VERSION} at most")
-        if not {"space", "per_algorithm", "seed"} <= content["settings"].keys():
-            raise ValueError("settings are missing")
-        list(content["configurations"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        text = f"is missing, damaged or foreign ({type(error).__name__}: {error}). Restore it, or take another folder."
-        raise CorruptStoreError(path, text) from error
-    return content
+def _read_configurations(path: Path) -> _Configurations:
+    with failures_as(CorruptStoreError, path, "Restore it, or take another folder."):
+        content = read_json(path, _Configurations)
+        _check_kind(content["format"], content["version"])
+        return content
 
 
 def read_work(work: str | Path, names: Sequence[str] | None = None) -> SourceObservations:

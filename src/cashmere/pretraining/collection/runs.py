@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from cashmere.base.files import MOST_BYTES, failures_as, read_file
 from cashmere.data.task import TaskType
-from cashmere.exceptions import RunDirectoryError
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection.configurations import configuration_text
 from cashmere.pretraining.collection.descriptions import describe_run
@@ -74,7 +75,7 @@ def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservation
         tables.append(
             SourceTable(
                 name=f"{folder.resolve().name}-{run.get('id', '')}",
-                origin=f"run-{zlib.crc32(rows.read_bytes()):08x}",
+                origin=f"run-{_checksum(rows):08x}",
                 configurations=np.array(
                     [positions[configuration_text(row["configuration"])] for row in ordered], dtype=np.int64
                 ),
@@ -87,3 +88,8 @@ def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservation
     return SourceObservations(
         space=space, metric=METRIC, configurations=tuple(configurations.values()), tables=tuple(tables)
     )
+
+
+def _checksum(path: Path) -> int:
+    with failures_as(CorruptStoreError, path, "Restore it from a copy."):
+        return zlib.crc32(read_file(path, limit=MOST_BYTES))

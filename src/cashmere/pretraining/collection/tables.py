@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.files import MOST_BYTES, read_file, reason
+from cashmere.base.json_files import read_json
 from cashmere.data.frames import to_frame
 from cashmere.data.reading import read_table
 from cashmere.data.resampling import Fold
@@ -84,9 +86,9 @@ class SourceFile:
             If it cannot be read.
         """
         try:
-            return f"{zlib.crc32(self.path.read_bytes()):08x}"
+            return f"{zlib.crc32(read_file(self.path.resolve(), limit=MOST_BYTES)):08x}"
         except OSError as error:
-            raise DataError(f"{self.path}: the file cannot be read ({error}).") from error
+            raise DataError(f"{self.path}: the file cannot be read ({reason(error)}).") from error
 
 
 def find_tables(folder: str | Path, *, group: str | None = None, target: str = "target") -> list[SourceFile]:
@@ -138,7 +140,7 @@ def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFil
     found = []
     groups: set[str] = set()
     try:
-        for entry in json.loads(path.read_text(encoding="utf-8")):
+        for entry in read_json(path, list[dict[str, Any]]):
             belongs = entry.get("group") or ()
             own = {belongs} if isinstance(belongs, str) else set(belongs)
             groups |= own
@@ -147,6 +149,8 @@ def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFil
             name = str(entry["name"])
             if not re.fullmatch(r"\w[\w .,+()-]*", name):
                 raise ValueError(f"the name {name!r} cannot be that of a file")
+            if Path(entry["file"]).is_absolute() or ".." in Path(entry["file"]).parts:
+                raise ValueError(f"the file {entry['file']!r} is not in this folder")
             task = entry.get("task")
             found.append(
                 SourceFile(
@@ -157,7 +161,7 @@ def _from_manifest(path: Path, group: str | None, target: str) -> list[SourceFil
                     target=target,
                 )
             )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError) as error:
         problem = f"{type(error).__name__}: {error}"
         raise DataError(
             f"{path}: expected a list of objects with name and file, and if known task, origin and group ({problem})."

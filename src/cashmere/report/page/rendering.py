@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.analysis.summary import MEDIAN_WINDOW
-from cashmere.base.files import write_atomically
+from cashmere.base.files import reason, remove_leftovers, write_atomically
 from cashmere.charts.bars import bar
 from cashmere.charts.bracket import MAX_ROWS
 from cashmere.charts.latent_map import MAX_MARKS
+from cashmere.exceptions import RunDirectoryError
 from cashmere.report.figures.algorithms import algorithm_charts
 from cashmere.report.figures.contest import contest_charts
 from cashmere.report.figures.diversity import course_charts, heat_maps
@@ -22,6 +23,9 @@ from cashmere.report.summary.run import summarise_run
 
 LEADERBOARD_LENGTH = 20
 """Rows of the leaderboard that the page shows."""
+
+_LEFTOVER_SECONDS = 3600.0
+"""Age of a temporary file that no process is writing any more."""
 
 _CAUSES_SHOWN = 30
 """Causes of failure that the page lists."""
@@ -44,7 +48,12 @@ def write_report(folder: str | Path) -> Path:
     """
     path = Path(folder) / "report.html"
     page = render_report(summarise_run(path.parent))
-    write_atomically(path, page.encode("utf-8", "replace"))
+    try:
+        remove_leftovers(path.parent, of=[path.name], older_than=_LEFTOVER_SECONDS)
+        write_atomically(path, page.encode("utf-8", "replace"))
+    except OSError as error:
+        text = f"cannot be written ({reason(error)}). Free disk space, or give this user the right to write."
+        raise RunDirectoryError(path, text) from error
     return path
 
 
