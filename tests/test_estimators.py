@@ -319,7 +319,12 @@ def test_every_trial_failing_is_a_typed_error_with_the_reasons():
 def test_learner_without_probabilities_under_a_metric_that_needs_them_says_so():
     from sklearn.linear_model import RidgeClassifier
 
-    ridge = Algorithm(name="ridge_classifier", build=lambda values, context: RidgeClassifier(), tasks=CLASSIFICATION)
+    ridge = Algorithm(
+        name="ridge_classifier",
+        build=lambda values, context: RidgeClassifier(),
+        tasks=CLASSIFICATION,
+        trusted_types=("sklearn.linear_model._ridge.RidgeClassifier",),
+    )
     model = quick(space=lambda p: quick_space(p).with_algorithm(ridge).restricted_to(["ridge_classifier"]))
     with pytest.raises(NoSuccessfulTrialError, match="predict_proba"):
         model.fit(*load_iris(return_X_y=True))

@@ -18,8 +18,9 @@ MAX_SPARSE_BYTES = 2**29
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 4096
+_MAX_SIDES = 8
 _PLAIN_HEADER = re.compile(
-    r"\{'descr': '([<|][biuf]\d{1,2})', 'fortran_order': (?:True|False), "
+    r"\{'descr': '([<|][biuf][1248])', 'fortran_order': (?:True|False), "
     r"'shape': \(((?:\d{1,15}, ?)*(?:\d{1,15})?)\), \} *\n"
 )
 _SPARSE_PARTS = {"format", "shape", "data", "indices", "indptr"}
@@ -54,20 +55,24 @@ def array_form(entry: memoryview | bytes) -> tuple[np.dtype[Any], tuple[int, ...
 @functools.lru_cache(maxsize=10_000)
 def _header(text: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
     header = text.decode("latin1")
-    if plain := _PLAIN_HEADER.fullmatch(header):
+    if (plain := _PLAIN_HEADER.fullmatch(header)) and plain[2].count(",") <= _MAX_SIDES:
         return np.dtype(plain[1]), tuple(int(size) for size in plain[2].replace(" ", "").split(",") if size)
     try:
         content = ast.literal_eval(header)
         if set(content) != {"descr", "fortran_order", "shape"} or type(content["fortran_order"]) is not bool:
             raise ValueError("keys")
         shape = content["shape"]
-        if type(shape) is not tuple or len(shape) > 32 or any(type(n) is not int or not 0 <= n < 10**15 for n in shape):
+        if (
+            type(shape) is not tuple
+            or len(shape) > _MAX_SIDES
+            or any(type(n) is not int or not 0 <= n < 10**15 for n in shape)
+        ):
             raise ValueError("shape")
         dtype = np.lib.format.descr_to_dtype(content["descr"])
     except Exception as error:  # Python and numpy refuse a strange text in many ways
         raise ValueError(f"the header of an array cannot be read: {header[:100]!r}") from error
     fields = [dtype] if dtype.fields is None else [field[0] for field in dtype.fields.values()]
-    if any(field.kind not in "biuf" or field.hasobject or not field.isnative for field in fields):
+    if any(field.kind not in "biuf" or field.itemsize > 8 or not field.isnative for field in fields):
         raise ValueError(f"an array has the type {dtype}; expected numbers, truth values or records of these")
     return dtype, shape
 

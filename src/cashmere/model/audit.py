@@ -168,10 +168,10 @@ class _RefusedError(Exception):
     """What was found and what to do; the name of the file is added outside."""
 
 
-def _refuse(found: str) -> NoReturn:
+def _refuse(found: str, advice: str = "name the type that it belongs to in `trusted_types` and `trusted`") -> NoReturn:
     raise _RefusedError(
-        f"{found} Models of cashmere never do: do not use the file unless you know who made it. If it is your own, "
-        "name the type in `trusted_types` of the algorithm and in `trusted` when you load it."
+        f"{found} Models of cashmere never do: do not use the file unless you know who made it. If it holds an "
+        f"algorithm of yours, {advice}."
     )
 
 
@@ -346,7 +346,7 @@ class _Walk:
             raise ValueError(f"it has more than {MAX_NODES} objects, or objects nested more than {MAX_DEPTH} deep")
         loader, known = self._kind(node)
         if loader not in PLAIN and loader not in place.loaders:
-            _refuse(f"holds {known} ({loader}) in {place}, where only numbers, texts and arrays stand.")
+            _refuse(f"holds {known} ({loader}) in {place}.")
         if self.in_repeat or not self._repeats(node, loader):
             self.handlers[loader](node, place, depth + 1)
         else:
@@ -372,7 +372,10 @@ class _Walk:
     def _unknown(self, loader: str, name: str) -> str:
         """Note a type that is not on the list, so that one message can name all; refuse what nobody may declare."""
         if loader not in _FIELDS:
-            _refuse(f"holds {name[:100]!r} for the loader {loader[:50]!r}, which can call what the file names.")
+            _refuse(
+                f"holds {name[:100]!r} for the loader {loader[:50]!r}, which is never trusted.",
+                "keep only numbers, texts, arrays, lists, dictionaries and estimators in its attributes",
+            )
         if not _WORD.fullmatch(name):
             raise ValueError(f"a type is named {name[:100]!r}")
         self.untrusted.add(name if loader in _BY_NAME else f"{loader}:{name}")
@@ -433,7 +436,7 @@ class _Walk:
         if attribute.values and _plain(value) not in attribute.values:
             _refuse(f"sets {attribute} to {_shown(value)}; expected {' or '.join(map(repr, attribute.values))}.")
         if _FILES.fullmatch(key) and _plain(value) is not None:
-            _refuse(f"sets {attribute}, which names a file, to {_shown(value)}.")
+            _refuse(f"sets {attribute} to {_shown(value)}; expected None.")
         if _THREADS.fullmatch(key):
             threads = _plain(value)
             if threads is not None and not (isinstance(threads, int) and -1 <= threads <= MAX_THREADS):
