@@ -214,6 +214,7 @@ _COMPARED_WHOLE = frozenset({"JsonNode", "TypeNode", "FunctionNode", "SliceNode"
 _MAX_TEXT = 1000
 _THREADS = re.compile(r"n_jobs|n_threads|num_threads|nthread|thread_count")
 _FILES = re.compile(r"(?:.*_)?(?:file|filename|path|dir|directory|url|memory|callbacks?)(?:_.*)?")
+_DUNDER = re.compile(r"__.*__", re.DOTALL)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+]{0,40}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,100}){0,20}")
 
@@ -226,9 +227,12 @@ class _Place:
     """Besides the plain ones."""
     owner: str = ""
     attribute: str = ""
-    """Empty for the state of `owner` itself."""
+    is_state: bool = False
+    """Whether it is the whole state of `owner`: a dictionary of attributes."""
     values: tuple[Any, ...] = ()
     """The only values, if there are any."""
+    has_rule: bool = False
+    """Whether the value of the attribute must be looked at."""
     long_text: bool = False
 
     def __str__(self) -> str:
@@ -242,22 +246,25 @@ _KEYS = _Place(frozenset({"TypeNode"}), owner="a dictionary", attribute="key_typ
 _TUPLE_STATE = _Place(frozenset({"ObjectNode"}), owner="a tree of neighbours", attribute="state")
 
 
-@functools.cache
+@functools.lru_cache(maxsize=10_000)
 def _attribute_place(owner: str, attribute: str) -> _Place:
     """Return what an attribute of a type on the list may hold."""
     holds = attribute in _attributes_with_objects()[owner]
+    values = FIXED_VALUES.get(owner, {}).get(attribute, ())
+    named = _DUNDER.fullmatch(attribute) or _FILES.fullmatch(attribute) or _THREADS.fullmatch(attribute)
     return _Place(
         frozenset(LOADERS_IN.get(attribute, ("ObjectNode",))) if holds else frozenset(),
         owner=owner,
         attribute=attribute,
-        values=FIXED_VALUES.get(owner, {}).get(attribute, ()),
+        values=values,
+        has_rule=bool(values or named or attribute == "_sklearn_version"),
         long_text=attribute in LONG_TEXTS.get(owner, ()),
     )
 
 
 @functools.cache
 def _state_place(owner: str) -> _Place:
-    return _Place(frozenset(), owner=owner)
+    return _Place(frozenset(), owner=owner, is_state=True)
 
 
 @functools.cache
@@ -342,6 +349,8 @@ class _Walk:
     def visit(self, node: Any, place: _Place, depth: int) -> None:
         """Check a node and all inside it."""
         self.n_nodes += 1
+        if type(node) is dict and node.get("__loader__") == "JsonNode" and self._is_known(node):
+            return
         if depth > MAX_DEPTH or self.n_nodes > MAX_NODES:
             raise ValueError(f"it has more than {MAX_NODES} objects, or objects nested more than {MAX_DEPTH} deep")
         loader, known = self._kind(node)
@@ -353,6 +362,11 @@ class _Walk:
             self.in_repeat = True
             self.handlers[loader](node, place, depth + 1)
             self.in_repeat = False
+
+    def _is_known(self, node: Node) -> bool:
+        """Return whether a node says the same as one that has been checked, as most numbers and texts do."""
+        number = node.get("__id__")
+        return type(number) is int and self.first.get(number) == node and node["content"] in self.short_texts
 
     def _kind(self, node: Any) -> tuple[str, str]:
         """Return the loader and the full name of a node after finding both on the list."""
@@ -428,10 +442,12 @@ class _Walk:
 
     def _place_of(self, place: _Place, key: str, value: Node) -> _Place:
         """Return what the value of a dictionary may be; values of a state are attributes."""
-        if not place.owner or place.attribute:
+        if not place.is_state:
             return place
         attribute = _attribute_place(place.owner, key)
-        if key.startswith("__") and key.endswith("__"):
+        if not attribute.has_rule:
+            return attribute
+        if _DUNDER.fullmatch(key):
             _refuse(f"sets {attribute}.")
         if attribute.values and _plain(value) not in attribute.values:
             _refuse(f"sets {attribute} to {_shown(value)}; expected {' or '.join(map(repr, attribute.values))}.")

@@ -7,10 +7,10 @@ nothing else.
 
 Custom algorithms declare further types (`Algorithm.trusted_types`, and `trusted` of ``Predictor.load``):
 
-- ``"package.Type"`` lets a file build objects of the type, and name the type or function itself. Nothing is checked
-  about the attributes of such objects, except that objects inside them are on the list or declared, too. So whatever
-  methods of the type do with their attributes, a file can make them do.
-- ``"Loader:package.Type"`` does the same for one of the other loaders named below, for example
+- ``"package.Type"`` lets a file make objects of the type, and name the type, or a function of that name. The
+  attributes of such objects may have any values, objects on the list and declared ones included. So whatever methods of
+  the type do with their attributes, a file can make them do. It cannot make skops call the type with arguments.
+- ``"Loader:package.Type"`` declares a type for one of the other loaders named below, for example
   ``"LossNode:sklearn._loss._loss.CyPinballLoss"``. Loaders that are not below cannot be declared.
 """
 

@@ -147,7 +147,8 @@ class Algorithm(Component):
     has_probabilities : bool
         Whether a classifier offers ``predict_proba``.
     trusted_types : tuple of str
-        Fully qualified names of extra types that appear in the fitted estimator and may be loaded from a model file.
+        Fully qualified names of types and functions in the fitted estimator that are not on the list of
+        `cashmere.model.trusted`, where their forms and what it means to declare one are described.
     """
 
     encodings: tuple[Encoding, ...] = (Encoding.ONEHOT,)
