@@ -113,7 +113,7 @@ def test_what_skops_lets_pass_would_have_done_harm(tmp_path, monkeypatch):
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         skops.io.loads(forged.data()).transform(np.zeros((3, 2)))
     assert (tmp_path / "cache" / "joblib").is_dir()
-    with pytest.raises(ModelFileError, match="StackingClassifier|memory"):
+    with pytest.raises(ModelFileError, match=r"StackingClassifier|memory"):
         audit(forged.data(), "forged")
 
     booster = node("ConstructorFromReduceNode", "lightgbm.basic.Booster", content=plain(({}, None, "secret.txt")))
