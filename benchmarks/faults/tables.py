@@ -57,7 +57,7 @@ def kills_table(rows: Sequence[Row]) -> Table:
 
 def trials_table(rows: Sequence[Row]) -> Table:
     """Return a line for each hostile trial."""
-    lines = []
+    lines: list[tuple[str, ...]] = []
     for attack in dict.fromkeys(sorted(row["attack"] for row in rows)):
         of_attack = [row for row in rows if row["attack"] == attack]
         ended = [row for row in of_attack if row["status"] == row["expected"]]
