@@ -23,7 +23,7 @@ BENCHMARKS = ROOT / "benchmarks"
 ROOMS = [
     *("exceptions", "base", "records", "protocols", "data", "contests", "ensembles"),
     *("space/splitting", "space", "space/encoding", "space/estimators", "space/named"),
-    *("acquisition", "surrogates", "model", "evaluation", "metalearning", "execution", "storage"),
+    *("acquisition", "surrogates", "model/content", "model", "evaluation", "metalearning", "execution", "storage"),
     *("strategies/shared", "strategies", "study", "analysis", "charts"),
     *("report", "report/summary", "report/figures", "report/page"),
     *("run", "pretraining/collection", "pretraining", "estimators", "cli"),

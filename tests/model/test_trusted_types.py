@@ -14,6 +14,7 @@ from sklearn.utils.fixes import parse_version
 
 from cashmere.model.archives import dump
 from cashmere.model.audit import PLAIN, audit
+from cashmere.model.content import check_entries, check_objects
 from cashmere.model.trusted import FIXED_VALUES, KEY_TYPES, LOADERS_IN, LONG_TEXTS, TRUSTED, TRUSTED_OBJECTS, TUPLE
 from support.real_archives import encoders, every_pipeline
 
@@ -86,7 +87,9 @@ def written():
     for label, pipeline, X, method in every_pipeline():
         archive = audit(dump(pipeline), label)
         seen.add(archive.schema)
+        check_entries(archive.nodes(), archive.entries)
         loaded = skops.io.loads(archive.data, trusted=sorted(archive.types))
+        check_objects(loaded, label)  # raises if it refuses what was fitted
         if method == "predict_proba" and not hasattr(pipeline, method):
             method = "predict"
         if not np.array_equal(getattr(loaded, method)(X), getattr(pipeline, method)(X)):

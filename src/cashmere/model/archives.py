@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 from cashmere.base.files import failures_as, read_file
 from cashmere.data.task import Encoding
 from cashmere.exceptions import ModelFileError
-from cashmere.model.audit import audit
+from cashmere.model.audit import AuditedArchive, audit
+from cashmere.model.content import ContentError, check_entries, check_objects
 from cashmere.model.fold_model import FoldModel
 
 _MOST_BYTES = 2**32
@@ -89,8 +91,8 @@ def read_archive(path: Path, sha256: str | None = None) -> bytes:
     return data
 
 
-def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> Any:
-    """Read a skops archive that holds nothing but what the closed list allows.
+def check(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> AuditedArchive:
+    """Read an archive and check what can be checked before anything is made of it.
 
     Parameters
     ----------
@@ -105,13 +107,43 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
     Raises
     ------
     ModelFileError
-        If the file is missing, damaged, or holds anything that is not on the list.
+        If the file is missing, damaged, or holds anything that is not on the list, or a model of a boosting library
+        that is not as the library would have written it.
+    """
+    archive = audit(read_archive(path, sha256), str(path), trusted=trusted)
+    with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):
+        check_entries(archive.nodes(), archive.entries)
+    return archive
+
+
+def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> Any:
+    """Read a skops archive that holds nothing but what the closed list allows, and whose content fits together.
+
+    Parameters
+    ----------
+    path, trusted, sha256
+        See `check`.
+
+    Raises
+    ------
+    ModelFileError
+        As `check`; also if what the archive holds does not fit together.
     """
     import skops.io
 
-    data = read_archive(path, sha256)
-    archive = audit(data, str(path), trusted=trusted)
+    archive = check(path, trusted=trusted, sha256=sha256)
     try:
-        return skops.io.loads(archive.data, trusted=sorted(archive.types))
+        content = skops.io.loads(archive.data, trusted=sorted(archive.types))
     except Exception as error:  # libraries refuse damaged content in many ways, all of them here
         raise ModelFileError(path, f"is damaged or not a model file ({type(error).__name__}: {error}).") from error
+    with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):
+        check_objects(content)
+    return content
+
+
+@contextlib.contextmanager
+def _faults_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ContentError as error:
+        raise ModelFileError(path, f"is damaged or was tampered with: {error}") from error

@@ -22,7 +22,8 @@ from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import ModelFileError, PredictionError
-from cashmere.model.archives import load, load_fold_models
+from cashmere.model.archives import check, load, load_fold_models
+from cashmere.model.consistency import check_encoders, check_ensemble, check_members
 from cashmere.model.files import Encoders, entry_path, find_model, read_manifest
 from cashmere.model.first_load import check_first_load
 from cashmere.model.fold_model import FoldModel
@@ -225,6 +226,9 @@ class Predictor:
         trusted = tuple(trusted)
         manifest = read_manifest(path)
         if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:
+            for entry in (manifest["encoders"], *manifest["members"].values()):
+                # Much is refused without a child.
+                check(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
             check_first_load(path, manifest, trusted=trusted)
         return cls.from_manifest(path, manifest, trusted=trusted)
 
@@ -247,20 +251,29 @@ class Predictor:
             As `load`.
         """
         try:
+            schema, target = TableSchema.from_json(manifest["schema"]), TargetCoding.from_json(manifest["target"])
+            ensemble = ensemble_from_json(manifest["ensemble"])
+            thresholds = None if manifest.get("thresholds") is None else np.array(manifest["thresholds"])
+            entries = {int(number): entry for number, entry in manifest["members"].items()}
+            check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds)
             entry = manifest["encoders"]
-            encoders = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
+            loaded = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
+            encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in loaded]
+            check_encoders(entry_path(path, entry), encoders, schema)
+            paths = {number: entry_path(path, entry) for number, entry in entries.items()}
             models = {
-                int(number): load_fold_models(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
-                for number, entry in manifest["members"].items()
+                number: load_fold_models(paths[number], trusted=trusted, sha256=entry["sha256"])
+                for number, entry in entries.items()
             }
+            check_members(paths, models, encoders, target)
             return cls(
-                schema=TableSchema.from_json(manifest["schema"]),
-                target=TargetCoding.from_json(manifest["target"]),
-                encoders=[{Encoding(name): encoder for name, encoder in fold.items()} for fold in encoders],
-                ensemble=ensemble_from_json(manifest["ensemble"]),
+                schema=schema,
+                target=target,
+                encoders=encoders,
+                ensemble=ensemble,
                 models=models,
                 information=manifest["information"],
-                thresholds=None if manifest.get("thresholds") is None else np.array(manifest["thresholds"]),
+                thresholds=thresholds,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."

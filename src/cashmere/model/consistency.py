@@ -1,0 +1,185 @@
+"""The parts of a model fit each other: schema, target, encoders, members, ensemble, thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.data.preparation import FoldEncoder
+from cashmere.data.schema import TableSchema
+from cashmere.data.target import TargetCoding
+from cashmere.data.task import Encoding
+from cashmere.ensembles import Ensemble, StackedEnsemble
+from cashmere.exceptions import ModelFileError
+from cashmere.model.content.fault import ContentError, array, indices, require
+from cashmere.model.fold_model import FoldModel
+
+
+def check_encoders(path: Path, encoders: Any, schema: TableSchema) -> None:
+    """Refuse encoders that do not fit the columns of the schema.
+
+    Parameters
+    ----------
+    path : Path
+        Their archive, for the error.
+    encoders : list of dict of Encoding to FoldEncoder
+        Per fold.
+    schema : TableSchema
+        The columns.
+
+    Raises
+    ------
+    ModelFileError
+        Naming what does not fit.
+    """
+    try:
+        require(isinstance(encoders, list) and encoders, "the archive", "holds no encoders.")
+        for k, fold in enumerate(encoders):
+            for encoding, encoder in fold.items():
+                where = f"the {encoding.value} encoder of fold {k}"
+                require(isinstance(encoder, FoldEncoder), where, "is something else.")
+                require(encoder.encoding == encoding.value, where, f"makes {str(encoder.encoding)[:40]!r}.")
+                _check_encoder(where, encoder, schema)
+    except ContentError as error:
+        raise ModelFileError(path, f"is damaged or was tampered with: {error}") from error
+    except (AttributeError, TypeError, KeyError, ValueError) as error:
+        raise ModelFileError(path, f"holds incomplete encoders ({type(error).__name__}: {error}).") from error
+
+
+def _check_encoder(where: str, encoder: FoldEncoder, schema: TableSchema) -> None:
+    n_levels = indices(f"{where}: n_levels", encoder.n_levels, 2**40)
+    require(np.array_equal(n_levels, schema.n_levels), where, "knows other columns or levels than the schema.")
+    require(encoder.n_texts == len(schema.text_names), where, "knows other text columns than the schema.")
+    same = np.array_equal(encoder._numbers, np.flatnonzero(n_levels == 0))
+    same = same and np.array_equal(encoder._categories, np.flatnonzero(n_levels > 0))
+    require(same, where, "takes other columns for numbers than the schema.")
+    n_numbers = len(encoder._numbers)
+    array(f"{where}: medians", encoder._medians, (n_numbers,))
+    flagged = indices(f"{where}: missing indicators", encoder._flagged, n_numbers)
+    require((np.diff(flagged) > 0).all(), where, "has missing indicators out of order.")
+    require(len(encoder._tables) == len(encoder._categories), where, "has not one table for each category.")
+    n_values = n_numbers + len(flagged)
+    for table, n in zip(encoder._tables, n_levels[n_levels > 0], strict=True):
+        finite = encoder.encoding != Encoding.ORDINAL
+        n_values += array(f"{where}: a table", table, (int(n) + 1, -1), finite=finite).shape[1]
+    components = encoder._n_components
+    same = len(components) == len(encoder._vectorizers) == len(encoder._reducers) == encoder.n_texts
+    require(same, where, "has not one coder for each text column.")
+    for n, vectorizer, reducer in zip(components, encoder._vectorizers, encoder._reducers, strict=True):
+        if n:
+            _check_text(where, n, vectorizer, reducer)
+    require(encoder._n_values == n_values, where, f"makes {n_values} columns of values but announces others.")
+    require(encoder._n_outputs == n_values + sum(components), where, "announces another number of columns.")
+    array(f"{where}: categorical", encoder.categorical, (max(encoder._n_outputs, 1),), kinds="b")
+
+
+def _check_text(where: str, n_components: int, vectorizer: Any, reducer: Any) -> None:
+    terms = vectorizer.vocabulary_
+    plain = isinstance(terms, dict) and all(isinstance(term, str) for term in terms)
+    require(plain and sorted(map(int, terms.values())) == list(range(len(terms))), where, "has terms without a number.")
+    require(vectorizer.idf_.shape == (len(terms),) and np.isfinite(vectorizer.idf_).all(), where, "has other weights.")
+    array(f"{where}: components", reducer.components_, (n_components, len(terms)))
+
+
+def check_members(
+    paths: Mapping[int, Path],
+    models: Mapping[int, list[FoldModel]],
+    encoders: list[dict[Encoding, FoldEncoder]],
+    target: TargetCoding,
+) -> None:
+    """Refuse members whose fold models do not fit the encoders and the classes.
+
+    Parameters
+    ----------
+    paths : dict of int to Path
+        The archive of each member, for the error.
+    models : dict of int to list of FoldModel
+        The members.
+    encoders : list of dict
+        Per fold.
+    target : TargetCoding
+        The classes.
+
+    Raises
+    ------
+    ModelFileError
+        Naming the member and what does not fit.
+    """
+    for number, folds in models.items():
+        try:
+            same = len(folds) == len(encoders)
+            require(same, f"trial {number}", f"has {len(folds)} folds. Expected {len(encoders)}.")
+            for k, model in enumerate(folds):
+                _check_fold(f"fold {k} of trial {number}", model, encoders[k], target)
+        except ContentError as error:
+            raise ModelFileError(paths[number], f"is damaged or was tampered with: {error}") from error
+
+
+def _check_fold(where: str, model: FoldModel, encoders: dict[Encoding, FoldEncoder], target: TargetCoding) -> None:
+    require(model.encoding in encoders, where, f"reads the encoding {model.encoding.value!r}, which the model lacks.")
+    require(
+        model.n_classes == target.n_classes, where, f"knows {model.n_classes} classes. Expected {target.n_classes}."
+    )
+    if target.task_type.is_classification:
+        require(model.classes is not None, where, "predicts values instead of classes.")
+        classes = indices(f"{where}: classes", model.classes, target.n_classes)
+        require(len(classes) and (np.diff(classes) > 0).all(), where, "has classes out of order.")
+        if len(classes) == 1:
+            return
+    else:
+        require(model.classes is None, where, "predicts classes instead of values.")
+    require(hasattr(model.pipeline, "predict"), where, "holds no pipeline.")
+    expected = max(encoders[model.encoding]._n_outputs, 1)
+    try:
+        found = model.pipeline.n_features_in_
+    except (AttributeError, IndexError, TypeError):  # first steps of one's own need not count their columns
+        return
+    require(found == expected, where, f"reads {found} columns. Its encoder makes {expected}.")
+
+
+def check_ensemble(
+    path: Path, ensemble: Ensemble, members: set[int], target: TargetCoding, thresholds: NDArray[np.float64] | None
+) -> None:
+    """Refuse an ensemble of other members than there are, and thresholds that do not fit the classes.
+
+    Parameters
+    ----------
+    path : Path
+        The manifest, for the error.
+    ensemble : Ensemble
+        How members are combined.
+    members : set of int
+        Those there are.
+    target : TargetCoding
+        The classes.
+    thresholds : (n_classes,) array or None
+        How to decide between classes.
+
+    Raises
+    ------
+    ModelFileError
+        Naming what does not fit.
+    """
+    try:
+        require(set(ensemble.members) <= members, "the ensemble", "has members without a file.")
+        if isinstance(ensemble, StackedEnsemble):
+            _check_stacking(ensemble, target)
+        if thresholds is not None:
+            require(target.task_type.is_classification, "the model", "has thresholds, but predicts values.")
+            found = array("thresholds", thresholds, (target.n_classes,))
+            require((found > 0).all() and abs(found.sum() - 1) < 1e-6, "thresholds", "must be positive, with sum 1.")
+    except ContentError as error:
+        raise ModelFileError(path, f"describes no usable ensemble: {error}") from error
+
+
+def _check_stacking(ensemble: StackedEnsemble, target: TargetCoding) -> None:
+    require(ensemble.n_classes == target.n_classes, "the ensemble", f"knows {ensemble.n_classes} classes.")
+    classes = indices("classes of the ensemble", np.array(ensemble.classes, dtype=np.int64), target.n_classes)
+    fits = (len(classes) > 0) == target.task_type.is_classification and bool((np.diff(classes) > 0).all())
+    require(fits, "the ensemble", "has classes out of order.")
+    finite = np.isfinite(ensemble.coefficients).all() and np.isfinite(ensemble.intercepts).all()
+    require(finite, "the ensemble", "has coefficients that are not finite.")
