@@ -165,6 +165,25 @@ def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path)
     assert (folder / "report.html").exists()
 
 
+def test_interrupt_while_the_commands_are_loaded_is_no_traceback(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'cashmere.cli.searching': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    result = subprocess.run(
+        [sys.executable, "-m", "cashmere", "fit"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (130, "Interrupted.\n")
+
+
 def test_interrupt_outside_the_search_says_what_is_kept(run, tmp_path, capsys):
     for folder, told in (
         (run, f"finished trials are kept. Continue with: cashmere resume {run}"),

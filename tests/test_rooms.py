@@ -26,7 +26,7 @@ ROOMS = [
     *("acquisition", "surrogates", "model/content", "model", "evaluation", "metalearning", "execution", "storage"),
     *("strategies/shared", "strategies", "study", "analysis", "charts"),
     *("report", "report/summary", "report/figures", "report/page"),
-    *("run", "pretraining/collection", "pretraining", "estimators", "cli"),
+    *("run", "pretraining/collection", "pretraining", "estimators", "cli", "__main__"),
 ]
 
 ROOMS_OF_BENCHMARKS = [

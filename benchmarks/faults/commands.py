@@ -21,7 +21,7 @@ import pandas as pd
 from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 
-CASHMERE = (sys.executable, "-m", "cashmere.cli")
+CASHMERE = (sys.executable, "-m", "cashmere")
 HANG_SECONDS = 180.0
 """Beyond it a command counts as hanging: it takes about 10 s on two free cores."""
 
