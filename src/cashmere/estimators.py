@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cashmere.base.arrays import AnyArray
 from cashmere.data.frames import feature_names, to_frame
+from cashmere.exceptions import MissingParameterError, SchemaError
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
 from cashmere.run.progress import PlainLines, Silence
@@ -95,17 +96,18 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         """
         clock = Deadline(None)
         if y is None:
-            raise ValueError(
+            raise MissingParameterError(
+                "y",
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
-                "Pass the column to be predicted."
+                "Pass the column to be predicted.",
             )
         settings = RunSettings.from_parameters(
             self.get_params(deep=False),
             task=self._task,
             target_name=str(getattr(y, "name", None) or "target"),
         )
-        names = feature_names(X)
         frame = to_frame(X)
+        names = feature_names(X)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:
             finished = fit_run(
@@ -167,7 +169,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
     def _frame(self, X: Any) -> pd.DataFrame:
         frame = to_frame(X)
         if frame.shape[1] != self.n_features_in_ and not hasattr(self, "feature_names_in_"):
-            raise ValueError(
+            raise SchemaError(
                 f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                 "features as input."
             )
@@ -178,7 +180,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
             if frame.shape[1] != self.n_features_in_:
-                raise ValueError(
+                raise SchemaError(
                     f"X has {frame.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
                     "features as input."
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
-from cashmere.exceptions import DataError, SchemaError
+from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 
 _DENSE_LIMIT_BYTES = 2 * 2**30
 
@@ -35,7 +36,7 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
     DataError
         If `X` is not two-dimensional, is empty, is complex, holds infinities or repeats a column name, or if a
         sparse `X` needs 2 GiB or more in dense form. Messages follow scikit-learn's.
-    TypeError
+    ColumnTypeError
         If column names mix text and other types.
 
     Examples
@@ -45,11 +46,16 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
     0   1  a
     1   2  b
     """
-    if _root(X) == "polars":
-        X = _from_polars(X)
-    elif _root(X) == "pyarrow" and hasattr(X, "to_pandas"):
-        _check_names(list(X.column_names))  # type: ignore[attr-defined]
-        X = X.to_pandas()
+    if _root(X) == "polars" or (_root(X) == "pyarrow" and hasattr(X, "column_names")):
+        try:
+            X = _from_polars(X) if _root(X) == "polars" else _from_arrow(X)
+        except DataError:
+            raise
+        except Exception as error:  # lazy frames do their work only now, and fail in many ways
+            text = str(error).partition("\n")[0]
+            raise DataError(
+                f"The {_root(X)} table cannot be read ({type(error).__name__}: {text}). Convert it to pandas first."
+            ) from error
     frame = _from_pandas(X) if isinstance(X, pd.DataFrame) else _from_array(X, columns)
     _check_finite(frame)
     return frame
@@ -60,7 +66,7 @@ def feature_names(X: object) -> NDArray[np.object_] | None:
 
     Raises
     ------
-    TypeError
+    ColumnTypeError
         If column names mix text and other types.
     """
     names: list[Any]
@@ -74,7 +80,7 @@ def feature_names(X: object) -> NDArray[np.object_] | None:
         return None
     types = sorted({type(name).__qualname__ for name in names})
     if len(types) > 1 and any(isinstance(name, str) for name in names):
-        raise TypeError(
+        raise ColumnTypeError(
             "Feature names are only supported if all input features have string names, but your input has "
             f"{types} as feature name / column name types. Convert them with X.columns = X.columns.astype(str)."
         )
@@ -89,6 +95,11 @@ def _from_polars(X: Any) -> object:
     if hasattr(X, "collect"):
         X = X.collect()
     return X.to_numpy() if X.__class__.__name__ == "Series" else X.to_pandas()
+
+
+def _from_arrow(X: Any) -> object:
+    _check_names(list(X.column_names))
+    return X.to_pandas()
 
 
 def _check_names(names: list[str]) -> None:
@@ -118,7 +129,24 @@ def _from_pandas(frame: pd.DataFrame) -> pd.DataFrame:
             raise DataError(
                 f"Complex data not supported: column {name!r}. Split it into two columns.", column=str(name)
             )
-    return frame
+    changed = {str(name): plain for name in frame if (plain := _plain(frame[name])) is not None}
+    return frame.assign(**changed) if changed else frame
+
+
+def _plain(series: pd.Series[Any]) -> pd.Series[Any] | None:
+    """Return a column in a form that all libraries know, or None if it has one."""
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        return series.astype(dtype.newbyteorder("="))
+    if isinstance(dtype, pd.ArrowDtype) and _is_dictionary(dtype):
+        return series.astype(object).astype("category")
+    return None
+
+
+def _is_dictionary(dtype: pd.ArrowDtype) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(dtype.pyarrow_dtype))
 
 
 def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
@@ -134,14 +162,20 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
                 f"{_DENSE_LIMIT_BYTES / 2**30:.0f} GiB are allowed. Reduce its dimensions first, for example with "
                 "sklearn.decomposition.TruncatedSVD."
             )
-        X = X.toarray()
+        X = _checked(X).toarray()
         X = X if np.iscomplexobj(X) else X.astype(np.float64)
+    if isinstance(X, np.matrix):
+        X = np.asarray(X)
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise DataError("Complex data not supported: X holds complex numbers. Split them into two columns each.")
     try:
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "USOM":
             X = np.array(X, dtype=object)  # keeps numbers and texts apart, column by column
         array: AnyArray = check_array(X, dtype=None, ensure_all_finite=False)
-    except ValueError as error:
-        raise DataError(str(error)) from error
+    except (TypeError, ValueError) as error:
+        kind = ColumnTypeError if isinstance(error, TypeError) else DataError
+        raise kind(without_values(str(error))) from error
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "U":
         array = array.astype(object)
     if columns is not None and len(columns) != array.shape[1]:
@@ -149,6 +183,37 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
     names = list(columns) if columns is not None else [f"x{i}" for i in range(array.shape[1])]
     frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
     return frame.infer_objects() if array.dtype == object else frame
+
+
+def _checked(X: Any) -> Any:
+    """Return a sparse matrix whose indices are all inside; scipy writes outside its memory for others."""
+    from scipy import sparse
+
+    if X.format == "coo":
+        inside = all(
+            not len(index) or (index.min() >= 0 and index.max() < n) for index, n in zip(X.coords, X.shape, strict=True)
+        )
+        if not inside:
+            raise DataError(f"The sparse table of shape {X.shape} has indices outside. Build it again.")
+        return X
+    try:
+        X = X if X.format in ("csr", "csc", "bsr") else sparse.csr_array(X)
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise DataError(f"The sparse table of shape {X.shape} is damaged ({error}). Build it again.") from error
+    return X
+
+
+def without_values(message: str) -> str:
+    r"""Leave the values of an array out of one of scikit-learn's messages, of which there may be thousands.
+
+    Examples
+    --------
+    >>> without_values("Expected 2D array, got 1D array instead:\narray=[1. 2.].\nReshape your data.")
+    'Expected 2D array, got 1D array instead. Reshape your data.'
+    """
+    text = re.sub(r":?\n(array=.*\.|[\[(].*[\])])\n", ". ", message, flags=re.DOTALL).strip()
+    return " ".join(text.split())
 
 
 def _check_finite(frame: pd.DataFrame) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import re
+import stat
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -21,10 +24,44 @@ from cashmere.exceptions import DataError
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
 _SAMPLE_RECORDS = 100
+_EXPANDED_BYTES = 256 * 2**20
+_EXPANSION = 100
+"""A compressed file may expand to `_EXPANDED_BYTES`, a larger one to this many times its size."""
+
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_NO_TEXT = {
+    b"\x1f\x8b": "a gzip archive",
+    b"PK\x03\x04": "a zip archive or a spreadsheet",
+    b"PK\x05\x06": "an empty zip archive",
+    b"BZh": "a bzip2 archive",
+    b"\xfd7zXZ": "an xz archive",
+    b"\x28\xb5\x2f\xfd": "a Zstandard archive",
+    b"7z\xbc\xaf": "a 7-Zip archive",
+    b"PAR1": "a Parquet file",
+    b"\xd0\xcf\x11\xe0": "an old spreadsheet",
+    b"SQLite format": "an SQLite database",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"GIF8": "a picture",
+    b"%PDF": "a PDF document",
+    b"<!DOCTYPE": "a web page",
+    b"<!doctype": "a web page",
+    b"<html": "a web page",
+    b"<?xml": "an XML document",
+    b'{"': "a JSON document",
+    b'[{"': "a JSON document",
+}
+"""How files begin that are no delimited text, whatever their names say."""
 _MISSING = "?"
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(.+)$", re.IGNORECASE)
-_FIELD = re.compile(rf"\s*({_QUOTED}|[^,]*?)\s*(,|$)")
+_FIELD = re.compile(rf"\s*({_QUOTED}|[^,]*)\s*(,|$)")
 
 
 def read_table(source: str | Path) -> pd.DataFrame:
@@ -34,7 +71,8 @@ def read_table(source: str | Path) -> pd.DataFrame:
     ----------
     source : str or path
         A delimited text file with a header line (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``; the delimiter
-        ``, ; \t |`` and the encoding, UTF-8 or Windows-1252, are detected; ``?`` means missing), a Parquet file
+        ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
+        ``?`` means missing), a Parquet file
         (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or ``openml:ID``.
 
     Returns
@@ -46,7 +84,8 @@ def read_table(source: str | Path) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If the file is missing, empty, damaged, ragged or of an unknown kind, or if column names repeat.
+        If the file is missing, empty, damaged, ragged or of an unknown kind, if column names repeat, or if a compressed
+        file expands to more than 256 MiB and 100 times its size. The message names the line or the column.
 
     Examples
     --------
@@ -63,10 +102,7 @@ def read_table(source: str | Path) -> pd.DataFrame:
     path = Path(source).expanduser()
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
-    if path.is_dir():
-        raise DataError(f"{path}: expected a file, found a directory. Name one file in it.")
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file. Check the spelling and the working directory ({Path.cwd()}).")
+    _check_file(path)
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty. Expected a header line and at least one row.")
     if kind in _CSV_SUFFIXES:
@@ -81,6 +117,23 @@ def read_table(source: str | Path) -> pd.DataFrame:
             ".parquet or .pq; or read the file with pandas and pass the DataFrame."
         )
     return _not_empty(frame, str(path))
+
+
+def _check_file(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        if isinstance(error, FileNotFoundError):
+            reason = f"there is no such file. Check the spelling and the working directory ({Path.cwd()})."
+        else:
+            reason = f"cannot be read ({getattr(error, 'strerror', None) or error}). Check the path."
+        raise DataError(f"{path}: {reason}") from error
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path}: expected a file, found a directory. Name one file in it.")
+    if not stat.S_ISREG(mode):  # reading a pipe or a device may never end
+        raise DataError(
+            f"{path}: expected a regular file, found a pipe, a socket or a device. Copy it to a file first."
+        )
 
 
 def _not_empty(frame: pd.DataFrame, source: str) -> pd.DataFrame:
@@ -104,40 +157,104 @@ def _open(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
+def _check_expansion(path: Path, n_bytes: int) -> None:
+    """Refuse a file that would take this much memory, if that is out of all proportion to its size."""
+    size = path.stat().st_size
+    most = max(_EXPANDED_BYTES, _EXPANSION * size)
+    if n_bytes > most:
+        raise DataError(
+            f"{path}: the compressed file of {size} bytes expands to more than {most // 2**20} MiB, which no table "
+            "should. If its content is right, read it with pandas and pass the DataFrame."
+        )
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file, expanded within bounds."""
+    n_bytes = 0
+    with _open(path) as file:
+        while chunk := file.read(1 << 20):
+            n_bytes += len(chunk)
+            _check_expansion(path, n_bytes)
+            yield chunk
+
+
 def _encoding(path: Path) -> str:
-    """Return the first encoding that reads the whole file."""
+    """Return the first encoding that reads the whole file.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read to its end, holds no text, or is UTF-8 but for a line.
+    """
     try:
-        for encoding in ("utf-8-sig", "cp1252"):
-            decoder = codecs.getincrementaldecoder(encoding)()
-            try:
-                with _open(path) as file:
-                    while chunk := file.read(1 << 20):
-                        decoder.decode(chunk)
-                    decoder.decode(b"", final=True)
-            except UnicodeDecodeError:
-                continue
-            return encoding
-    except (OSError, EOFError) as error:
-        raise DataError(f"{path}: the compressed file is damaged ({error}). Compress or download it again.") from error
+        start = next(_chunks(path), b"")
+        found = next((what for sign, what in _NO_TEXT.items() if start.startswith(sign)), None)
+        if found:
+            raise DataError(f"{path}: expected text, found {found}. Rename it after what it holds, or save it as CSV.")
+        marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
+        for encoding in (marked,) if marked else ("utf-8", "cp1252"):
+            failed = _first_undecodable(path, encoding)
+            if failed is None:
+                return encoding
+            line, is_plain = failed
+            if marked or (encoding == "utf-8" and not is_plain):
+                raise DataError(
+                    f"{path}, line {line}: expected text in {encoding.upper()} as before, found bytes that are none. "
+                    "The line is damaged or has another encoding. Save the whole file as UTF-8."
+                )
+    except (OSError, EOFError, zlib.error) as error:
+        what = "compressed file is damaged" if path.suffix.lower() == ".gz" else "file cannot be read"
+        raise DataError(f"{path}: the {what} ({error}). Compress, copy or download it again.") from error
     return "latin-1"
 
 
-def _lines(path: Path, encoding: str) -> Iterator[str]:
-    with _open(path) as file:
-        yield from codecs.getreader(encoding)(file)
+def _first_undecodable(path: Path, encoding: str) -> tuple[int, bool] | None:
+    """Return the line where an encoding fails, and whether all before it is ASCII; None if it reads the whole file.
+
+    Raises
+    ------
+    DataError
+        If there is a NUL before.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line, is_plain = 1, True
+    for chunk in chain(_chunks(path), [b""]):
+        try:
+            text = decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start]
+            return line + before.count(b"\n"), is_plain and before.isascii()
+        if "\0" in text:
+            line += text[: text.index("\0")].count("\n")
+            raise DataError(
+                f"{path}, line {line}: expected text, found a NUL byte. The file is damaged, or UTF-16 without a "
+                "byte-order mark. Save it as UTF-8."
+            )
+        line += text.count("\n")
+        is_plain = is_plain and text.isascii()
+    return None
 
 
-def _records(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
-    """Yield the non-empty records of a delimited file."""
+def _lines(path: Path, encoding: str, newline: str | None = None) -> Iterator[str]:
+    """Yield lines; they end as `io.TextIOWrapper` says, and so not at every sign that Unicode calls a line end."""
+    with io.TextIOWrapper(_open(path), encoding=encoding, newline=newline) as file:
+        yield from file
+
+
+def _records(path: Path, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records of a delimited file, each with the line where it ends; leave out lines of blanks."""
     csv.field_size_limit(2**31 - 1)
-    yield from (record for record in csv.reader(_lines(path, encoding), delimiter=delimiter) if record)
+    reader = csv.reader(_lines(path, encoding, newline=""), delimiter=delimiter)
+    for record in reader:
+        if len(record) > 1 or (record and record[0].strip()):
+            yield reader.line_num, record
 
 
 def _sniff_delimiter(path: Path, encoding: str) -> str:
     """Choose the delimiter that cuts the first records into equally many fields, as many as possible."""
     best, best_rank = ",", (False, 1)
     for delimiter in _DELIMITERS:
-        widths = [len(record) for record in islice(_records(path, encoding, delimiter), _SAMPLE_RECORDS)]
+        widths = [len(record) for _, record in islice(_records(path, encoding, delimiter), _SAMPLE_RECORDS)]
         rank = (len(set(widths)) == 1, widths[0] if widths else 0)
         if rank[1] > 1 and (best_rank[1] == 1 or rank > best_rank):
             best, best_rank = delimiter, rank
@@ -147,7 +264,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
 def _read_csv(path: Path) -> pd.DataFrame:
     encoding = _encoding(path)
     delimiter = _sniff_delimiter(path, encoding)
-    header = next(_records(path, encoding, delimiter), [])
+    _, header = next(_records(path, encoding, delimiter), (1, []))
     if not any(name.strip() for name in header):
         raise DataError(f"{path}: the first line holds no column names. Expected a header line.")
     header = [name.strip() for name in header]
@@ -175,24 +292,38 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def _check_widths(path: Path, encoding: str, delimiter: str, width: int, *, limit: int | None = None) -> None:
-    for number, record in enumerate(islice(_records(path, encoding, delimiter), limit)):
+    for number, (line, record) in enumerate(islice(_records(path, encoding, delimiter), limit)):
         if len(record) != width:
             raise DataError(
-                f"{path}: record {number} has {len(record)} fields, but the header has {width} "
+                f"{path}, line {line}: record {number} has {len(record)} fields, but the header has {width} "
                 f"(delimiter {delimiter!r}). Check for missing quotes or stray delimiters there."
             )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        _unique_names(pq.read_schema(path).names, str(path))
+        with pq.ParquetFile(path) as file:
+            _unique_names(file.schema_arrow.names, str(path))
+            _check_expansion(path, sum(map(_width, file.schema_arrow.types)) * file.metadata.num_rows)
         frame = pd.read_parquet(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: the file cannot be read as Parquet ({error}). Write or download it again.") from error
+    except DataError:
+        raise
+    except Exception as error:  # of many kinds: those of Arrow, of JSON in its header, of time zones, lack of memory
+        reason = f"{type(error).__name__}: {error}"
+        raise DataError(
+            f"{path}: the file cannot be read as Parquet ({reason}). Write or download it again."
+        ) from error
     return frame.reset_index(drop=True)
+
+
+def _width(type_: Any) -> int:
+    """Return the least bytes that a value of an Arrow type takes in a frame."""
+    try:
+        return max(1, int(type_.bit_width) // 8)
+    except ValueError:  # texts, lists: at least a pointer
+        return 8
 
 
 def _unquote(text: str) -> str:
@@ -208,7 +339,7 @@ def _split(text: str) -> list[str]:
         return [field.strip() for field in text.split(",")]
     fields, position = [], 0
     while match := _FIELD.match(text, position):
-        fields.append(match[1])
+        fields.append(match[1].rstrip())
         position = match.end()
         if not match[2]:
             break

@@ -116,9 +116,23 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
 def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:
     try:
         return np.asarray(pd.util.hash_pandas_object(frame, index=False), dtype=np.uint64)
-    except TypeError:
+    except UnicodeEncodeError as error:
+        name = next(name for name in frame if not _is_encodable(frame[name]))
+        raise DataError(
+            f"Column {name!r} holds half of a letter (a lone surrogate) in {error.object[:40]!r}. Remove it.",
+            column=str(name),
+        ) from error
+    except Exception:
         infer_schema(frame)  # names the column whose cells are no values
         raise
+
+
+def _is_encodable(series: pd.Series[Any]) -> bool:
+    try:
+        pd.util.hash_pandas_object(series, index=False)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _hash_target(y: AnyArray) -> NDArray[np.uint64]:

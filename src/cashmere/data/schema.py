@@ -6,10 +6,12 @@ import datetime as dt
 import functools
 import hashlib
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, BoolArray, IntArray
 from cashmere.base.json_files import checked
 from cashmere.data.frames import infinity_error
-from cashmere.exceptions import ColumnTypeError, SchemaError
+from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 
 _IDENTIFIER_ROWS = 50
 _TEXT_WORDS = 4.0
@@ -244,21 +246,12 @@ class TableSchema:
         unseen: dict[str, int] = {}
         position = 0
         for column, series in self._match(frame, estimator):
-            if column.kind is ColumnKind.TEXT:
-                texts.append(_text_values(series))
-                continue
-            if column.kind is ColumnKind.NUMERIC:
-                coded = _numbers(series, column.name)[:, None]
-            elif column.kind is ColumnKind.BOOLEAN:
-                coded = _booleans(series, column.name)[:, None]
-            elif column.kind is ColumnKind.DATE:
-                dates, bad = _dates(series, column.name)
-                coded = _date_parts(dates, with_time=column.with_time)
-                unseen.update({column.name: bad} if bad else {})
-            else:
-                codes, bad = _category_codes(series, column.categories)
-                coded = codes[:, None]
-                unseen.update({column.name: bad} if bad else {})
+            with _failures_of(column.name):
+                if column.kind is ColumnKind.TEXT:
+                    texts.append(_text_values(series))
+                    continue
+                coded, bad = _coded(column, series)
+            unseen.update({column.name: bad} if bad else {})
             values[:, position : position + coded.shape[1]] = coded
             position += coded.shape[1]
         return CodedTable(values=values, texts=tuple(texts), schema=self, unseen=unseen)
@@ -280,6 +273,37 @@ class TableSchema:
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
+
+
+@contextmanager
+def _failures_of(name: str) -> Iterator[None]:
+    """Turn whatever the values of a column do when they are read into an error that names it."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:  # values may be objects of any class
+        reason = f"{type(error).__name__}: {str(error)[:200]}" if str(error) else type(error).__name__
+        raise ColumnTypeError(
+            f"Column {name!r} cannot be read ({reason}). Convert its values to numbers or text, or remove it.",
+            column=name,
+        ) from error
+
+
+def _coded(column: Column, series: pd.Series[Any]) -> tuple[NDArray[np.float64], int]:
+    """Return the value columns of a column that is no text, and how many values were not understood."""
+    bad = 0
+    if column.kind is ColumnKind.NUMERIC:
+        coded = _numbers(series, column.name)[:, None]
+    elif column.kind is ColumnKind.BOOLEAN:
+        coded = _booleans(series, column.name)[:, None]
+    elif column.kind is ColumnKind.DATE:
+        dates, bad = _dates(series, column.name)
+        coded = _date_parts(dates, with_time=column.with_time)
+    else:
+        codes, bad = _category_codes(series, column.categories)
+        coded = codes[:, None]
+    return coded, bad
 
 
 def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
@@ -313,7 +337,8 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
     columns: list[Column] = []
     first_with: dict[bytes, str] = {}
     for position, name in enumerate(frame.columns):
-        column, digest = _infer_column(str(name), frame.iloc[:, position])
+        with _failures_of(str(name)):
+            column, digest = _infer_column(str(name), frame.iloc[:, position])
         if column.dropped is None:
             original = first_with.setdefault(digest, column.name)
             if original != column.name:
@@ -385,7 +410,7 @@ def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:
             example = next(value for value in values if type(value) is type_)
             raise ColumnTypeError(
                 f"Column {name!r}: argument must be a string or a number, not {type_.__name__!r} (for example "
-                f"{str(example)[:60]}). Expand the objects into columns of plain values, or remove the column.",
+                f"{_shown(example)}). Expand the objects into columns of plain values, or remove the column.",
                 column=name,
             )
     if all(issubclass(type_, (bool, np.bool_)) for type_ in types):
@@ -404,7 +429,7 @@ def _infer_text_kind(texts: pd.Series[str]) -> ColumnKind:
     weight = counts.to_numpy() / counts.sum()
     if set(distinct.str.lower()) <= {"true", "false"}:
         return ColumnKind.BOOLEAN
-    if pd.to_numeric(distinct, errors="coerce").notna().all():
+    if not np.isnan(_parse_numbers(distinct)).any():
         return ColumnKind.NUMERIC
     if weight[~np.isnat(_parse_dates(distinct))].sum() >= _DATE_SHARE - 1e-12:
         return ColumnKind.DATE
@@ -437,9 +462,9 @@ def _numbers(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
         content = series.astype(object)[present]
         if len(content) and isinstance(content.iloc[0], dt.timedelta):
             content = content.map(lambda value: value.total_seconds() if isinstance(value, dt.timedelta) else value)
-        content = content.map(lambda value: float(value) if isinstance(value, Decimal) else value)
+        content = content.map(lambda value: _as_float(value) if isinstance(value, (Decimal, Fraction)) else value)
         is_date = content.map(lambda value: isinstance(value, (dt.date, complex))).to_numpy(dtype=bool)
-        parsed = pd.to_numeric(content, errors="coerce").astype(np.float64).to_numpy()
+        parsed = _parse_numbers(content)
         bad = np.flatnonzero(np.isnan(parsed) | is_date)
         if bad.size:
             raise _unfit(name, content.iloc[int(bad[0])], "numbers", bad.size)
@@ -447,6 +472,23 @@ def _numbers(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
     if np.isinf(values).any():
         raise infinity_error(name)
     return values
+
+
+def _parse_numbers(content: pd.Series[Any]) -> NDArray[np.float64]:
+    """Return numbers and texts of numbers as floats, infinite if they are too large, and NaN for everything else."""
+    try:
+        return np.asarray(pd.to_numeric(content, errors="coerce"), dtype=np.float64)
+    except OverflowError:  # integers of hundreds of digits
+        return np.array([_as_float(value) for value in content], dtype=np.float64)
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except (TypeError, ValueError):
+        return np.nan
 
 
 def _booleans(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
@@ -464,9 +506,17 @@ def _booleans(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
 def _unfit(name: str, value: object, expected: str, count: int) -> SchemaError:
     return SchemaError(
         f"Column {name!r} must hold {expected} as in training, but {count} value(s) do not fit, for example "
-        f"{str(value)[:60]!r}. Correct them or replace them by NaN (missing).",
+        f"{_shown(value)!r}. Correct them or replace them by NaN (missing).",
         column=name,
     )
+
+
+def _shown(value: object) -> str:
+    """Return the beginning of a value's text; of objects without one, the type."""
+    try:
+        return str(value)[:60]
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def _label(value: object) -> str:
@@ -523,7 +573,7 @@ def _dates(series: pd.Series[Any], name: str) -> tuple[NDArray[np.datetime64], i
         series = series.dt.to_timestamp()
     if isinstance(series.dtype, pd.DatetimeTZDtype):
         series = series.dt.tz_localize(None)
-    if getattr(series.dtype, "kind", "O") == "M":
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
         return series.to_numpy().astype("datetime64[us]"), 0
     if pd.api.types.is_numeric_dtype(series.dtype) and series.notna().any():
         raise _unfit(name, series.dropna().iloc[0], "dates", int(series.notna().sum()))

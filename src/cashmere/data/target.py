@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any, Literal, TypedDict
@@ -13,11 +13,13 @@ from msgspec import Meta
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.json_files import checked
+from cashmere.data.frames import without_values
 from cashmere.data.task import TaskType
-from cashmere.exceptions import DataError
+from cashmere.exceptions import ColumnTypeError, DataError
 
 _MAX_INTEGER_CLASSES = 20
 _ROWS_PER_INTEGER_CLASS = 3
+_LONGEST_LABEL = 10_000
 
 Task = TaskType | Literal["classification", "regression"]
 """What the caller may already know about the task."""
@@ -55,10 +57,15 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         y = y.to_numpy()
     elif isinstance(y, (list, tuple)) and len({type(value) for value in y}) > 1:
         y = np.array(y, dtype=object)
+    elif getattr(getattr(y, "dtype", None), "kind", "") == "c":
+        raise DataError("Complex data not supported: y holds complex numbers. Predict their parts one by one.")
+    elif isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y):
+        _check_labels(y)  # before they are an array, in which each label takes as much as the longest
     try:
         target: AnyArray = column_or_1d(y, warn=True)
-    except ValueError as error:
-        raise DataError(str(error)) from error
+    except (TypeError, ValueError) as error:
+        kind = ColumnTypeError if isinstance(error, TypeError) else DataError
+        raise kind(without_values(str(error))) from error
     if n_rows is not None and len(target) != n_rows:
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(target)}]. "
@@ -82,7 +89,38 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     if target.dtype.kind not in "biufUO" or (target.dtype == object and {type(v) for v in target} != {str}):
         kinds = sorted({type(value).__name__ for value in target})
         raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Convert it to numbers or text.")
+    if target.dtype == object:
+        _check_labels(pd.unique(target))
     return target
+
+
+def _check_labels(labels: Iterable[object]) -> None:
+    """Refuse texts that cannot be labels.
+
+    Raises
+    ------
+    DataError
+        If one is too long, holds a NUL, which arrays of text lose, or a lone surrogate, which files cannot hold.
+    """
+    for label in labels:
+        if not isinstance(label, str):
+            continue
+        if len(label) > _LONGEST_LABEL:
+            raise DataError(
+                f"A label of the target is {len(label)} characters long ({label[:40]!r}...); expected at most "
+                f"{_LONGEST_LABEL}. Shorten it, or choose another target."
+            )
+        if "\0" in label or not _is_encodable(label):
+            what = "a NUL" if "\0" in label else "half of a letter (a lone surrogate)"
+            raise DataError(f"The label {label[:60]!r} of the target holds {what}. Remove it.")
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_extension(dtype: object) -> bool:
@@ -182,7 +220,7 @@ class TargetCoding:
         if len(labels) < 2:
             raise DataError(
                 f"Classifier can't train when only one class is present: all {len(target)} rows are "
-                f"{labels[0]!r}. Add rows of another class."
+                f"{labels.tolist()[0]!r}. Add rows of another class."
             )
         if task is TaskType.BINARY and len(labels) > 2:
             raise DataError(
