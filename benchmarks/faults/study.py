@@ -8,6 +8,7 @@ Every command but the last writes rows, and ends with status 1 if anything that 
 from __future__ import annotations
 
 import argparse
+import signal
 
 from benchmarks.faults import fits, kills, pairs, tables, trials
 
@@ -26,4 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
+    # A shell lets its background jobs ignore Ctrl+C, and the commands that are hit would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments.hurt(arguments)
