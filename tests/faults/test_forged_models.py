@@ -20,7 +20,7 @@ import pytest
 import skops.io
 from sklearn.exceptions import InconsistentVersionWarning
 
-from cashmere.exceptions import ModelFileError
+from cashmere.exceptions import InvalidParameterError, ModelFileError
 from cashmere.model.archives import load
 from cashmere.model.audit import audit
 from support.forgeries import FORGERIES, forge, pipeline_with_cache, real, stacking
@@ -34,7 +34,7 @@ CHILD = """
 import json, resource, signal, sys, time, warnings
 from pathlib import Path
 import encodings.cp437, lightgbm, sklearn.ensemble, sklearn.neighbors, skops.io, xgboost, catboost
-from cashmere.exceptions import ModelFileError
+from cashmere.exceptions import InvalidParameterError, ModelFileError
 from cashmere.model.archives import load
 
 warnings.simplefilter("ignore")
@@ -144,6 +144,12 @@ def test_declaring_a_name_does_not_let_a_file_call_it():
     with pytest.raises(ModelFileError, match=r"LossNode:sklearn\._loss\._loss\.CyPinballLoss"):
         audit(loss.data(), "forged", trusted=["sklearn._loss._loss.CyPinballLoss"])
     audit(loss.data(), "forged", trusted=["LossNode:sklearn._loss._loss.CyPinballLoss"])
+
+
+@pytest.mark.parametrize("trusted", ["package.Type", ["PartialNode:functools.partial"], ["NoNode:package.Type"]])
+def test_a_declaration_that_cannot_be_meant_is_named(trusted):
+    with pytest.raises(InvalidParameterError, match="trusted must be"):
+        audit(real("scaled"), "real", trusted=trusted)
 
 
 def test_a_forged_member_of_a_model_folder_is_refused_by_name(tmp_path):

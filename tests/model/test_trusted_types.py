@@ -22,6 +22,9 @@ pytest.importorskip("imblearn")
 
 EARLIER = Path(__file__).parent / "earlier" / "types-0.1.skops.xz"
 
+OF_EARLIER_VERSIONS = ("sklearn.linear_model._passive_aggressive.PassiveAggressiveClassifier",)
+"""`make test-min` needs them."""
+
 of_the_lock_file = pytest.mark.skipif(
     (parse_version(sklearn.__version__), parse_version(skops.__version__))
     < (parse_version("1.9"), parse_version("0.16")),
@@ -113,7 +116,9 @@ def test_every_pipeline_predicts_the_same_after_loading(written):
 @of_the_lock_file
 def test_the_list_holds_the_objects_of_our_archives_and_no_others(seen):
     found = {name: " ".join(sorted(attributes)) for name, attributes in seen.objects.items()}
-    assert found == dict(TRUSTED_OBJECTS)
+    assert found == {
+        name: attributes for name, attributes in TRUSTED_OBJECTS.items() if name not in OF_EARLIER_VERSIONS
+    }
 
 
 @of_the_lock_file

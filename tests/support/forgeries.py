@@ -769,6 +769,7 @@ forgery(
 )
 forgery("entry of two lengths", zip_file(lambda data, entries: _directory_field(data, 24, b"\x01\x00\x00\x00")))
 forgery("all entries in one place", lambda: _overlapping())
+forgery("two million entries", lambda: b"PK\x01\x02" * 2 * 10**6 + b"PK\x05\x06" + bytes(18))
 forgery("truncated file", zip_file(lambda data, entries: data[: len(data) // 2]))
 forgery("end of the file only", zip_file(lambda data, entries: data[-22:]))
 forgery("empty file", lambda: b"")

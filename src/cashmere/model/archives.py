@@ -132,8 +132,10 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
     import skops.io
 
     archive = check(path, trusted=trusted, sha256=sha256)
+    data, types = archive.data, sorted(archive.types)
+    del archive  # the parsed schema takes more memory than its text, and skops parses it again
     try:
-        content = skops.io.loads(archive.data, trusted=sorted(archive.types))
+        content = skops.io.loads(data, trusted=types)
     except Exception as error:  # libraries refuse damaged content in many ways, all of them here
         raise ModelFileError(path, f"is damaged or not a model file ({type(error).__name__}: {error}).") from error
     with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from cashmere.exceptions import ModelFileError
+from cashmere.exceptions import InvalidParameterError, ModelFileError
 from cashmere.model.array_entries import array_form, check_sparse
 from cashmere.model.moved_types import mentions_moved_types, with_present_names
 from cashmere.model.trusted import (
@@ -39,8 +39,10 @@ from cashmere.model.trusted import (
 )
 from cashmere.model.zip_entries import SCHEMA, stored_entries, with_schema
 
-MAX_SCHEMA_BYTES = 2**29
-MAX_NODES = 2_000_000
+MAX_SCHEMA_BYTES = 2**32
+MAX_NODES = 10_000_000
+"""Gradient boosting of 300 rounds, 26 classes and 5 folds has 39 thousand trees, 3 million nodes and 1 GiB of text."""
+
 MAX_DEPTH = 64
 """Archives of cashmere are 20 nodes deep."""
 
@@ -104,12 +106,15 @@ def audit(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> AuditedArch
 
     Raises
     ------
+    InvalidParameterError
+        If `trusted` does not list names, or lists a loader that cannot be declared.
     ModelFileError
         If the archive is damaged or holds anything that is not on the list.
     """
+    declared = _declared(trusted)
     try:
         data, entries, schema = _opened(data)
-        walk = _Walk(entries, trusted)
+        walk = _Walk(entries, declared)
         walk.root(schema)
         return AuditedArchive(name=name, data=data, schema=schema, entries=entries, types=frozenset(walk.types))
     except _RefusedError as error:
@@ -280,6 +285,22 @@ def _listed() -> dict[tuple[str, str, str], str]:
     return {(loader, *_parts(name)): name for loader, name in pairs}
 
 
+def _declared(trusted: Iterable[str]) -> dict[tuple[str, str, str], str]:
+    """Return what a reader trusts in the form of `_listed`."""
+    if isinstance(trusted, str):
+        raise InvalidParameterError("trusted", trusted, "a list of names", f"Write trusted=[{trusted!r}].")
+    pairs = {}
+    for pair in trusted:
+        loader, _, name = pair.rpartition(":")
+        if loader and loader not in _FIELDS:
+            raise InvalidParameterError(
+                "trusted", pair, f"names of types, alone or behind one of the loaders {', '.join(sorted(_FIELDS))}"
+            )
+        for each in (loader,) if loader else _BY_NAME:
+            pairs[each, *_parts(name)] = name
+    return pairs
+
+
 def _parts(name: str) -> tuple[str, str]:
     module, _, last = name.rpartition(".")
     return module, last
@@ -288,15 +309,10 @@ def _parts(name: str) -> tuple[str, str]:
 class _Walk:
     """One pass over the nodes of a schema."""
 
-    def __init__(self, entries: Mapping[str, memoryview], trusted: Iterable[str]) -> None:
+    def __init__(self, entries: Mapping[str, memoryview], declared: Mapping[tuple[str, str, str], str]) -> None:
         self.entries = entries
-        self.allowed = dict(_listed())
-        self.declared: set[str] = set()
-        for pair in trusted:
-            loader, _, name = pair.rpartition(":")
-            for each in (loader,) if loader else _BY_NAME:
-                self.allowed[each, *_parts(name)] = name
-            self.declared.add(name)
+        self.allowed = {**_listed(), **declared}
+        self.declared = set(declared.values())
         self.types: set[str] = set()
         self.untrusted: set[str] = set()
         self.used: set[str] = set()

@@ -13,6 +13,7 @@ MOVED_MODULES: dict[str, str] = {
     "cashmere.space.networks": "cashmere.space.estimators.networks",
     "cashmere.space.scores": "cashmere.space.estimators.scores",
     "cashmere.space.standardisation": "cashmere.space.estimators.standardisation",
+    "_loss": "sklearn._loss._loss",  # what scikit-learn 1.7 says of its losses
 }
 """Modules of model files of version 2 and earlier, and what they are called now."""
 
@@ -30,7 +31,7 @@ def present_module(module: str, name: str) -> str:
 
 def mentions_moved_types(text: bytes) -> bool:
     """Return whether the text of a schema names a module whose types have moved."""
-    return any(module.encode() in text for module in MOVED_MODULES)
+    return any(f'"{module}"'.encode() in text for module in MOVED_MODULES)
 
 
 def with_present_names(schema: Any) -> Any:

@@ -91,6 +91,7 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "sklearn.kernel_approximation.RBFSampler": "",
     "sklearn.linear_model._coordinate_descent.Lasso": "",
     "sklearn.linear_model._logistic.LogisticRegression": "",
+    "sklearn.linear_model._passive_aggressive.PassiveAggressiveClassifier": "_loss_function_",  # until 1.7
     "sklearn.linear_model._ridge.Ridge": "",
     "sklearn.linear_model._stochastic_gradient.SGDClassifier": "_loss_function_",
     "sklearn.metrics._dist_metrics.ChebyshevDistance64": TUPLE,
