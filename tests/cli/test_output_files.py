@@ -99,4 +99,4 @@ def test_full_disk_leaves_what_was_there(tmp_path):
     path.write_text("before\n")
     result = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True)
     assert "a.csv: cannot be written (File too large)" in result.stdout
-    assert path.read_text() == "before\n"
+    assert path.read_text() == "before\n" and [each.name for each in tmp_path.iterdir()] == ["a.csv"]
