@@ -180,7 +180,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             path, "is not the manifest of a cashmere model. Expected a run directory, or the folder 'model' inside one."
         )
     with failures_as(ModelFileError, path, again):
-        checked(content, _Manifest)
+        manifest = checked(content, _Manifest)
+        if {int(number) for number in manifest["members"]} != set(manifest["ensemble"]["members"]):
+            raise ValueError("its ensemble has other members than its files")
     if content["version"] > MODEL_VERSION:
         raise ModelFileError(
             path, f"was written by a newer cashmere (model version {content['version']}). Upgrade cashmere."

@@ -24,7 +24,7 @@ from cashmere.data.schema import CodedTable, TableSchema, infer_schema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
-from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.exceptions import CashmereError, CorruptStoreError, MissingDependencyError, RunDirectoryError
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
@@ -247,6 +247,15 @@ class RunDirectory:
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
             return run
+        except (RunDirectoryError, MissingDependencyError):
+            store.close()
+            raise
+        except CashmereError as error:  # a setting that fits neither this version nor the table
+            store.close()
+            if own_objects:
+                raise
+            text = f"holds settings that cannot be used: {error} {RESTORE}"
+            raise CorruptStoreError(run_json, text) from error
         except BaseException:
             store.close()
             raise
@@ -350,6 +359,9 @@ class RunDirectory:
         with failures_as(CorruptStoreError, self.folder / "run.sqlite", RESTORE):
             spent, goal = self.spent, Goal.from_json(self.store.facts().goal)
         if budget is None:
+            if goal == Goal():
+                text = "holds no budget of its own. Give one: `cashmere resume DIR --budget 10m`."
+                raise RunDirectoryError(self.folder, text)
             return goal.rest(spent)
         trials = None if budget.trials is None else spent.trials + budget.trials
         budget = Budget(trials=trials, seconds=budget.seconds)

@@ -89,6 +89,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
         If it is damaged, missing although it must exist, foreign or of a newer version.
     """
     is_there = _check_files(path)
+    has_log = _beside(path, "-wal").exists()
     if must_exist and not is_there:
         text = "is missing, although the run has begun: its trials are lost with it."
         raise CorruptStoreError(path, f"{text} {RESTORE}")
@@ -100,7 +101,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
                     database.execute("PRAGMA journal_mode=WAL")
                     tables = ";".join(_TABLES.values())
                     database.executescript(f"BEGIN;{tables};PRAGMA user_version={STORE_VERSION};COMMIT;")
-                _check(database, path)
+                _check(database, path, is_whole=is_there and not has_log)
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=FULL")
         except BaseException:
@@ -145,7 +146,7 @@ def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is
         contextlib.closing(_connect(path, options)) as database,
         _limited(database),
     ):
-        _check(database, path)
+        _check(database, path, is_whole=not is_at_work)
         return reader(database)
 
 
@@ -220,8 +221,14 @@ def _limited(database: sqlite3.Connection) -> Iterator[None]:
         database.set_progress_handler(None, 0)
 
 
-def _check(database: sqlite3.Connection, path: Path) -> None:
-    """Refuse a database that is damaged, of a newer version, or holds anything but our tables."""
+def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> None:
+    """Refuse a database that is damaged, of a newer version, or holds anything but our tables.
+
+    Without a log the file must be whole: SQLite reads zeros where it was cut short.
+    """
+    size = database.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
+    if is_whole and path.stat().st_size < size:
+        raise CorruptStoreError(path, f"is cut short: it holds {path.stat().st_size} bytes of {size}. {RESTORE}")
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if version > STORE_VERSION:
         raise CorruptStoreError(path, f"was written by a newer cashmere (store version {version}). Upgrade cashmere.")

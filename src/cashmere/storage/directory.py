@@ -58,6 +58,16 @@ class RunDescription(TypedDict, total=False):
 _Settings = dict[ShortText, _LongText | Finite | int | bool | list[ShortText] | None]
 
 
+class _KnownSettings(TypedDict, total=False):
+    """The settings that reports read; `RunSettings.from_json` checks all."""
+
+    metric: _LongText | None
+    resampling: _LongText
+    seed: Count
+    target_name: _LongText | None
+    own_objects: list[ShortText] | None
+
+
 class _Columns(TypedDict, total=False):
     named: bool
     columns: list[dict[str, Any]]
@@ -146,7 +156,7 @@ def read_run_json(folder: Path) -> RunDescription:
         )
     content = read_json(path, RunDescription)
     with failures_as(CorruptStoreError, path, RESTORE):
-        checked(content.get("settings", {}), _Settings)
+        checked(checked(content.get("settings", {}), _Settings), _KnownSettings)
     if content.get("format") != "cashmere run":
         raise RunDirectoryError(
             folder, "holds the run.json of another program. Expected the directory given to `cashmere fit --out`."
