@@ -135,7 +135,8 @@ def _check_fold(where: str, model: FoldModel, encoders: dict[Encoding, FoldEncod
     require(hasattr(model.pipeline, "predict"), where, "holds no pipeline.")
     expected = max(encoders[model.encoding]._n_outputs, 1)
     try:
-        found = model.pipeline.n_features_in_
+        # CatBoost forgets the number of its columns when it is loaded, but not their names.
+        found = model.pipeline.n_features_in_ or len(model.pipeline[0].feature_names_)
     except (AttributeError, IndexError, TypeError):  # first steps of one's own need not count their columns
         return
     require(found == expected, where, f"reads {found} columns. Its encoder makes {expected}.")
