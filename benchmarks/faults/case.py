@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from dataclasses import dataclass, replace
 from random import Random
@@ -341,7 +342,7 @@ class _Case:
         self._rows[-1] = replace(
             row,
             outcome=outcome if worse else row.outcome,
-            detail="\n".join(filter(None, [row.detail, detail])),
+            detail="\n".join(filter(None, [row.detail, detail.replace(f"{self._place}{os.sep}", "")])),
         )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +109,7 @@ def run_pair(pair: str, seed: int, case: int, reference: Reference) -> PairOfCom
         first=_short(endings[0]),
         second=_short(endings[1]),
         outcome=outcome,
-        detail=detail,
+        detail=detail.replace(f"{place}{os.sep}", ""),
         commit=commit(),
     )
 
