@@ -185,11 +185,19 @@ def test_a_changed_manifest_is_not_signed(model, children):
     assert len(children) == 1
 
 
-def test_a_resumed_run_of_another_machine_is_not_signed_in_ones_own_name(fitted, tmp_path, elsewhere):
+def test_members_of_a_resumed_run_of_another_machine_are_tried_first_and_not_signed(
+    fitted, tmp_path, elsewhere, children
+):
     run_folder = shutil.copytree(fitted, tmp_path / "run")
     elsewhere()
     fit(run_folder, resume=True)
+    assert len(children) == 1
     assert state(run_folder / "model").signer is not Signer.THIS_MACHINE
+
+
+def test_members_of_ones_own_run_are_not_tried(fitted, tmp_path, children):
+    fit(shutil.copytree(fitted, tmp_path / "run"), resume=True)
+    assert not children
 
 
 def test_a_resumed_run_of_ones_own_stays_signed_and_leaves_one_signature(fitted, tmp_path):

@@ -6,7 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cashmere.model.files import Encoders, save_model, signed_by_this_machine
+from cashmere.model.files import Encoders, read_manifest, save_model, signed_by_this_machine
+from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
 from cashmere.run.ensemble_builder import EnsembleBuilder
@@ -46,11 +47,13 @@ class GrowingModel:
         self._curve: list[CurvePoint] = list(facts.curve or ())
         # Members that another machine trained must not get this machine's signature.
         self._is_ours = not run.spent.trials or signed_by_this_machine(run.folder / "model")
+        self._untried = set() if self._is_ours else set(run.store.member_sizes())
 
     def choose(self, history: History) -> None:
         """Choose the ensemble from the current trials, without saving it."""
         self.builder.update(history)
         self.seconds += self.builder.seconds
+        self._try_members(history)
 
     def refresh(self, history: History, *, at_seconds: float) -> None:
         """Choose the ensemble from the current trials, save it if it has changed, and add its loss to the curve.
@@ -67,11 +70,28 @@ class GrowingModel:
         self.builder.update(history)
         if self.builder.ensemble.members != before or not (self._run.folder / "model" / "manifest.json").exists():
             self.save(self.information(history))
+        self._try_members(history)
         if self.builder.loss is not None and (not self._curve or self._curve[-1]["trials"] < len(history)):
             self._curve.append({"trials": len(history), "seconds": at_seconds, "ensemble_loss": self.builder.loss})
             self._run.store.set_fact("curve", self._curve)
         self._members.prune(self.builder.ensemble.members, history)
         self.seconds += time.perf_counter() - clock
+
+    def _try_members(self, history: History) -> None:
+        """Load members that another machine trained in a child process first, see `check_first_load`.
+
+        Raises
+        ------
+        ModelFileError
+            If one of them does harm there.
+        """
+        untried = self._untried.intersection(self.builder.ensemble.members)
+        # Classes of a script cannot be imported by another process; whoever passes them vouches for the run.
+        if untried and not any(name.startswith("__main__.") for name in self._members.trusted):
+            self.save(self.information(history))
+            folder = self._run.folder / "model"
+            check_first_load(folder, read_manifest(folder), trusted=self._members.trusted)
+        self._untried -= untried
 
     def information(self, history: History, cross_fitted_loss: float | None = None) -> dict[str, Any]:
         """Return the information saved with the model."""

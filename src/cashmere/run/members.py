@@ -33,7 +33,7 @@ class Members:
 
     def __init__(self, store: RunStore, baseline: Sequence[FoldModel], *, trusted: Collection[str] = ()) -> None:
         self._store = store
-        self._trusted = list(trusted)
+        self.trusted = list(trusted)
         self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
         self._seconds_per_byte: dict[str, float] = {}
         write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
@@ -49,7 +49,7 @@ class Members:
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""
         if number not in self._loaded:
-            self._loaded[number] = load_fold_models(self.path(number), trusted=self._trusted)
+            self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
         return self._loaded[number]
 
     def loading_seconds(self, algorithms: Mapping[int, str]) -> float:

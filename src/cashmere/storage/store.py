@@ -291,6 +291,11 @@ class RunStore:
         array.flags.writeable = False
         return array
 
+    def member_sizes(self) -> dict[int, int]:
+        """Return the sizes of the models on disk, in bytes, by trial number."""
+        files = [path for path in (self.folder / "members").iterdir() if re.fullmatch(r"\d{6,9}\.skops", path.name)]
+        return {int(path.stem): path.stat().st_size for path in files if is_regular(path)}
+
     def prune_members(self, keep: Collection[int], *, limit_mib: float, losses: dict[int, float]) -> list[int]:
         """Delete models, worst loss first, until `members/` is under its limit; never those in `keep`.
 
@@ -299,8 +304,7 @@ class RunStore:
         list of int
             Numbers of the trials whose models were deleted; they can no longer enter an ensemble.
         """
-        files = [path for path in (self.folder / "members").iterdir() if re.fullmatch(r"\d{6,9}\.skops", path.name)]
-        sizes = {int(path.stem): path.stat().st_size for path in files if is_regular(path)}
+        sizes = self.member_sizes()
         excess = sum(sizes.values()) - limit_mib * 2**20
         deleted: list[int] = []
         for number in sorted(sizes.keys() - set(keep), key=lambda n: -losses.get(n, np.inf)):
