@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TextIO, cast
 
 import numpy as np
 import pandas as pd
@@ -235,16 +235,15 @@ def _first_undecodable(path: Path, encoding: str) -> tuple[int, bool] | None:
     return None
 
 
-def _lines(path: Path, encoding: str, newline: str | None = None) -> Iterator[str]:
-    """Yield lines; they end as `io.TextIOWrapper` says, and so not at every sign that Unicode calls a line end."""
-    with io.TextIOWrapper(_open(path), encoding=encoding, newline=newline) as file:
-        yield from file
+def _text(path: Path, encoding: str, newline: str | None = None) -> TextIO:
+    """Open a text file; lines end as `io.TextIOWrapper` says, and so not at every sign that Unicode calls a line end."""
+    return io.TextIOWrapper(_open(path), encoding=encoding, newline=newline)
 
 
-def _records(path: Path, encoding: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(text: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the records of a delimited file, each with the line where it ends; leave out lines of blanks."""
     csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(_lines(path, encoding, newline=""), delimiter=delimiter)
+    reader = csv.reader(text, delimiter=delimiter)
     for record in reader:
         if len(record) > 1 or (record and record[0].strip()):
             yield reader.line_num, record
@@ -254,7 +253,8 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
     """Choose the delimiter that cuts the first records into equally many fields, as many as possible."""
     best, best_rank = ",", (False, 1)
     for delimiter in _DELIMITERS:
-        widths = [len(record) for _, record in islice(_records(path, encoding, delimiter), _SAMPLE_RECORDS)]
+        with _text(path, encoding, newline="") as text:
+            widths = [len(record) for _, record in islice(_records(text, delimiter), _SAMPLE_RECORDS)]
         rank = (len(set(widths)) == 1, widths[0] if widths else 0)
         if rank[1] > 1 and (best_rank[1] == 1 or rank > best_rank):
             best, best_rank = delimiter, rank
@@ -264,7 +264,8 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
 def _read_csv(path: Path) -> pd.DataFrame:
     encoding = _encoding(path)
     delimiter = _sniff_delimiter(path, encoding)
-    _, header = next(_records(path, encoding, delimiter), (1, []))
+    with _text(path, encoding, newline="") as text:
+        _, header = next(_records(text, delimiter), (1, []))
     if not any(name.strip() for name in header):
         raise DataError(f"{path}: the first line holds no column names. Expected a header line.")
     header = [name.strip() for name in header]
@@ -292,12 +293,13 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def _check_widths(path: Path, encoding: str, delimiter: str, width: int, *, limit: int | None = None) -> None:
-    for number, (line, record) in enumerate(islice(_records(path, encoding, delimiter), limit)):
-        if len(record) != width:
-            raise DataError(
-                f"{path}, line {line}: record {number} has {len(record)} fields, but the header has {width} "
-                f"(delimiter {delimiter!r}). Check for missing quotes or stray delimiters there."
-            )
+    with _text(path, encoding, newline="") as text:
+        for number, (line, record) in enumerate(islice(_records(text, delimiter), limit)):
+            if len(record) != width:
+                raise DataError(
+                    f"{path}, line {line}: record {number} has {len(record)} fields, but the header has {width} "
+                    f"(delimiter {delimiter!r}). Check for missing quotes or stray delimiters there."
+                )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
@@ -347,7 +349,11 @@ def _split(text: str) -> list[str]:
 
 
 def _read_arff(path: Path) -> pd.DataFrame:
-    lines = enumerate(_lines(path, _encoding(path)), start=1)
+    with _text(path, _encoding(path)) as text:
+        return _parsed_arff(path, enumerate(text, start=1))
+
+
+def _parsed_arff(path: Path, lines: Iterator[tuple[int, str]]) -> pd.DataFrame:
     names: list[str] = []
     types: list[str] = []
     for number, raw in lines:
