@@ -236,7 +236,7 @@ def _first_undecodable(path: Path, encoding: str) -> tuple[int, bool] | None:
 
 
 def _text(path: Path, encoding: str, newline: str | None = None) -> TextIO:
-    """Open a text file; lines end as `io.TextIOWrapper` says, and so not at every sign that Unicode calls a line end."""
+    """Open a text; lines end as `io.TextIOWrapper` says, and so not at every sign that Unicode calls a line end."""
     return io.TextIOWrapper(_open(path), encoding=encoding, newline=newline)
 
 
