@@ -19,11 +19,14 @@ from typing import Any
 
 from cashmere.exceptions import ModelFileError
 
-LIMIT_SECONDS = 60.0
-"""Time for the child to start, to load and to predict, whatever the size of the model."""
+LIMIT_SECONDS = 180.0
+"""Time for the child to start, to load and to predict, whatever the size of the model: on a busy machine, too."""
+
+LIMIT_CPU_SECONDS = 45.0
+"""Time of the processor for the same; what hangs usually computes."""
 
 SECONDS_PER_GIB = 120.0
-"""Further time for each GiB of archives."""
+"""Further time, of both kinds, for each GiB of archives."""
 
 LIMIT_MIB = 1024.0
 """Memory for the child beyond what its libraries take before it opens a file, whatever the size of the model."""
@@ -31,6 +34,7 @@ LIMIT_MIB = 1024.0
 MEMORY_PER_BYTE = 6.0
 """Further memory for each byte of the archives: their bytes, the arrays, and texts as libraries parse them."""
 
+_ENDED_BY_TIME = {getattr(signal, name) for name in ("SIGXCPU", "SIGALRM") if hasattr(signal, name)}
 _MOST_ANSWER_BYTES = 100_000
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
@@ -61,18 +65,21 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
             "model with verify=False if you know its origin.",
         )
     n_bytes = sum(path.stat().st_size for path in folder.glob("*.skops") if path.is_file())
-    seconds = LIMIT_SECONDS + SECONDS_PER_GIB * n_bytes / 2**30
+    more = SECONDS_PER_GIB * n_bytes / 2**30
+    seconds, cpu_seconds = LIMIT_SECONDS + more, LIMIT_CPU_SECONDS + more
     task = {
         "folder": str(folder.absolute()),
         "checksum": manifest["checksum"],
         "trusted": list(trusted),
         "memory_bytes": int(LIMIT_MIB * 2**20 + MEMORY_PER_BYTE * n_bytes),
         "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
     }
     answer, status = _run_child(json.dumps(task).encode(), seconds)
-    if status is None:
+    if status is None or -status in _ENDED_BY_TIME:
+        limit = f"{cpu_seconds:.0f} s of the processor" if status is not None else f"{seconds:.0f} s"
         raise ModelFileError(
-            folder, f"took more than {seconds:.0f} s to load and to predict two rows in a child process. {_REFUSED}"
+            folder, f"took more than {limit} to load and to predict two rows in a child process. {_REFUSED}"
         )
     try:
         found = json.loads(answer)

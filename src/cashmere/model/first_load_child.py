@@ -28,7 +28,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print what they think of a model
     task = json.load(sys.stdin)
     _import_libraries()
-    _limit(memory_bytes=task["memory_bytes"], seconds=task["seconds"])
+    _limit(memory_bytes=task["memory_bytes"], cpu_seconds=task["cpu_seconds"], seconds=task["seconds"])
     json.dump(_problem(task), answer)
     answer.flush()
     os._exit(0)  # without the destructors of what was loaded
@@ -73,24 +73,24 @@ def _import_libraries() -> None:
             __import__(name)
 
 
-def _limit(*, memory_bytes: int, seconds: float) -> None:
+def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
     """Limit memory, time and files; on systems without such limits, the parent watches the time alone."""
     try:
         import resource
     except ImportError:  # Windows
         return
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if _HAS_PROC else 4 * 2**30
-    for kind, limit in (
-        (resource.RLIMIT_AS, used + memory_bytes),
-        (resource.RLIMIT_CPU, int(seconds) + 1),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
+    for kind, limit, last in (
+        (resource.RLIMIT_AS, used + memory_bytes, 0),
+        (resource.RLIMIT_CPU, int(cpu_seconds) + 1, 1),  # a second later it is killed without saying why
+        (resource.RLIMIT_FSIZE, 0, 0),
+        (resource.RLIMIT_CORE, 0, 0),
     ):
         _, most = resource.getrlimit(kind)
         if most != resource.RLIM_INFINITY:
-            limit = min(limit, most)
+            limit = min(limit, most - last)
         with contextlib.suppress(ValueError, OSError):  # macOS refuses some limits
-            resource.setrlimit(kind, (limit, limit))
+            resource.setrlimit(kind, (limit, limit + last))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(int(seconds) + 1)
 

@@ -36,6 +36,7 @@ _SINGLE_OBJECTIVES |= {"reg:pseudohubererror", "reg:squaredlogerror", "reg:tweed
 _CLASS_OBJECTIVES = {"multi:softprob", "multi:softmax"}
 _LEAF = -1
 _DELETED = -1
+_NO_PARENT = 2**31 - 1
 _MOST_CATEGORIES = 2**20
 _MOST_CLASSES = 100_000
 _TREES_AT_ONCE = 5_000
@@ -167,6 +168,7 @@ def _check_nodes(where: str, trees: list[dict[str, Any]], n_features: int) -> No
     same = np.array_equal(np.bincount(tree_of, weights=deleted, minlength=len(sizes)), n_deleted)
     require(same, where, "has not the deleted nodes it announces.")
     inner &= ~deleted
+    _check_parents(where, values["parents"].astype(np.int64), sizes, inner, deleted, (left, right))
     if deleted.any():
         left, right = _without(where, deleted, sizes, inner, left), _without(where, deleted, sizes, inner, right)
     tree_depths(sizes - n_deleted, left[~deleted], right[~deleted], inner[~deleted], lambda k: f"{where}: tree {k}")
@@ -174,6 +176,28 @@ def _check_nodes(where: str, trees: list[dict[str, Any]], n_features: int) -> No
     by_category = values["split_type"] == 1
     require((by_category | (values["split_type"] == 0)).all(), where, "has splits of an unknown type.")
     _check_sets(where, trees, sizes, np.flatnonzero(by_category))
+
+
+def _check_parents(
+    where: str,
+    parents: IntArray,
+    sizes: IntArray,
+    inner: BoolArray,
+    deleted: BoolArray,
+    sides: tuple[IntArray, IntArray],
+) -> None:
+    """Check that every child names its parent; XGBoost follows parents, too, while it reads a tree."""
+    roots = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    size = np.repeat(sizes, sizes)
+    in_range = (parents >= 0) & (parents < size) | (parents == _NO_PARENT)
+    require(in_range.all(), where, "has a parent out of range.")
+    own = np.arange(len(parents)) - roots
+    require((parents[own == 0] == _NO_PARENT).all(), where, "has a root with a parent.")
+    for children in sides:
+        stray = inner & ((children < 0) | (children >= size))
+        require(not stray.any(), where, "has a child out of range.")
+        require((parents[(children + roots)[inner]] == own[inner]).all(), where, "has a child of another parent.")
+    require((deleted | (own == 0) | (parents != _NO_PARENT)).all(), where, "has a node without a parent.")
 
 
 def _without(where: str, deleted: BoolArray, sizes: IntArray, inner: BoolArray, children: IntArray) -> IntArray:
