@@ -27,7 +27,7 @@ def main() -> None:
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print what they think of a model
     task = json.load(sys.stdin)
-    _import_libraries()
+    _import_libraries(Path(task["folder"]))
     _limit(memory_bytes=task["memory_bytes"], cpu_seconds=task["cpu_seconds"], seconds=task["seconds"])
     json.dump(_problem(task), answer)
     answer.flush()
@@ -58,8 +58,8 @@ def _problem(task: dict[str, Any]) -> dict[str, str | None]:
     return {"path": None if path is None else str(path), "problem": problem}
 
 
-def _import_libraries() -> None:
-    """Import what models are made of while files may still be written and memory is unlimited."""
+def _import_libraries(folder: Path) -> None:
+    """Import what the model is made of while files may still be written and memory is unlimited."""
     import lightgbm
     import sklearn.ensemble
     import sklearn.neighbors
@@ -68,9 +68,10 @@ def _import_libraries() -> None:
     import skops.io
 
     del lightgbm, sklearn, skops
-    for name in ("xgboost", "catboost"):
-        with contextlib.suppress(ImportError):
-            __import__(name)
+    for name in ("xgboost", "catboost"):  # slow to import
+        if any(name.encode() in path.read_bytes() for path in folder.glob("*.skops")):
+            with contextlib.suppress(ImportError):
+                __import__(name)
 
 
 def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:

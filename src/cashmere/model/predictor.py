@@ -203,8 +203,8 @@ class Predictor:
 
         No pickle is involved: archives may only hold types on cashmere's allow-list, every file must have the checksum
         stated in the manifest, and what the archives hold must fit together. A model that neither this machine nor a
-        key you trust has signed is first loaded in a child process with limits of memory and time, which takes one to
-        three seconds; see `cashmere.model.first_load`.
+        key you trust has signed is first loaded in a child process with limits of memory and time, which takes some
+        seconds; see `cashmere.model.first_load`.
 
         Parameters
         ----------
