@@ -28,7 +28,7 @@ LIMIT_CPU_SECONDS = 45.0
 SECONDS_PER_GIB = 120.0
 """Further time, of both kinds, for each GiB of archives."""
 
-LIMIT_MIB = 1024.0
+LIMIT_MIB = 1536.0
 """Memory for the child beyond what its libraries take before it opens a file, whatever the size of the model."""
 
 MEMORY_PER_BYTE = 6.0

@@ -71,7 +71,11 @@ def _import_libraries(folder: Path) -> None:
     for name in ("xgboost", "catboost"):  # slow to import
         if any(name.encode() in path.read_bytes() for path in folder.glob("*.skops")):
             with contextlib.suppress(ImportError):
-                __import__(name)
+                library = __import__(name)
+                if name == "catboost":
+                    # It reserves a GiB and starts its threads when it makes its first pool. Under a limit that leaves
+                    # room for the GiB but not for the threads, it would wait for them for ever.
+                    library.Pool([[0.0]])
 
 
 def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
