@@ -234,6 +234,9 @@ class SourceObservations:
         path = Path(path)
         with failures_as(CorruptStoreError, path, "Restore it from a copy, or collect them again."):
             data = read_file(path, limit=_MOST_BYTES)
+            if not zipfile.is_zipfile(io.BytesIO(data)):
+                text = "holds no source observations. Expected the observations.npz that `cashmere pretrain` writes."
+                raise CorruptStoreError(path, text)
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 check_archive(archive, limit=_MOST_BYTES, compressed=True)
                 found = parse_json(archive.read("description.json"))
