@@ -7,10 +7,12 @@ what links point to; it must look the same afterwards.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
 import pickle
+import re
 import resource
 import shutil
 import sqlite3
@@ -841,10 +843,28 @@ def test_forged_artefacts_are_refused(artefact, keys, value):
     check_artefact_refused(artefact)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        (rb"left_child=-?\d+", b"left_child=9"),
+        (rb"split_feature=\d+", b"split_feature=-"),
+        (rb"num_leaves=\d", b"num_leaves=9"),
+        (rb"objective=lambdarank", b"objective=regression"),
+        (rb"tree_sizes=\d", b"tree_sizes=9"),
+        (rb"Tree=0", b"Tree=7"),
+    ],
+)
+def test_forged_rankers_are_refused_before_lightgbm_reads_them(artefact, pattern, replacement):
+    path = artefact / "algorithms.txt"
+    forged = re.sub(pattern, replacement, path.read_bytes(), count=1)
+    assert forged != path.read_bytes()
+    path.write_bytes(forged)
+    changed_json(artefact / "manifest.json", ("files", "algorithms.txt"), hashlib.sha256(forged).hexdigest())
+    check_artefact_refused(artefact)
+
+
 def rewritten(folder: Path, change: Callable[[dict[str, np.ndarray]], None]) -> None:
     """Change the arrays of an artefact, and repair the checksum."""
-    import hashlib
-
     with np.load(folder / "arrays.npz") as found:
         arrays = dict(found)
     change(arrays)

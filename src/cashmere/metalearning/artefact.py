@@ -28,6 +28,7 @@ from cashmere.base.json_files import JSON_BYTES, Count, Finite, ShortText, check
 from cashmere.exceptions import ArtefactError
 from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler, stack_features
 from cashmere.metalearning.ranking import algorithm_features, apply_ranker, configuration_features, embedding_features
+from cashmere.model.content.lightgbm_text import check_lightgbm
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.surrogates.gaussian_process import GaussianProcessPrior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
@@ -257,6 +258,9 @@ def _read(folder: Path, stamp: int) -> Artefact:
                 )
         with open_arrays(contents.pop(_ARRAYS), limit=_MOST_BYTES, compressed=True) as read:
             arrays = dict(read)
+        rankers = {name.removesuffix(".txt"): content.decode() for name, content in contents.items()}
+        for ranked, text in rankers.items():
+            check_lightgbm(f"the ranker of {ranked}", text, objectives=("lambdarank",))
         artefact = Artefact(
             space=manifest["space"],
             metric=manifest["metric"],
@@ -269,7 +273,7 @@ def _read(folder: Path, stamp: int) -> Artefact:
             candidates=tuple(manifest["candidates"]),
             candidate_tasks=arrays["candidate_tasks"].astype(np.int64),
             candidate_vectors=arrays["candidate_vectors"],
-            rankers={name.removesuffix(".txt"): content.decode() for name, content in contents.items()},
+            rankers=rankers,
             notes=manifest["notes"],
         )
         _check_shapes(artefact)

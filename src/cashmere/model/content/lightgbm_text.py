@@ -6,6 +6,7 @@ without checking them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ _OBJECTIVES = {
 }
 
 
-def check_lightgbm(where: str, text: str) -> None:
+def check_lightgbm(where: str, text: str, *, objectives: Collection[str] = _OBJECTIVES) -> None:
     """Check the text of a model.
 
     Parameters
@@ -46,6 +47,8 @@ def check_lightgbm(where: str, text: str) -> None:
         Its place, for the message.
     text : str
         As `lightgbm.Booster.model_to_string` writes it.
+    objectives : collection of str
+        What the model may have been fitted for.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def check_lightgbm(where: str, text: str) -> None:
         found = len(header.get(name, "").split(" "))
         require(found == n_features, where, f"describes {found} columns in {name}. Expected {n_features}.")
     objective, *options = header.get("objective", "").split(" ")
-    require(objective in _OBJECTIVES, where, f"has the objective {objective[:40]!r}.")
+    require(objective in objectives, where, f"has the objective {objective[:40]!r}.")
     said = [option.removeprefix("num_class:") for option in options if option.startswith("num_class:")]
     require(
         said == ([str(n_classes)] if objective.startswith("multiclass") else []),
