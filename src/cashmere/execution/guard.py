@@ -39,9 +39,7 @@ def guard_this_process(coordinator: int) -> int:
         return coordinator
     watched = {signal.SIGCHLD, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    end_with_parent_and_adopt(signal.SIGTERM)
     guard = os.getpid()
     worker = os.fork()
     if worker == 0:
@@ -52,6 +50,14 @@ def guard_this_process(coordinator: int) -> int:
     status = _wait_for_an_end(worker, coordinator)
     _kill_children()
     os._exit(status)
+
+
+def end_with_parent_and_adopt(number: signal.Signals) -> None:
+    """Get a signal when the parent ends, and become the parent of descendants whose own has ended (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        prctl(_PR_SET_PDEATHSIG, number)
+        prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _give_up_streams() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
-import sys
 import threading
 import time
 
 from cashmere.execution.exception_cause import cause_of_exception
+from cashmere.execution.guard import GUARDED, end_with_parent_and_adopt
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.messages import pack, read_message, unpack, write_message
 from cashmere.protocols import Objective
@@ -33,8 +32,9 @@ def serve(parent: int, log: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator stops its workers by itself
     streams = _open_streams(log)
     _use_streams(streams)
-    if sys.platform == "linux":
-        _set_process_options()
+    if GUARDED:
+        # Ended even inside native code; grandchildren are adopted, so that they can be found and killed.
+        end_with_parent_and_adopt(signal.SIGKILL)
     threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()
     _warm_up()
     write_message(answers, pack(os.getpid()))
@@ -62,17 +62,6 @@ def _open_streams(log: str) -> tuple[int, int, int]:
 def _use_streams(streams: tuple[int, int, int]) -> None:
     for target, descriptor in enumerate(streams):
         os.dup2(descriptor, target)
-
-
-def _set_process_options() -> None:
-    """End with the parent even inside native code; adopt grandchildren, so that they can be found and killed."""
-    import ctypes
-
-    pr_set_pdeathsig, pr_set_child_subreaper = 1, 36
-    with contextlib.suppress(OSError, AttributeError):
-        prctl = ctypes.CDLL(None, use_errno=True).prctl
-        prctl(pr_set_pdeathsig, signal.SIGKILL)
-        prctl(pr_set_child_subreaper, 1)
 
 
 def exit_with_parent(parent: int) -> None:
