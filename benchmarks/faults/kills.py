@@ -2,7 +2,7 @@
 
     python -m benchmarks faults kills --times 1000 --seed 0
 
-A case is one run. It is hit one to four times, by one kind of fault: while it fits, and while it is resumed. After each
+A case is one run. It is hit one to ten times, by one kind of fault: while it fits, and while it is resumed. After each
 fault the store must open and hold all it held before, and no process may be left. At the end trials, digest and
 predictions must be those of the run without faults, and no temporary file may be left. Every fault is a row, added when
 its case is finished; the same command continues an interrupted one.

@@ -36,7 +36,7 @@ class Fault:
 
     strategies: ClassVar[tuple[str, ...]] = STRATEGIES
     """Strategies of the runs it is tried on."""
-    most_strikes: ClassVar[int] = 4
+    most_strikes: ClassVar[int] = 10
     """How often it may strike in one case."""
     goes_on: ClassVar[bool] = False
     """Whether the command that is hit is expected to go on to its normal end."""
@@ -171,7 +171,7 @@ class KillBesideReaders(KillCoordinator):
 class FillDisk(Fault):
     """The file system of the run is full, or nearly so; later there is space again."""
 
-    most_strikes = 2
+    most_strikes = 5
     _SIZE = 32 * 2**20
     _FREE = (0, 4_096, 20_000, 60_000, 150_000, 400_000)
 
@@ -206,7 +206,7 @@ class FillDisk(Fault):
 class LosePermission(Fault):
     """The run directory and all in it can no longer be written; later they can again."""
 
-    most_strikes = 2
+    most_strikes = 5
 
     @staticmethod
     def missing() -> str | None:
@@ -264,7 +264,7 @@ class StepClock(Fault):
 class MoveAtWork(Fault):
     """The run directory is renamed while a command works in it; the next command finds it at its new place."""
 
-    most_strikes = 2
+    most_strikes = 5
 
     def strike(self, command: Command, rng: Random) -> str:
         return self._move() if self.run.exists() else ""
@@ -279,7 +279,7 @@ class MoveAtWork(Fault):
 class MoveBetween(MoveAtWork):
     """SIGKILL to the coordinator; then the run directory is renamed before the run is continued."""
 
-    most_strikes = 4
+    most_strikes = 8
     exit_statuses = (0, -signal.SIGKILL)
 
     def strike(self, command: Command, rng: Random) -> str:
