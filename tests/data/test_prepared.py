@@ -95,3 +95,30 @@ def test_writing_into_a_loaded_matrix_never_reaches_the_file(tmp_path):
     before = matrix.copy()
     matrix[:] = -1
     np.testing.assert_array_equal(prepared.load(0, Encoding.ORDINAL)[0], before)
+
+
+def test_rungs_are_leading_slices_with_the_same_validation_rows(tmp_path, parts):
+    shares = (1 / 9, 1 / 3, 1.0)
+    prepared, _ = prepare(tmp_path, parts, rungs=shares)
+    assert prepared.rungs == shares
+    for k, fold in enumerate(parts[2]):
+        np.testing.assert_array_equal(np.sort(prepared.train_rows(k)), fold.train)
+        assert not np.array_equal(prepared.train_rows(k), fold.train)
+        np.testing.assert_array_equal(prepared.folds[k].train, prepared.train_rows(k))
+        for encoding in Encoding:
+            everything, valid, categorical = prepared.load(k, encoding)
+            for share, n_rows in zip(shares, (2, 7, 20), strict=True):
+                train, same_valid, same_categorical = prepared.load(k, encoding, share)
+                assert len(train) == len(prepared.train_rows(k, share)) == n_rows
+                np.testing.assert_array_equal(train, everything[:n_rows])
+                np.testing.assert_array_equal(same_valid, valid)
+                np.testing.assert_array_equal(same_categorical, categorical)
+            encoded = prepared.load(k, Encoding.ORDINAL)[0]
+            np.testing.assert_array_equal(encoded[:, 0], parts[0].values[prepared.train_rows(k), 0].astype(np.float32))
+
+
+def test_with_one_rung_rows_keep_their_order(tmp_path, parts):
+    prepared, _ = prepare(tmp_path, parts)
+    assert prepared.rungs == (1.0,)
+    for k, fold in enumerate(parts[2]):
+        np.testing.assert_array_equal(prepared.train_rows(k), fold.train)

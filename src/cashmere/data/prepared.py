@@ -6,7 +6,7 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 from msgspec import Meta
@@ -28,6 +28,7 @@ from cashmere.base.files import (
 from cashmere.base.json_files import ShortText, read_json
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.resampling import Fold
+from cashmere.data.rungs import rows_at, rung_order
 from cashmere.data.schema import CodedTable
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
@@ -53,6 +54,8 @@ class PreparedFolds:
         Kind of target.
     encodings : tuple of Encoding
         The forms that can be loaded.
+    rungs : tuple of float
+        Shares of the training rows that `load` is made for, ascending; the last is 1.0.
 
     Raises
     ------
@@ -67,6 +70,7 @@ class PreparedFolds:
         self.n_classes = index["n_classes"]
         self.task_type = index["task_type"]
         self.encodings = tuple(index["stored_as"])
+        self.rungs = tuple(index.get("rungs", (1.0,)))  # earlier versions wrote none
         self._stored_as = index["stored_as"]
         self._categorical = index["categorical"]
         self._has_weight = index["has_weight"]
@@ -74,15 +78,44 @@ class PreparedFolds:
     def __reduce__(self) -> tuple[type[PreparedFolds], tuple[Path]]:
         return type(self), (self.folder,)
 
-    def load(self, fold: int, encoding: Encoding) -> tuple[NDArray[np.float32], NDArray[np.float32], BoolArray]:
-        """Return training and validation matrices (memory-mapped, copy-on-write) and the mask of category columns."""
+    def load(
+        self, fold: int, encoding: Encoding, share: float = 1.0
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], BoolArray]:
+        """Return the matrices of a fold, memory-mapped and copy-on-write.
+
+        Parameters
+        ----------
+        fold : int
+            Number of the fold.
+        encoding : Encoding
+            One of `encodings`.
+        share : float
+            Share of the training rows, one of `rungs`.
+
+        Returns
+        -------
+        training rows : (n_rows, n_features) array of float32
+            The rows `train_rows(fold, share)`, in this order.
+        validation rows : (n_validation_rows, n_features) array of float32
+            All of them, whatever the share.
+        categorical : (n_features,) array of bool
+            Columns of category codes.
+        """
         stored = self._stored_as[encoding]
-        parts = [self._read(f"fold{fold}-{stored}-{part}.npy", mapped=True) for part in ("train", "valid")]
-        return parts[0], parts[1], np.array(self._categorical[stored][fold], dtype=bool)
+        train, validation = (self._read(f"fold{fold}-{stored}-{part}.npy", mapped=True) for part in ("train", "valid"))
+        return train[: rows_at(share, len(train))], validation, np.array(self._categorical[stored][fold], dtype=bool)
+
+    def train_rows(self, fold: int, share: float = 1.0) -> IntArray:
+        """Return the numbers of the training rows of a fold at a rung; smaller rungs are the beginning of larger ones.
+
+        Row numbers ascend where a table has a single rung, else they are in the order of `rung_order`.
+        """
+        train = self.folds[fold].train
+        return train[: rows_at(share, len(train))]
 
     @functools.cached_property
     def folds(self) -> tuple[Fold, ...]:
-        """Row numbers of all folds."""
+        """Row numbers of all folds; those of training rows as in `train_rows`."""
         names = [f"fold{number}-rows" for number in range(self.n_folds)]
         return tuple(Fold(self._read(f"{name}-train.npy"), self._read(f"{name}-valid.npy")) for name in names)
 
@@ -118,6 +151,7 @@ class _Index(TypedDict):
     stored_as: dict[Encoding, Encoding]
     categorical: dict[str, list[list[bool]]]
     has_weight: bool
+    rungs: NotRequired[Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=1)]]
     files: list[ShortText]
 
 
@@ -155,6 +189,7 @@ def prepare_folds(
     task_type: TaskType,
     seed: int,
     weight: NDArray[np.float64] | None = None,
+    rungs: Sequence[float] = (1.0,),
 ) -> tuple[PreparedFolds, list[dict[Encoding, FoldEncoder]]]:
     """Encode every fold in every form and write the matrices.
 
@@ -179,6 +214,10 @@ def prepare_folds(
         Each fold derives its own seed from it.
     weight : (n_rows,) array, optional
         Row weights, stored next to the target.
+    rungs : sequence of float
+        Shares of the training rows for trials, from `rungs`. With more than one, training rows are stored in the order
+        of `rung_order`. Encoders learn from all training rows, whatever the share: so a level is encoded alike on
+        every rung, and models of all rungs read the same matrices.
 
     Returns
     -------
@@ -210,14 +249,17 @@ def prepare_folds(
     encoders: list[dict[Encoding, FoldEncoder]] = []
     categorical: dict[str, list[list[bool]]] = {stored.value: [] for stored in stored_as.values()}
     for number, fold in enumerate(folds):
-        write(f"fold{number}-rows-train.npy", fold.train)
-        write(f"fold{number}-rows-valid.npy", fold.validation)
-        train, validation = coded.take(fold.train), coded.take(fold.validation)
         fold_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+        train_rows = fold.train
+        if len(rungs) > 1:
+            train_rows = train_rows[rung_order(y[train_rows], task_type, fold_seed)]
+        write(f"fold{number}-rows-train.npy", train_rows)
+        write(f"fold{number}-rows-valid.npy", fold.validation)
+        train, validation = coded.take(train_rows), coded.take(fold.validation)
         fitted: dict[Encoding, FoldEncoder] = {}
         for encoding in dict.fromkeys(stored_as.values()):
             encoder = FoldEncoder.for_schema(encoding, coded.schema)
-            matrix = encoder.fit_transform(train, y[fold.train], task_type, fold_seed)
+            matrix = encoder.fit_transform(train, y[train_rows], task_type, fold_seed)
             write(f"fold{number}-{encoding}-train.npy", matrix)
             write(f"fold{number}-{encoding}-valid.npy", encoder.transform(validation))
             categorical[encoding.value].append(encoder.categorical.tolist())
@@ -230,6 +272,7 @@ def prepare_folds(
         "stored_as": {encoding.value: stored.value for encoding, stored in stored_as.items()},
         "categorical": categorical,
         "has_weight": weight is not None,
+        "rungs": list(rungs),
         "files": files,
     }
     with writing(folder / _INDEX, durable=False) as file:

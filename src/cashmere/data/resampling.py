@@ -23,7 +23,7 @@ _EXPECTED = "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold') or a s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """Row numbers of one split, both ascending.
+    """Row numbers of one split, ascending if `make_folds` has made them.
 
     Attributes
     ----------

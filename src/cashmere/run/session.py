@@ -10,6 +10,7 @@ import numpy as np
 from cashmere.analysis import contest_fact, latent_map_fact
 from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.data.prepared import prepare_folds
+from cashmere.data.rungs import rungs
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.objective import CrossValidationObjective
@@ -119,6 +120,7 @@ class Session:
             task_type=run.target.task_type,
             seed=settings.seed,
             weight=rows.weight,
+            rungs=rungs(min(len(fold.train) for fold in run.splits)),
         )
         baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
         trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]

@@ -1,0 +1,76 @@
+"""Rungs of rows: nested shares of the training rows, on which configurations of a large table are tried first.
+
+Validation rows are not cut: predictions of all rungs are for the same rows, and may meet in one ensemble.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.data.task import TaskType
+
+LEAST_ROWS = 10_000
+"""No rung is smaller: below, a fit takes about as long as starting it, and the order of configurations is noise."""
+
+_FACTOR = 3
+
+
+def rungs(n_rows: int) -> tuple[float, ...]:
+    """Return the shares of the training rows that trials may use, ascending.
+
+    Parameters
+    ----------
+    n_rows : int
+        Training rows of a fold.
+
+    Returns
+    -------
+    tuple of float
+        Powers of 1/3 as long as at least `LEAST_ROWS` rows are left; the last is 1.0. Small tables have only that.
+
+    Examples
+    --------
+    >>> rungs(5_000)
+    (1.0,)
+    >>> [rows_at(share, 300_000) for share in rungs(300_000)]
+    [11111, 33333, 100000, 300000]
+    """
+    n_below = 0
+    while n_rows >= LEAST_ROWS * _FACTOR ** (n_below + 1):
+        n_below += 1
+    return tuple(1 / _FACTOR**power for power in range(n_below, -1, -1))
+
+
+def rows_at(share: float, n_rows: int) -> int:
+    """Return the number of training rows of a share of them, at least 1."""
+    return max(1, round(share * n_rows))
+
+
+def rung_order(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
+    """Order training rows so that every rung is a leading slice: at random, and with classes in their shares.
+
+    Parameters
+    ----------
+    y : (n_rows,) array
+        Class codes or values of the training rows.
+    task_type : TaskType
+        How to read `y`.
+    seed : int
+        Of the order.
+
+    Returns
+    -------
+    (n_rows,) array of int64
+        Positions in `y`. Of each class, the first n rows hold its share of n, rounded up at most: also the smallest
+        rung has a row of every class.
+    """
+    order = np.random.default_rng(seed).permutation(len(y)).astype(np.int64)
+    if not task_type.is_classification:
+        return order
+    due = np.empty(len(y))  # the share of all rows at which a row enters
+    codes = y[order]
+    for code in np.unique(codes):
+        members = np.flatnonzero(codes == code)
+        due[members] = np.arange(len(members)) / len(members)
+    return order[np.argsort(due, kind="stable")]
