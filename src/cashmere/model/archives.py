@@ -16,6 +16,7 @@ from cashmere.exceptions import ModelFileError
 from cashmere.model.audit import AuditedArchive, audit
 from cashmere.model.content import ContentError, check_entries, check_objects
 from cashmere.model.fold_model import FoldModel
+from cashmere.model.skops_library import skops_io
 
 _MOST_BYTES = 2**32
 """Largest archive, 4 GiB: as much as the models of all trials of a run may take on disk."""
@@ -60,9 +61,7 @@ def load_fold_models(path: Path, *, trusted: Iterable[str] = (), sha256: str | N
 
 def dump(content: Any) -> bytes:
     """Serialise plain containers, arrays and scikit-learn objects."""
-    import skops.io
-
-    data: bytes = skops.io.dumps(content)
+    data: bytes = skops_io().dumps(content)
     return data
 
 
@@ -129,13 +128,11 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
     ModelFileError
         As `check`; also if what the archive holds does not fit together.
     """
-    import skops.io
-
     archive = check(path, trusted=trusted, sha256=sha256)
     data, types = archive.data, sorted(archive.types)
     del archive  # the parsed schema takes more memory than its text, and skops parses it again
     try:
-        content = skops.io.loads(data, trusted=types)
+        content = skops_io().loads(data, trusted=types)
     except Exception as error:  # libraries refuse damaged content in many ways, all of them here
         raise ModelFileError(path, f"is damaged or not a model file ({type(error).__name__}: {error}).") from error
     with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):

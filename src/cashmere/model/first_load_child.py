@@ -20,6 +20,7 @@ from cashmere.exceptions import CashmereError, ModelFileError
 from cashmere.model.files import read_manifest
 from cashmere.model.predictor import Predictor
 from cashmere.model.probe import probe
+from cashmere.model.skops_library import skops_io
 
 
 def main() -> None:
@@ -65,9 +66,9 @@ def _import_libraries(folder: Path) -> None:
     import sklearn.neighbors
     import sklearn.neural_network
     import sklearn.svm
-    import skops.io
 
-    del lightgbm, sklearn, skops
+    del lightgbm, sklearn
+    skops_io()
     for name in ("xgboost", "catboost"):  # slow to import
         if any(name.encode() in path.read_bytes() for path in folder.glob("*.skops")):
             with contextlib.suppress(ImportError):
