@@ -14,6 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def main() -> None:
     from benchmarks.experiments import real_runs
     from benchmarks.experiments import tpe as tpe_study
+    from benchmarks.experiments.costs import calibration as cost_study
     from benchmarks.experiments.dacopt import study as dacopt
     from benchmarks.experiments.divbo import study as ensemble_suites
     from benchmarks.experiments.divbo import surrogate_tau
@@ -35,6 +36,7 @@ def main() -> None:
         "overlap": latent_overlap,
         "tau": surrogate_tau,
         "tpe": tpe_study,
+        "costs": cost_study,
         "run": real_runs,
         "peers": peer_study,
         "fetch": openml_tables,

@@ -23,7 +23,17 @@ BENCHMARKS = ROOT / "benchmarks"
 ROOMS = [
     *("exceptions", "base", "records", "protocols", "data", "contests", "ensembles"),
     *("space/splitting", "space", "space/encoding", "space/estimators", "space/named"),
-    *("acquisition", "surrogates", "model/content", "model", "evaluation", "metalearning", "execution", "storage"),
+    *(
+        "acquisition",
+        "surrogates",
+        "costs",
+        "model/content",
+        "model",
+        "evaluation",
+        "metalearning",
+        "execution",
+        "storage",
+    ),
     *("strategies/shared", "strategies", "study", "analysis", "charts"),
     *("report", "report/summary", "report/figures", "report/page"),
     *("run", "pretraining/collection", "pretraining", "estimators", "cli", "__main__"),
@@ -32,7 +42,7 @@ ROOMS = [
 ROOMS_OF_BENCHMARKS = [
     *("published", "statistics", "tables", "runs", "reporting", "recordings", "timings", "peers/runners", "peers"),
     *("faults/stepping_clock", "faults"),
-    *("experiments", "experiments/dacopt", "experiments/latent", "experiments/divbo", "__main__"),
+    *("experiments", "experiments/costs", "experiments/dacopt", "experiments/latent", "experiments/divbo", "__main__"),
 ]
 
 

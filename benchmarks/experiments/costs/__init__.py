@@ -1,0 +1,1 @@
+"""What trials cost, and what a search gains by knowing it."""

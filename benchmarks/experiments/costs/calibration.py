@@ -1,0 +1,129 @@
+"""How well the seconds of configurations are predicted, and the table of relative costs.
+
+    python -m benchmarks costs
+    python -m benchmarks costs --write
+
+On every recorded table the model of `cashmere.costs` learns from the first trials in random order and predicts the
+others. The relative costs of algorithms come from the *other* tables (leave one table out). `--write` makes the table
+of the package from all of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from benchmarks.experiments.costs.relative_costs import relative_costs, write_relative_costs
+from benchmarks.recordings.recorded_history import RECORDED, RecordedHistory, load_recorded
+from benchmarks.reporting.table import Table
+from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
+from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
+
+COUNTS = (1, 5, 20, 50, 100, 200)
+"""Trials to learn from; those after the largest number are predicted."""
+
+UPPER = 1.2816
+"""Standard deviations of the 90 % quantile of a normal distribution."""
+
+
+def calibration(
+    history: RecordedHistory, costs: Mapping[str, float], *, seed: int, counts: tuple[int, ...] = COUNTS
+) -> list[dict[str, float]]:
+    """Return the errors of predictions after some numbers of trials in random order.
+
+    Parameters
+    ----------
+    history : RecordedHistory
+        The table.
+    costs : mapping of str to float
+        Logarithm of the relative cost by algorithm.
+    seed : int
+        Of the order of trials.
+    counts : tuple of int
+        Trials to learn from, ascending.
+
+    Returns
+    -------
+    list of dict
+        ``trials``; ``error``, the root mean square of log predicted - log true seconds; ``factor``, the median of
+        max(predicted / true, true / predicted); ``below``, the share of true seconds below the predicted 90 % quantile;
+        ``milliseconds`` for learning and predicting. Trials that failed are learnt from, but not predicted.
+    """
+    order = np.random.default_rng(seed).permutation(len(history))
+    rest = np.array([i for i in order[counts[-1] :] if history.statuses[i] is TrialStatus.SUCCESS])
+    observations = tuple(observed(history, int(i)) for i in order[: counts[-1]])
+    rows = history.encoder.encode(history.configurations[i] for i in rest)
+    true = np.log(history.seconds[rest] + OVERHEAD_SECONDS)
+    found = []
+    for n in counts:
+        clock = time.perf_counter()
+        predicted = PredictedSeconds.learn(history.encoder, observations[:n], relative_costs=costs)
+        mean, std = predicted.log_seconds(rows)
+        seconds = time.perf_counter() - clock
+        errors = mean - true
+        found.append(
+            {
+                "trials": n,
+                "error": float(np.sqrt(np.mean(np.square(errors)))),
+                "factor": float(np.exp(np.median(np.abs(errors)))),
+                "below": float(np.mean(true <= mean + UPPER * std)),
+                "milliseconds": 1000 * seconds,
+            }
+        )
+    return found
+
+
+def observed(history: RecordedHistory, i: int) -> Observation:
+    """Return a recorded configuration as an observation of a run, without predictions."""
+    trial = Trial(number=i, configuration=history.configurations[i], seed=0)
+    outcome = Outcome(status=history.statuses[i], duration_seconds=float(history.seconds[i]))
+    return Observation(trial=trial, outcome=outcome)
+
+
+def make_table(frame: pd.DataFrame) -> Table:
+    """Return the means over tables and orders."""
+    measures = ["error", "factor", "below", "milliseconds"]
+    means = frame.groupby(["trials", "prior"])[measures].mean().reset_index()
+    return Table(
+        title="Predicted seconds",
+        columns=("trials", "prior", "error of log", "median factor", "below 90 % bound", "ms"),
+        rows=tuple(
+            (str(n), str(prior), f"{error:.2f}", f"{factor:.2f}", f"{below:.2f}", f"{milliseconds:.1f}")
+            for n, prior, error, factor, below, milliseconds in means.itertuples(index=False, name=None)
+        ),
+        note="Means over tables and orders. The prior `recordings` comes from the other tables, `none` knows nothing.",
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--orders", type=int, default=20, help="random orders of the trials of each table")
+    parser.add_argument("--out", type=Path, help="file for the means of each table (csv)")
+    parser.add_argument("--write", action="store_true", help="make the table of relative costs of the package")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    histories = [load_recorded(path) for path in sorted(RECORDED.glob("*.zip"))]
+    if arguments.write:
+        print(write_relative_costs(relative_costs(histories), histories))
+        return
+    rows = []
+    for history in histories:
+        others = relative_costs([other for other in histories if other is not history])
+        priors: dict[str, Mapping[str, float]] = {"recordings": others, "none": {}}
+        for prior, costs in priors.items():
+            for seed in range(arguments.orders):
+                for row in calibration(history, costs, seed=seed):
+                    rows.append({"recording": history.name, "prior": prior, "seed": seed} | row)
+    frame = pd.DataFrame(rows)
+    console, table = Console(), make_table(frame)
+    console.print(table.to_rich())
+    console.print(table.note)
+    if arguments.out is not None:
+        means = frame.groupby(["recording", "prior", "trials"])[["error", "factor", "below"]].mean()
+        means.round(4).to_csv(arguments.out)

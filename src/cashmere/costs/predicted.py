@@ -1,0 +1,143 @@
+"""Seconds that trials of configurations will take, predicted from those that a run has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from ConfigSpace import CategoricalHyperparameter
+from numpy.typing import ArrayLike, NDArray
+
+from cashmere.base.arrays import FloatArray
+from cashmere.costs.model import LinearModel
+from cashmere.costs.relative import log_relative_costs
+from cashmere.records.trial import Observation, TrialStatus
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+
+OVERHEAD_SECONDS = 0.05
+"""Added to the seconds of every trial, for deciding, dispatching and storing it: no trial is free."""
+
+_CENSORED = (TrialStatus.TIMEOUT, TrialStatus.MEMORY, TrialStatus.STOPPED)
+"""Trials that were ended: to finish, they would have taken longer."""
+
+_OF_SCALE = 5.0
+_OF_ALGORITHM = 0.7
+_OF_CHOICE = 0.3
+_OF_NUMBER = 1.0
+_OF_ROWS = 0.3
+"""Prior standard deviations of the weights: of the overall scale (which is unknown), of an algorithm around its
+relative cost, of any other choice, of a number from one end of its range to the other, and of the exponent of the share
+of rows around 1."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PredictedSeconds:
+    """Predicts the seconds of trials that were not run, from those of a run's own trials.
+
+    The logarithm of the seconds is a linear function of the algorithm, of other choices, of numbers on their encoded
+    scale (so that those with a logarithmic scale act as a power) and of the logarithm of the share of rows. Before the
+    first trial it knows what algorithms cost relative to each other, and that costs are proportional to the rows. The
+    overall scale, which depends on the table and the machine, comes from the trials. Nothing is drawn: the same trials
+    give the same predictions.
+
+    Attributes
+    ----------
+    encoder : SpaceEncoder
+        The space.
+    relative_costs : mapping of str to float
+        Logarithm of the relative cost by algorithm; 0 for others.
+    model : LinearModel
+        What was learnt.
+
+    Notes
+    -----
+    - Seconds are the wall seconds of whole trials, because deadlines are wall time. Load on the machine changes the
+      scale, which is learnt.
+    - A trial that met a limit, or was stopped after some folds, tells that it would have taken longer. One that ended
+      with an error tells nothing: errors happen early or late.
+    """
+
+    encoder: SpaceEncoder
+    relative_costs: Mapping[str, float]
+    model: LinearModel
+
+    @classmethod
+    def learn(
+        cls,
+        encoder: SpaceEncoder,
+        observations: Sequence[Observation],
+        *,
+        relative_costs: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Learn from trials that ended.
+
+        Parameters
+        ----------
+        encoder : SpaceEncoder
+            The space.
+        observations : sequence of Observation
+            The trials; there may be none.
+        relative_costs : mapping of str to float, optional
+            Logarithm of the relative cost by algorithm; by default the table of the package.
+        """
+        relative_costs = log_relative_costs() if relative_costs is None else relative_costs
+        known = [o for o in observations if o.status is not TrialStatus.ERROR]
+        rows = encoder.encode(o.trial.configuration for o in known)
+        shares = np.array([o.trial.fidelity for o in known], dtype=np.float64)
+        seconds = np.array([o.duration_seconds for o in known], dtype=np.float64)
+        model = LinearModel.fit(
+            _features(encoder, rows, shares),
+            np.log(seconds + OVERHEAD_SECONDS) - _expected(encoder, rows, shares, relative_costs),
+            np.array([o.status in _CENSORED for o in known], dtype=np.bool_),
+        )
+        return cls(encoder=encoder, relative_costs=relative_costs, model=model)
+
+    def log_seconds(self, rows: FloatArray, shares: ArrayLike = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return mean and standard deviation of the logarithm of the seconds, `OVERHEAD_SECONDS` included.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+            Encoded configurations.
+        shares : float or (n,) array
+            Share of the rows of the table that a trial learns from, in (0, 1].
+
+        Returns
+        -------
+        mean, std : (n,) array
+            Of a normal distribution of the logarithm.
+        """
+        shares = np.broadcast_to(np.asarray(shares, dtype=np.float64), len(rows))
+        mean, std = self.model.predict(_features(self.encoder, rows, shares))
+        return mean + _expected(self.encoder, rows, shares, self.relative_costs), std
+
+
+def _expected(
+    encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray, relative_costs: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """Return the log seconds expected before the first trial, shape ``(n,)``, but for the scale."""
+    expected = np.log(shares)
+    algorithm = encoder.space.get(ALGORITHM)
+    if isinstance(algorithm, CategoricalHyperparameter) and ALGORITHM in encoder.names:
+        costs = np.array([*(relative_costs.get(str(name), 0.0) for name in algorithm.choices), 0.0])  # last: inactive
+        expected = expected + costs[rows[:, encoder.names.index(ALGORITHM)].astype(np.int64)]
+    return np.asarray(expected, dtype=np.float64)
+
+
+def _features(encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray) -> NDArray[np.float64]:
+    """Return the features times the standard deviations of their weights, shape ``(n, p)``.
+
+    A number is centred and 0 where it is inactive; a categorical is one column per choice.
+    """
+    columns = [np.full(len(rows), _OF_SCALE), _OF_ROWS * np.log(shares)]
+    for column, name in enumerate(encoder.names):
+        values = rows[:, column]
+        if encoder.is_categorical[column]:
+            weight = _OF_ALGORITHM if name == ALGORITHM else _OF_CHOICE
+            columns += [weight * (values == code) for code in range(len(encoder.probabilities(column)))]
+        else:
+            columns.append(_OF_NUMBER * np.where(values >= 0, values - 0.5, 0.0))
+    return np.stack(columns, axis=1)
