@@ -82,12 +82,24 @@ def test_column_vector_is_flattened_with_a_warning():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.lists(st.text(max_size=5) | st.sampled_from(["a", "b"]), min_size=2, max_size=30))
-def test_any_text_survives(labels):
+@given(
+    st.lists(
+        st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5) | st.sampled_from(["a", "b"]),
+        min_size=2,
+        max_size=30,
+    )
+)
+def test_any_text_without_nul_survives(labels):
     if len(set(labels)) > 1:
         coding = TargetCoding.from_target(np.array(labels, dtype=object))
         coding = TargetCoding.from_json(json.loads(json.dumps(coding.to_json())))
         assert coding.decode(coding.encode(np.array(labels, dtype=object))).tolist() == labels
+
+
+@pytest.mark.parametrize(("label", "what"), [("a\0", "a NUL"), ("\ud800", "half of a letter")])
+def test_texts_that_files_cannot_hold_are_refused(label, what):
+    with pytest.raises(DataError, match=f"holds {what}.* Remove it"):
+        TargetCoding.from_target(np.array(["a", label], dtype=object))
 
 
 BAD = {

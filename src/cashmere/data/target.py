@@ -79,7 +79,7 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
             f"Input y contains NaN: {missing.size} missing value(s) in the target, the first in row {missing[0]}. "
             "Remove these rows."
         )
-    if target.dtype == object:
+    if target.dtype == object and not all(isinstance(value, str) for value in target):
         inferred = pd.Series(target).infer_objects()
         target = target if inferred.dtype == object or _is_extension(inferred.dtype) else inferred.to_numpy()
         if target.dtype == object and all(isinstance(value, (Decimal, int, float)) for value in target):
