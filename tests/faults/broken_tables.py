@@ -1055,26 +1055,26 @@ case(
 case(
     "lists",
     arrow([[1, 2], [3]]),
-    "ColumnTypeError: Column 'size': argument must be a string or a number",
-    "SchemaError: Column 'size' must hold numbers as in training",
+    "ColumnTypeError: column 'size' holds values of the type list<",
+    "ColumnTypeError: column 'size' holds values of the type list<",
 )
 case(
     "structures",
     arrow([{"a": 1}, {"a": 2}]),
-    "ColumnTypeError: Column 'size': argument must be a string or a number",
-    "SchemaError: Column 'size' must hold numbers as in training",
+    "ColumnTypeError: column 'size' holds values of the type struct<",
+    "ColumnTypeError: column 'size' holds values of the type struct<",
 )
 case(
     "maps",
     arrow([[("a", 1)], []], pa.map_(pa.string(), pa.int64())),
-    "ColumnTypeError: Column 'size': argument must be a string or a number",
-    "SchemaError: Column 'size' must hold numbers as in training",
+    "ColumnTypeError: column 'size' holds values of the type map<",
+    "ColumnTypeError: column 'size' holds values of the type map<",
 )
 case(
     "lists of structures of lists",
     arrow([[{"a": [1]}], []]),
-    "ColumnTypeError: Column 'size': argument must be a string or a number",
-    "SchemaError: Column 'size' must hold numbers as in training",
+    "ColumnTypeError: column 'size' holds values of the type list<",
+    "ColumnTypeError: column 'size' holds values of the type list<",
 )
 case(
     "bytes",
@@ -1150,6 +1150,12 @@ case(
     lambda folder: _parquet_bomb(folder),
     "DataError: the compressed file of 330030 bytes expands to more than 256 MiB, whic",
     "DataError: the compressed file of 330030 bytes expands to more than 256 MiB, whic",
+)
+case(
+    "one text of 1 MB for 1,000 rows",
+    lambda folder: _text_bomb(folder),
+    "DataError: expands to more than 256 MiB in column 'kind', which no table should",
+    "DataError: expands to more than 256 MiB in column 'kind', which no table should",
 )
 case(
     "folder called .parquet",
@@ -2033,6 +2039,17 @@ def _parquet_bomb(folder: Path) -> Path:
     return path
 
 
+def _text_bomb(folder: Path) -> Path:
+    """Write a small Parquet file that refers to one long text from every row."""
+    path = folder / "table.parquet"
+    rows = pa.array([0] * 1000, pa.int32())
+    texts = pa.DictionaryArray.from_arrays(rows, pa.array(["x" * 2**20]))
+    one = pa.table({"size": np.zeros(1000), "kind": texts, TARGET: np.zeros(1000, dtype=bool)})
+    with pq.ParquetWriter(path, one.schema, compression="zstd", store_schema=False) as writer:
+        writer.write_table(one)
+    return path
+
+
 def _read_only(array: Any) -> Any:
     array.flags.writeable = False
     return array
@@ -2070,7 +2087,7 @@ message that holds the text shown here and says what was expected, what was foun
 
 Reading a text file takes at most {BASE_MIB} MiB, plus {TIMES_SIZE} times its size (expanded, if it is compressed),
 plus {COLUMN_BYTES // 1024} KiB for each column. A file may expand to 256 MiB or to 100 times its size, whichever is
-more; a Parquet file counts as what its numbers take in a table.
+more; a Parquet file counts as what its cells take in a table.
 
 `python tests/faults/broken_tables.py` writes this page.
 """

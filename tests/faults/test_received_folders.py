@@ -25,6 +25,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cashmere import AutoClassifier, Predictor
@@ -536,6 +538,14 @@ TABLE = {"values": np.zeros((120, 20)), "y": np.repeat([0, 1], 60)}
 def test_rows_that_do_not_fit_are_refused(run, arrays):
     np.savez(run / "table.npz", **arrays)
     check_refused(run, open_for_work)
+
+
+def test_sample_that_repeats_a_long_text_is_not_written_out(run):
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 2**20]))
+    with pq.ParquetWriter(run / "sample.parquet", pa.schema({"a": texts.type}), store_schema=False) as writer:
+        writer.write_table(pa.table({"a": texts}))
+    with guarded(run.parent / "outside"), RunDirectory.open(run) as opened:
+        assert opened.read_sample() is None
 
 
 def test_pickles_and_bombs_among_the_rows_are_refused(run):

@@ -19,15 +19,13 @@ from typing import IO, Any, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from cashmere.data.expansion import expansion_error, expansion_limit
+from cashmere.data.parquet import read_parquet
 from cashmere.exceptions import DataError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
 _SAMPLE_RECORDS = 100
-_EXPANDED_BYTES = 256 * 2**20
-_EXPANSION = 100
-"""A compressed file may expand to `_EXPANDED_BYTES`, a larger one to this many times its size."""
-
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
@@ -157,24 +155,15 @@ def _open(path: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb")) if path.suffix.lower() == ".gz" else path.open("rb")
 
 
-def _check_expansion(path: Path, n_bytes: int) -> None:
-    """Refuse a file that would take this much memory, if that is out of all proportion to its size."""
-    size = path.stat().st_size
-    most = max(_EXPANDED_BYTES, _EXPANSION * size)
-    if n_bytes > most:
-        raise DataError(
-            f"{path}: the compressed file of {size} bytes expands to more than {most // 2**20} MiB, which no table "
-            "should. If its content is right, read it with pandas and pass the DataFrame."
-        )
-
-
 def _chunks(path: Path) -> Iterator[bytes]:
     """Yield the content of a file, expanded within bounds."""
-    n_bytes = 0
+    size, n_bytes = path.stat().st_size, 0
+    limit = expansion_limit(size)
     with _open(path) as file:
         while chunk := file.read(1 << 20):
             n_bytes += len(chunk)
-            _check_expansion(path, n_bytes)
+            if n_bytes > limit:
+                raise expansion_error(str(path), size, limit)
             yield chunk
 
 
@@ -306,10 +295,8 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            _unique_names(file.schema_arrow.names, str(path))
-            _check_expansion(path, sum(map(_width, file.schema_arrow.types)) * file.metadata.num_rows)
-        frame = pd.read_parquet(path)
+        _unique_names(pq.read_schema(path).names, str(path))
+        frame = read_parquet(path, str(path))
     except DataError:
         raise
     except Exception as error:  # of many kinds: those of Arrow, of JSON in its header, of time zones, lack of memory
@@ -318,14 +305,6 @@ def _read_parquet(path: Path) -> pd.DataFrame:
             f"{path}: the file cannot be read as Parquet ({reason}). Write or download it again."
         ) from error
     return frame.reset_index(drop=True)
-
-
-def _width(type_: Any) -> int:
-    """Return the least bytes that a value of an Arrow type takes in a frame."""
-    try:
-        return max(1, int(type_.bit_width) // 8)
-    except ValueError:  # texts, lists: at least a pointer
-        return 8
 
 
 def _unquote(text: str) -> str:

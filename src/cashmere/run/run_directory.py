@@ -18,6 +18,7 @@ import pandas as pd
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
+from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import CodedTable, TableSchema, infer_schema
@@ -275,16 +276,9 @@ class RunDirectory:
 
     def read_sample(self) -> pd.DataFrame | None:
         """Return some original training rows; None if they could not be kept."""
-        import pyarrow.parquet as pq
-
         try:
             content = read_file(self.folder / "sample.parquet", limit=_SAMPLE_BYTES)
-            with pq.ParquetFile(io.BytesIO(content)) as file:
-                found = file.metadata
-                n_bytes = sum(found.row_group(i).total_byte_size for i in range(found.num_row_groups))
-                if found.num_rows > _SAMPLE_ROWS or n_bytes > _SAMPLE_BYTES:
-                    return None
-            return pd.read_parquet(io.BytesIO(content))
+            return read_parquet(content, "sample.parquet", limit=_SAMPLE_BYTES).head(_SAMPLE_ROWS)
         except Exception:  # without it, latency is not measured
             return None
 

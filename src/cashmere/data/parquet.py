@@ -1,0 +1,149 @@
+"""Parquet files, read within a bound: one of a few kilobytes can stand for a table of any size.
+
+A file may hold a text once and refer to it from every row, or store in what each text differs from the one before.
+Arrow writes all of them out before anybody can look at them. So texts are read as they are stored, by reference, and
+written out once their length is known.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cashmere.data.expansion import expansion_error, expansion_limit
+from cashmere.exceptions import ColumnTypeError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NOT_BY_REFERENCE = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
+"""Encodings of texts that Arrow can only write out; the first stores differences."""
+
+_BATCH_BYTES = 2**26
+"""Of texts in these encodings, about so many bytes are written out at a time to measure them."""
+
+_POINTER = 8
+
+
+def read_parquet(source: Path | bytes, name: str, *, limit: int | None = None) -> pd.DataFrame:
+    """Read a Parquet file as `pandas.read_parquet` does, if what it expands to is within bounds.
+
+    Parameters
+    ----------
+    source : Path or bytes
+        The file, or its content.
+    name : str
+        What messages call it.
+    limit : int, optional
+        Most bytes that the cells may take; by default `expansion_limit` of the size of the file.
+
+    Raises
+    ------
+    DataError
+        If they would take more, or a column holds lists or other values of several parts.
+    Exception
+        Whatever Arrow raises on a damaged file.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size = len(source) if isinstance(source, bytes) else source.stat().st_size
+    limit = expansion_limit(size) if limit is None else limit
+
+    def opened(**options: Any) -> Any:
+        return pq.ParquetFile(io.BytesIO(source) if isinstance(source, bytes) else source, **options)
+
+    with opened() as file:
+        fields = list(file.schema_arrow)
+        for field in fields:
+            if pa.types.is_nested(field.type):  # which could hold more values than there are rows
+                raise ColumnTypeError(
+                    f"{name}: column {field.name!r} holds values of the type {str(field.type)[:100]}. Expected one "
+                    "number, text, date or truth value in each cell. Take it apart, or leave it out.",
+                    column=field.name,
+                )
+        taken = sum(_width(field.type) for field in fields) * file.metadata.num_rows
+        if max(taken, sum(chunk.total_uncompressed_size for chunk in _chunks(file))) > limit:
+            raise expansion_error(name, size, limit)
+        by_reference, others = _text_paths(file)
+        for path in others:
+            for column in _batches(file, path):
+                if taken + (n_bytes := _text_bytes(column)) > limit:
+                    raise expansion_error(name, size, limit, column=path)
+                taken += n_bytes
+    with opened(read_dictionary=by_reference) as file:
+        table = file.read(use_pandas_metadata=True)
+    for position, field in enumerate(fields):
+        column = table.column(position)
+        if field.name in others:
+            continue
+        stays = pa.types.is_dictionary(field.type)  # categories, which pandas keeps by reference, too
+        n_bytes = sum(_text_bytes(chunk.dictionary if stays else chunk) for chunk in column.chunks)
+        taken += n_bytes
+        if taken > limit:
+            raise expansion_error(name, size, limit, column=field.name)
+        if pa.types.is_dictionary(column.type) and not stays:
+            kind = pa.large_string() if n_bytes >= 2**31 else column.type.value_type
+            table = table.set_column(position, field.with_type(kind), column.cast(kind))
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def _chunks(file: Any) -> Iterator[Any]:
+    """Yield what the file states of each chunk: a column in a group of rows."""
+    for group in range(file.metadata.num_row_groups):
+        yield from map(file.metadata.row_group(group).column, range(file.metadata.num_columns))
+
+
+def _width(kind: Any) -> int:
+    """Return the least bytes that a value of an Arrow type takes in a frame."""
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:  # a text: at least a reference
+        return _POINTER
+
+
+def _text_paths(file: Any) -> tuple[list[str], list[str]]:
+    """Return the columns of texts, those that can be read by reference and the others."""
+    import pyarrow as pa
+
+    columns = [file.schema.column(i) for i in range(len(file.schema))]
+    paths = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+    if len(set(paths)) < len(paths):
+        raise ValueError(f"two columns are called {max(paths, key=paths.count)!r}")
+    others = {chunk.path_in_schema for chunk in _chunks(file) if _NOT_BY_REFERENCE.intersection(chunk.encodings)}
+    others |= {field.name for field in file.schema_arrow if isinstance(field.type, pa.BaseExtensionType)}
+    return [path for path in paths if path not in others], [path for path in paths if path in others]
+
+
+def _batches(file: Any, path: str) -> Iterator[Any]:
+    """Yield a column in so few rows at a time that none of them takes much more than `_BATCH_BYTES`."""
+    largest = max(chunk.total_uncompressed_size for chunk in _chunks(file) if chunk.path_in_schema == path)
+    for batch in file.iter_batches(batch_size=max(1, _BATCH_BYTES // max(1, largest)), columns=[path]):
+        yield batch.column(0)
+
+
+def _text_bytes(array: Any) -> int:
+    """Return how many bytes the texts in an Arrow array take once they are written out."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        if not _is_text(kind.value_type):
+            return 0
+        lengths = pc.binary_length(array.dictionary)
+        return int(pc.sum(pc.take(lengths, array.indices)).as_py() or 0)
+    return int(pc.sum(pc.binary_length(array)).as_py() or 0) if _is_text(kind) else 0
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    )

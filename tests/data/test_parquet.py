@@ -1,0 +1,120 @@
+"""Parquet files read as pandas reads them, and within a bound."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cashmere.data.parquet import read_parquet
+from cashmere.exceptions import ColumnTypeError, DataError
+
+LONG = "x" * 1_000_000
+REPEATED = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array([LONG]))
+
+
+def repeated_by_reference(path):
+    """Write one text of a megabyte for 100,000 rows, as a writer of plain texts would: 100 GB in all."""
+    schema = pa.schema({"a": REPEATED.type})
+    options = {"store_schema": False, "dictionary_pagesize_limit": 2**30, "compression": "zstd"}
+    with pq.ParquetWriter(path, schema, **options) as writer:
+        writer.write_table(pa.table({"a": REPEATED}))
+
+
+def repeated_as_differences(path):
+    texts = pa.table({"a": [LONG] * 60})
+    pq.write_table(texts, path, use_dictionary=False, column_encoding={"a": "DELTA_BYTE_ARRAY"}, compression="zstd")
+
+
+CHILD = """
+import resource, sys
+from pathlib import Path
+from cashmere.data.parquet import read_parquet
+from cashmere.exceptions import DataError
+
+resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
+try:
+    read_parquet(Path(sys.argv[1]), sys.argv[1], limit=2**25)
+except DataError as error:
+    print(error.column, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, error)
+"""
+
+
+@pytest.mark.parametrize("write", [repeated_by_reference, repeated_as_differences])
+def test_a_text_that_is_repeated_is_not_written_out(tmp_path, write):
+    path = tmp_path / "t.parquet"
+    write(path)
+    assert path.stat().st_size < 2_000_000
+    child = subprocess.run([sys.executable, "-c", CHILD, path], capture_output=True, text=True, check=True)
+    column, peak_mib, message = child.stdout.split(" ", 2)
+    assert column == "a" and "expands to more than 32 MiB in column 'a'" in message
+    assert int(peak_mib) < 1000
+
+
+def test_the_limit_counts_all_columns(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": ["x" * 1000] * 100, "b": ["y" * 1000] * 100}), path)
+    assert read_parquet(path, "t", limit=202_000).shape == (100, 2)
+    with pytest.raises(DataError, match=r"^t: .* in column 'b'") as caught:
+        read_parquet(path.read_bytes(), "t", limit=150_000)
+    assert caught.value.column == "b"
+
+
+def test_texts_of_extension_types_are_counted(tmp_path):
+    json = pytest.importorskip("pyarrow", minversion="19").json_()
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": pa.array([f'{{"a": "{LONG}"}}'] * 100, json)}), path, compression="zstd")
+    assert read_parquet(path, "t", limit=200_000_000).shape == (100, 1)
+    with pytest.raises(DataError, match="in column 'a'"):
+        read_parquet(path, "t", limit=90_000_000)
+
+
+def test_categories_count_once(tmp_path):
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"a": pd.Categorical(["x" * 1000, "y" * 1000] * 500)})
+    frame.to_parquet(path)
+    pd.testing.assert_frame_equal(read_parquet(path, "t", limit=20_000), frame)
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_every_encoding_gives_the_same_frame(tmp_path, encoding):
+    path = tmp_path / "t.parquet"
+    frame = pd.DataFrame({"a.b": ["x", None, "é"] * 50, "n": range(150)}, index=pd.RangeIndex(5, 155, name="row"))
+    pq.write_table(
+        pa.Table.from_pandas(frame), path, row_group_size=40, use_dictionary=False, column_encoding={"a.b": encoding}
+    )
+    pd.testing.assert_frame_equal(read_parquet(path, "t"), pd.read_parquet(path))
+
+
+def test_all_types_are_read_as_pandas_reads_them(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {
+        "text": pa.array(["x", None, "yy"] * 10),
+        "long": pa.array(["x", None, "yy"] * 10, pa.large_string()),
+        "bytes": pa.array([b"x", None, b"yy"] * 10),
+        "category": pa.array(["x", None, "yy"] * 10).dictionary_encode(),
+        "time": pa.array([0, None, 1] * 10, pa.timestamp("us", "UTC")),
+        "identifier": pa.array([b"x" * 16, None, b"y" * 16] * 10, pa.binary(16)),
+        "number": pa.array([0.5, None, 1.0] * 10),
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=7)
+    pd.testing.assert_frame_equal(read_parquet(path, "t"), pd.read_parquet(path))
+
+
+@pytest.mark.parametrize("value", [["x"], {"a": "x"}, [[{"a": ["x"]}]]])
+def test_cells_of_several_values_are_refused_before_they_are_read(tmp_path, value):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"n": [1], "a": [value]}), path)
+    with pytest.raises(ColumnTypeError, match=r"^t: column 'a' holds .* Expected one number, text"):
+        read_parquet(path, "t")
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table([["x"], ["y"]], names=["a", "a"]), path)
+    with pytest.raises(ValueError, match="'a'"):
+        read_parquet(path, "t")
