@@ -16,7 +16,7 @@ from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ModelFileError, SigningKeyError
 from cashmere.model import first_load
-from cashmere.model.files import read_manifest
+from cashmere.model.files import file_digest, read_manifest
 from cashmere.model.keys import fingerprint, key_folder, own_public_key, signing_key, trust_key, trusted_keys
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
 
@@ -142,10 +142,10 @@ def change_signature(folder, **changes):
         ({"signature": "0"}, "is damaged"),
         ({"signature": None}, "is damaged"),
         ({"public_key": "11" * 32}, "forged or damaged"),
-        ({"public_key": "11"}, "forged or damaged"),
+        ({"public_key": "11"}, "is damaged"),
         ({"checksum": "another"}, "another manifest"),
         ({"version": 2}, "another version"),
-        ({"format": "something"}, "is not the signature"),
+        ({"format": "something"}, "is not a signature"),
     ],
 )
 def test_a_forged_or_damaged_signature_is_refused(model, changes, message):
@@ -205,6 +205,58 @@ def test_a_resumed_run_of_ones_own_stays_signed_and_leaves_one_signature(fitted,
     fit(run_folder, resume=True)
     assert state(run_folder / "model").signer is Signer.THIS_MACHINE
     assert len(list((run_folder / "model").glob("signature-*.json"))) == 1
+
+
+@pytest.fixture
+def own(fitted, tmp_path):
+    """A copy of a run of this machine that has come back from elsewhere."""
+    return shutil.copytree(fitted, tmp_path / "run")
+
+
+def replaced_by_another(own, tmp_path):
+    """Replace the members of a run by those of another run of this machine, as somebody else might."""
+    fit(tmp_path / "other")
+    for path in (tmp_path / "other" / "members").iterdir():
+        shutil.copy(path, own / "members")
+    assert file_digest(own / "members" / "000000.skops") not in (own / "model" / "manifest.json").read_text()
+
+
+def test_a_changed_member_of_ones_own_run_stops_the_resume(own):
+    archive = own / "members" / "000000.skops"
+    archive.write_bytes(archive.read_bytes() + b" ")
+    for _ in range(2):
+        with pytest.raises(
+            ModelFileError, match=r"000000\.skops beside it, which has been changed since.* delete both"
+        ):
+            fit(own, resume=True)
+
+
+def test_a_member_signed_for_another_run_is_not_vouched_for(own, tmp_path, children):
+    replaced_by_another(own, tmp_path)
+    with pytest.raises(ModelFileError, match="forged or damaged"):
+        fit(own, resume=True)
+    (own / "members" / "signature-000000.json").unlink()
+    fit(own, resume=True)
+    assert len(children) == 1
+    assert state(own / "model").signer is Signer.NOBODY
+
+
+def test_members_without_signatures_are_own_if_the_signed_model_holds_them(own, children):
+    (own / "members" / "signature-000000.json").unlink()
+    fit(own, resume=True)
+    assert not children
+    assert state(own / "model").signer is Signer.THIS_MACHINE
+    path_of_signature(own / "model").unlink()
+    fit(own, resume=True)
+    assert len(children) == 1
+    assert state(own / "model").signer is Signer.NOBODY
+
+
+def test_members_are_own_though_the_model_is_lost(own, children):
+    shutil.rmtree(own / "model")
+    fit(own, resume=True)
+    assert not children
+    assert state(own / "model").signer is Signer.THIS_MACHINE
 
 
 def test_the_key_is_private_and_made_once(elsewhere):

@@ -107,7 +107,7 @@ def save_model(
         write_atomically(folder / encoder_entry["file"], data)
     entries = {}
     for number in ensemble.members:
-        digest = _file_digest(member_files[number])
+        digest = file_digest(member_files[number])
         entries[str(number)] = {"file": f"member-{number:06d}-{digest[:12]}.skops", "sha256": digest}
         _link_or_copy(member_files[number], folder / entries[str(number)]["file"])
     content = {
@@ -136,7 +136,8 @@ def save_model(
             path.unlink()
 
 
-def _file_digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a regular file, in hexadecimal digits."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -209,9 +210,12 @@ def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
         read_archive(entry_path(folder, entry), entry["sha256"])
 
 
-def signed_by_this_machine(folder: Path) -> bool:
-    """Tell whether a folder holds a model that this machine has signed."""
+def members_signed_here(folder: Path) -> dict[int, str]:
+    """Return the checksums of the members of a model that this machine has signed, by number; none of any other."""
     try:
-        return read_signature(folder, read_manifest(folder)["checksum"]).signer is Signer.THIS_MACHINE
+        manifest = read_manifest(folder)
+        if read_signature(folder, manifest["checksum"]).signer is not Signer.THIS_MACHINE:
+            return {}
     except ModelFileError:
-        return False
+        return {}
+    return {int(number): entry["sha256"] for number, entry in manifest["members"].items()}

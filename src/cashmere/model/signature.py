@@ -4,6 +4,8 @@ The manifest names the checksum of every file of the model and has one itself; t
 so the whole model. Its file is named after the checksum, so that the signature of a new manifest can be written first.
 It holds the public key of the signer, so that anybody can check it. It says who signed; whether that is somebody to
 trust is for the reader to decide (`cashmere.model.keys`).
+
+`write_signature` and `read_signature_file` do the same for any other checksum.
 """
 
 from __future__ import annotations
@@ -12,15 +14,30 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypedDict
 
-from cashmere.base.files import write_atomically
+from msgspec import Meta
+
+from cashmere.base.files import failures_as, writing
+from cashmere.base.json_files import read_json
 from cashmere.exceptions import ModelFileError
 from cashmere.model.keys import fingerprint, own_public_key, signature_is_valid, signing_key, trusted_keys
 
 _FORMAT = "cashmere signature"
 _VERSION = 1
-_MOST_BYTES = 10_000
+
+
+class _Head(TypedDict):
+    """What tells the signature files of this version from others."""
+
+    format: str
+    version: int
+
+
+class _SignatureFile(TypedDict):
+    checksum: Annotated[str, Meta(max_length=1000)]
+    public_key: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    signature: Annotated[str, Meta(pattern="^[0-9a-f]{128}$")]
 
 
 class Signer(StrEnum):
@@ -76,6 +93,28 @@ def sign_manifest(folder: Path, checksum: str) -> str:
     SigningKeyError
         If there is no key and none can be made.
     """
+    return write_signature(signature_path(folder, checksum), _statement(checksum), checksum)
+
+
+def write_signature(path: Path, statement: str, checksum: str, *, durable: bool = True) -> str:
+    """Sign a statement about a checksum with this machine's key, and return the key's fingerprint.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the signature.
+    statement : str
+        What is signed; it must say what the checksum is of, and hold the checksum.
+    checksum : str
+        Kept in the file, to tell a changed content from a forged signature.
+    durable : bool
+        See `cashmere.base.files.writing`.
+
+    Raises
+    ------
+    SigningKeyError
+        If there is no key and none can be made.
+    """
     key = signing_key()
     public = key.public_key().public_bytes_raw()
     content = {
@@ -83,9 +122,10 @@ def sign_manifest(folder: Path, checksum: str) -> str:
         "version": _VERSION,
         "checksum": checksum,
         "public_key": public.hex(),
-        "signature": key.sign(_message(checksum)).hex(),
+        "signature": key.sign(statement.encode()).hex(),
     }
-    write_atomically(signature_path(folder, checksum), json.dumps(content, indent=1).encode())
+    with writing(path, durable=durable) as file:
+        file.write(json.dumps(content, indent=1).encode())
     return fingerprint(public)
 
 
@@ -105,19 +145,39 @@ def read_signature(folder: Path, checksum: str) -> Signature:
         If there is a signature, but damaged, of another version or another manifest, or forged: not made by the key
         that it names.
     """
-    path = signature_path(folder, checksum)
-    content = _read(path)
-    if content is None:
+    changed = f"is the signature of another manifest than the one beside it. {_ADVICE}"
+    return read_signature_file(signature_path(folder, checksum), _statement(checksum), checksum, if_changed=changed)
+
+
+def read_signature_file(path: Path, statement: str, checksum: str, *, if_changed: str) -> Signature:
+    """Return who signed a statement, see `write_signature`.
+
+    Parameters
+    ----------
+    path, statement, checksum
+        As for `write_signature`, the checksum that of the present content.
+    if_changed : str
+        The text of the error if the file is about another checksum.
+
+    Raises
+    ------
+    ModelFileError
+        As `read_signature`.
+    """
+    if not path.exists() and not path.is_symlink():
         return Signature(signer=Signer.NOBODY)
-    try:
-        public, signature = bytes.fromhex(content["public_key"]), bytes.fromhex(content["signature"])
-        signed = content["checksum"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(path, f"is damaged ({type(error).__name__}: {error}). {_ADVICE}") from error
-    if signed != checksum:
-        raise ModelFileError(path, f"is the signature of another manifest than the one beside it. {_ADVICE}")
-    if not signature_is_valid(public, signature, _message(checksum)):
-        raise ModelFileError(path, f"is forged or damaged: the key that it names did not sign this model. {_ADVICE}")
+    with failures_as(ModelFileError, path, _ADVICE):
+        head = read_json(path, _Head)
+        if head["format"] != _FORMAT:
+            raise ModelFileError(path, f"is not a signature of cashmere. {_ADVICE}")
+        if head["version"] != _VERSION:
+            raise ModelFileError(path, "was written by another version of cashmere. Upgrade cashmere.")
+        content = read_json(path, _SignatureFile)
+    if content["checksum"] != checksum:
+        raise ModelFileError(path, if_changed)
+    public = bytes.fromhex(content["public_key"])
+    if not signature_is_valid(public, bytes.fromhex(content["signature"]), statement.encode()):
+        raise ModelFileError(path, f"is forged or damaged: the key that it names did not sign this content. {_ADVICE}")
     if public == own_public_key():
         signer = Signer.THIS_MACHINE
     else:
@@ -128,23 +188,5 @@ def read_signature(folder: Path, checksum: str) -> Signature:
 _ADVICE = "Get the model again from its source; to use it without a signature, delete this file."
 
 
-def _message(checksum: str) -> bytes:
-    return f"cashmere model signature 1\n{checksum}".encode()
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """Return the content of a signature file; None if there is none."""
-    try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            raise ModelFileError(path, f"is not a regular file. {_ADVICE}")
-        with path.open("rb") as file:
-            content = json.loads(file.read(_MOST_BYTES))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelFileError(path, f"is damaged ({error}). {_ADVICE}") from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ModelFileError(path, f"is not the signature of a cashmere model. {_ADVICE}")
-    if content.get("version") != _VERSION:
-        raise ModelFileError(path, "was written by another version of cashmere. Upgrade cashmere.")
-    return content
+def _statement(checksum: str) -> str:
+    return f"cashmere model signature 1\n{checksum}"

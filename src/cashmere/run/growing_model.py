@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from cashmere.model.files import Encoders, read_manifest, save_model, signed_by_this_machine
+from cashmere.model.files import Encoders, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
@@ -45,9 +45,7 @@ class GrowingModel:
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members = run, encoders, members
         self._curve: list[CurvePoint] = list(facts.curve or ())
-        # Members that another machine trained must not get this machine's signature.
-        self._is_ours = not run.spent.trials or signed_by_this_machine(run.folder / "model")
-        self._untried = set() if self._is_ours else set(run.store.member_sizes())
+        self._tried: set[int] = set()
 
     def choose(self, history: History) -> None:
         """Choose the ensemble from the current trials, without saving it."""
@@ -85,13 +83,13 @@ class GrowingModel:
         ModelFileError
             If one of them does harm there.
         """
-        untried = self._untried.intersection(self.builder.ensemble.members)
+        untried = {n for n in self.builder.ensemble.members if not self._members.is_own(n)} - self._tried
         # Classes of a script cannot be imported by another process; whoever passes them vouches for the run.
         if untried and not any(name.startswith("__main__.") for name in self._members.trusted):
             self.save(self.information(history))
             folder = self._run.folder / "model"
             check_first_load(folder, read_manifest(folder), trusted=self._members.trusted)
-        self._untried -= untried
+        self._tried |= untried
 
     def information(self, history: History, cross_fitted_loss: float | None = None) -> dict[str, Any]:
         """Return the information saved with the model."""
@@ -137,7 +135,8 @@ class GrowingModel:
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
             information=information,
             thresholds=self.builder.thresholds,
-            sign=self._is_ours,
+            # Members that another machine trained, or somebody has changed, must not get this machine's signature.
+            sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
 
     def predictor(self, history: History) -> Predictor:

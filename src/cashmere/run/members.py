@@ -6,10 +6,12 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from cashmere.base.files import is_regular, write_atomically
-from cashmere.exceptions import CashmereError
+from cashmere.base.files import failures_as, is_regular, write_atomically
+from cashmere.exceptions import CashmereError, ModelFileError
 from cashmere.model.archives import dump_fold_models, load_fold_models
+from cashmere.model.files import file_digest, members_signed_here
 from cashmere.model.fold_model import FoldModel
+from cashmere.model.member_signature import is_signed_here
 from cashmere.records.trial import History, Observation
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.storage.store import RunStore
@@ -36,6 +38,8 @@ class Members:
         self.trusted = list(trusted)
         self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
         self._seconds_per_byte: dict[str, float] = {}
+        self._known: dict[int, bool] = {BASELINE: True}
+        self._in_own_model = members_signed_here(store.folder / "model")
         write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
 
     def path(self, number: int) -> Path:
@@ -45,6 +49,27 @@ class Members:
     def exists(self, number: int) -> bool:
         """Tell whether the models of a trial still exist."""
         return is_regular(self.path(number))
+
+    def is_own(self, number: int) -> bool:
+        """Tell whether this machine trained the models of a trial, and nobody has changed them since.
+
+        Trials of early versions have no signatures of their own; those in a model that this machine has signed are its
+        own.
+
+        Raises
+        ------
+        ModelFileError
+            If they were changed after they were signed.
+        """
+        if number in self._store.trained_now:
+            return True
+        if number not in self._known:
+            path = self.path(number)
+            with failures_as(ModelFileError, path, "Restore it from a copy, or delete it."):
+                self._known[number] = is_signed_here(path, run=self._store.identity) or (
+                    number in self._in_own_model and self._in_own_model[number] == file_digest(path)
+                )
+        return self._known[number]
 
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""

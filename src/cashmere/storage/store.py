@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import io
 import json
 import os
@@ -30,6 +31,7 @@ from cashmere.base.files import (
     write_atomically,
 )
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
+from cashmere.model.member_signature import member_signature_path, sign_member
 from cashmere.records.trial import Observation, Outcome, Trial
 from cashmere.storage.database import failures_explained, open_for_writing, read, remove
 from cashmere.storage.directory import FILES, RESTORE, check_new, check_sub_folders, read_run_json
@@ -57,6 +59,11 @@ class RunStore:
     new : bool
         Begin a run, in a folder that holds nothing, or only what a run leaves that was killed before it began.
 
+    Attributes
+    ----------
+    trained_now : set of int
+        The trials whose models were stored through this object.
+
     Raises
     ------
     RunLockedError
@@ -71,6 +78,7 @@ class RunStore:
         self.folder = Path(folder)
         self._lock: FileLock | None = None
         self._held_bytes = 0
+        self.trained_now: set[int] = set()
         check_sub_folders(self.folder)
         if read_only:
             self._rows, self._facts = read(self._path, lambda database: (read_trials(database), read_facts(database)))
@@ -148,6 +156,11 @@ class RunStore:
         """Return the path of a trial's predictions."""
         return self.folder / "predictions" / f"{number:06d}.npy"
 
+    @functools.cached_property
+    def identity(self) -> str:
+        """Name of the store, by which what belongs to one run is told from another's; "" in runs of early versions."""
+        return self.facts().store or ""
+
     @property
     def baseline_path(self) -> Path:
         """Path of the constant predictor."""
@@ -177,6 +190,8 @@ class RunStore:
                 predictions = self._read_predictions(trial.number, crc)
             if outcome.model is not None:
                 write_atomically(self.member_path(trial.number), outcome.model)
+                sign_member(self.member_path(trial.number), outcome.model, run=self.identity)
+                self.trained_now.add(trial.number)
         observation = Observation(
             trial=trial, outcome=replace(outcome, predictions=predictions, model=None), finished_at=finished_at
         )
@@ -311,6 +326,7 @@ class RunStore:
             if excess <= 0:
                 break
             self.member_path(number).unlink()
+            member_signature_path(self.member_path(number)).unlink(missing_ok=True)
             excess -= sizes[number]
             deleted.append(number)
         return deleted

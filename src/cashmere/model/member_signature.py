@@ -1,0 +1,65 @@
+"""Who trained a member of a run: a signature beside its archive, so that a resume knows which ones are its own.
+
+The database of a run tells which trials there were, but whoever changes an archive can change the database, too. A
+signature needs the key of this machine, which does not travel with the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from pathlib import Path
+
+from cashmere.base.files import open_regular
+from cashmere.exceptions import SigningKeyError
+from cashmere.model.signature import Signer, read_signature_file, write_signature
+
+_logger = logging.getLogger(__name__)
+
+
+def member_signature_path(archive: Path) -> Path:
+    """Return where the signature of a member's archive is."""
+    return archive.with_name(f"signature-{archive.stem}.json")
+
+
+def sign_member(archive: Path, content: bytes, *, run: str) -> None:
+    """Sign an archive that this machine has just written; without a key it stays unsigned.
+
+    Parameters
+    ----------
+    archive : Path
+        The file.
+    content : bytes
+        What was written to it.
+    run : str
+        Identity of the run: what was signed for one run is not signed for another.
+    """
+    checksum = hashlib.sha256(content).hexdigest()
+    try:
+        write_signature(member_signature_path(archive), _statement(archive, run, checksum), checksum, durable=False)
+    except SigningKeyError as error:
+        _logger.info("The models of a trial are not signed: %s", error)
+
+
+def is_signed_here(archive: Path, *, run: str) -> bool:
+    """Tell whether this machine wrote an archive of a run, as it is now.
+
+    Raises
+    ------
+    ModelFileError
+        If the archive was changed after it was signed, by whomever, or the signature is damaged or forged.
+    OSError
+        If the archive cannot be read.
+    """
+    with open_regular(archive) as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    changed = (
+        f"is not the signature of {archive.name} beside it, which has been changed since. Restore both from a copy, or "
+        "delete both: the run then does without this trial's models."
+    )
+    path, statement = member_signature_path(archive), _statement(archive, run, checksum)
+    return read_signature_file(path, statement, checksum, if_changed=changed).signer is Signer.THIS_MACHINE
+
+
+def _statement(archive: Path, run: str, checksum: str) -> str:
+    return f"cashmere member signature 1\n{run}\n{archive.stem}\n{checksum}"
