@@ -22,7 +22,7 @@ BENCHMARKS = ROOT / "benchmarks"
 # From the bottom up: a room may import those before it. docs/design.md says the same in words.
 ROOMS = [
     *("exceptions", "base", "records", "protocols", "data", "contests", "ensembles"),
-    *("space/splitting", "space", "space/encoding", "space/estimators", "space/named"),
+    *("space/splitting", "space", "space/encoding", "space/estimators", "space/paths", "space/named"),
     *(
         "acquisition",
         "surrogates",

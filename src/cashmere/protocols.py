@@ -124,6 +124,31 @@ class Objective(Protocol):
         ...
 
 
+class Supervisor(Protocol):
+    """What a running trial can ask, and what it can tell before it has finished."""
+
+    def seconds_left(self) -> float:
+        """Return the seconds until the trial will be stopped; infinity without a limit."""
+        ...
+
+    def wants_checkpoint(self) -> bool:
+        """Return whether `keep` is worth its time now."""
+        ...
+
+    def keep(self, outcome: Outcome) -> None:
+        """Hand over what the trial has achieved so far: its outcome, should it be stopped before it ends."""
+        ...
+
+
+@runtime_checkable
+class SupervisedObjective(Protocol):
+    """An addition to `Objective` for functions whose trials have a result before they end."""
+
+    def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
+        """Evaluate the trial's configuration, as `Objective.__call__` does."""
+        ...
+
+
 class Executor(Protocol):
     """Run trials, at most `n_workers` at a time."""
 

@@ -9,7 +9,9 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
 
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.origin import Origin
+from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.storage.store import RunStore
 
@@ -181,3 +183,54 @@ def test_rows_end_where_a_trial_is_still_out(tmp_path):
             store.add(trial(i), outcome(i), finished_at=i)
         assert [row["number"] for row in store.rows()] == [0, 1]
         assert sorted(store.load(SPACE)) == [0, 1, 3, 4]
+
+
+def test_path_and_what_cut_it_short_come_back(tmp_path):
+    path = FollowedPath(parameter="rounds", positions=(10.0, 14.0), losses=(0.5, 0.25), chosen=14.0)
+    cause = Cause(kind=CauseKind.TIME_LIMIT, limit=3.0)
+    outcomes = [outcome(0, path=path, cut_short=cause), outcome(1), outcome(2, cut_short=cause)]
+    with RunStore(tmp_path) as store:
+        for number, each in enumerate(outcomes):
+            store.add(trial(number), each, finished_at=1.0)
+    with RunStore(tmp_path) as store:
+        loaded = store.load(SPACE)
+    assert [(o.outcome.path, o.outcome.cut_short) for o in loaded.values()] == [
+        (path, cause),
+        (None, None),
+        (None, cause),
+    ]
+
+
+def test_store_of_the_first_version_is_read_and_continued(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1.0)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("DROP TABLE paths")
+        database.execute("PRAGMA user_version = 1")
+    database.close()
+    assert RunStore(tmp_path, read_only=True).rows()[0]["path"] is None
+    path = FollowedPath(parameter="trees", positions=(10.0,), losses=(0.5,), chosen=10.0)
+    with RunStore(tmp_path) as store:
+        store.add(trial(1), outcome(path=path), finished_at=2.0)
+    assert [row["path"] for row in RunStore(tmp_path, read_only=True).rows()] == [None, path]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (7, "rounds", "[1]", "[1]", 1, None),  # no such trial
+        (0, "rounds", "[1, 2]", "[1]", 1, None),
+        (0, "rounds", "[1]", "[1]", 2, None),
+        (0, "rounds", "1", "[1]", 1, None),
+        (0, "rounds", None, None, None, None),
+        (0, b"rounds", "[1]", "[1]", 1, None),
+    ],
+)
+def test_path_that_no_trial_took_is_a_typed_error(tmp_path, row):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1.0)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
+    database.close()
+    with pytest.raises(CorruptStoreError):
+        RunStore(tmp_path, read_only=True)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskProfile, TaskType
+from cashmere.evaluation.following import FollowedFolds
 from cashmere.evaluation.metrics import Metric
 from cashmere.model.fold_model import FoldModel, fit_fold_model
-from cashmere.records.cause import Cause
+from cashmere.model.fold_path import FoldPath
+from cashmere.protocols import Supervisor
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.component import BuildContext
+from cashmere.space.path import PathParameter
 from cashmere.space.space import Space
 
 CELLS_PER_THREAD = 4_000_000
@@ -29,6 +36,21 @@ Threads that wait passively are slow to wake: on 2 cores, boosters with 2 thread
 """
 
 
+class Unsupervised:
+    """The `Supervisor` of a trial that nobody will stop."""
+
+    def seconds_left(self) -> float:
+        """Return infinity."""
+        return float("inf")
+
+    def wants_checkpoint(self) -> bool:
+        """Return False."""
+        return False
+
+    def keep(self, outcome: Outcome) -> None:
+        """Forget the outcome."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossValidationObjective:
     """Evaluate configurations on prepared folds (holdout is the case of one fold).
@@ -36,6 +58,9 @@ class CrossValidationObjective:
     The loss is the mean of the fold losses (docs/papers/problem.md#loss-of-a-trial); there is none unless all folds
     finish, and `Trial.stop_above` may stop the trial early. Predictions for all validation rows are returned, in
     row order, for the ensemble.
+
+    An algorithm with a path parameter is followed on all folds at once (docs/paths.md): each position that all of them
+    reach is a whole result, which a trial that is stopped later still has.
 
     Attributes
     ----------
@@ -59,75 +84,203 @@ class CrossValidationObjective:
 
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial's configuration on every fold."""
-        folds = _open_folds(os.fspath(self.folder), (self.folder / "prepared.json").stat().st_mtime_ns)
-        profile = self.space.profile
-        algorithm = self.space.algorithm_of(trial.configuration)
-        encoding = self.space.encoding_of(trial.configuration)
-        n_classes = profile.n_classes if profile.task_type.is_classification else 1
-        shape = (len(folds.y), n_classes) if n_classes > 1 else (len(folds.y),)
-        total = np.zeros(shape, dtype=np.float32)
-        counts = np.zeros(len(folds.y), dtype=np.int64)
+        return self.run(trial, Unsupervised())
+
+    def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
+        """Evaluate the trial's configuration on every fold; hand over what a trial that is stopped has achieved."""
+        evaluation = _Evaluation(self, trial)
+        path = self.space.algorithm_of(trial.configuration).path
+        return evaluation.fit_folds() if path is None else evaluation.follow_folds(path, supervisor)
+
+
+class _Evaluation:
+    """One trial's way through its folds."""
+
+    def __init__(self, objective: CrossValidationObjective, trial: Trial) -> None:
+        self._objective, self._trial = objective, trial
+        self._space, self._metric = objective.space, objective.metric
+        folder = objective.folder
+        self._folds = _open_folds(os.fspath(folder), (folder / "prepared.json").stat().st_mtime_ns)
+        self._profile = self._space.profile
+        self._algorithm = self._space.algorithm_of(trial.configuration)
+        self._encoding = self._space.encoding_of(trial.configuration)
+        self._n_classes = self._profile.n_classes if self._profile.task_type.is_classification else 1
+        self.fit_seconds = self.predict_seconds = 0.0
+
+    # ------------------------------------------------------------ one value per fit
+
+    def fit_folds(self) -> Outcome:
+        """Fit one fold after the other."""
+        predictions: list[NDArray[np.float32]] = []
         models: list[FoldModel] = []
-        losses: list[float] = []
-        fit_seconds = predict_seconds = 0.0
-        for k, fold in enumerate(folds.folds):
-            X_train, X_valid, categorical = folds.load(k, encoding)
-            y_train, y_valid = folds.y[fold.train], folds.y[fold.validation]
-            weight = None if folds.weight is None else folds.weight
-            clock = time.perf_counter()
-            context = fold_context(
-                profile,
-                X_train,
-                y_train,
-                categorical,
-                n_threads=min(self.n_threads, max(1, X_train.size // CELLS_PER_THREAD)),
-                seed=(trial.seed + k) % 2**31,
-            )
-            with threadpool_limits(context.n_threads, user_api="openmp"):  # for learners that take no number of threads
-                model = fit_fold_model(
-                    self.space.build(trial.configuration, context),
-                    encoding,
-                    X_train,
-                    y_train,
-                    n_classes=n_classes,
-                    weight=weight[fold.train] if weight is not None and algorithm.accepts_weights else None,
-                    resample=self.space.build_resampling(trial.configuration, context),
-                    needs_probabilities=self.metric.needs == "probabilities",
-                    algorithm=algorithm.name,
-                )
-            fit_seconds += time.perf_counter() - clock
-            clock = time.perf_counter()
-            predictions = model.predict(X_valid)
-            predict_seconds += time.perf_counter() - clock
-            if not np.isfinite(predictions).all():
-                raise FloatingPointError(f"{algorithm.name} predicts NaN or infinity on fold {k}.")
-            losses.append(self.metric.loss(y_valid, predictions, None if weight is None else weight[fold.validation]))
-            total[fold.validation] += predictions
-            counts[fold.validation] += 1
+        for k in range(len(self._folds.folds)):
+            model, predicted = self._fit(k)
+            if not np.isfinite(predicted).all():
+                raise FloatingPointError(f"{self._algorithm.name} predicts NaN or infinity on fold {k}.")
             models.append(model)
-            if k + 1 < len(folds.folds) and np.mean(losses) > trial.stop_above:
-                return Outcome(
-                    status=TrialStatus.STOPPED,
-                    fold_losses=tuple(float(loss) for loss in losses),
-                    fit_seconds=fit_seconds,
-                    predict_seconds=predict_seconds,
-                    error=Cause.other(
-                        f"stopped after {k + 1} of {len(folds.folds)} folds: mean loss {np.mean(losses):.6g}, "
-                        f"the worst fold of the best trial has {trial.stop_above:.6g}"
-                    ),
-                )
+            predictions.append(predicted)
+            losses = self._losses(predictions)
+            if self._is_hopeless(losses):
+                return self._stopped(losses)
+        return self._success(predictions, models)
+
+    def _fit(self, k: int) -> tuple[FoldModel, NDArray[np.float32]]:
+        X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
+        clock = time.perf_counter()
+        with self._fitting(k, X_train, categorical) as context:
+            model = fit_fold_model(
+                self._space.build(self._trial.configuration, context),
+                self._encoding,
+                X_train,
+                self._folds.y[self._train_rows(k)],
+                n_classes=self._n_classes,
+                weight=self._training_weight(k),
+                resample=self._space.build_resampling(self._trial.configuration, context),
+                needs_probabilities=self._metric.needs == "probabilities",
+                algorithm=self._algorithm.name,
+            )
+        fitted = time.perf_counter()
+        predicted = model.predict(X_valid)
+        self.fit_seconds += fitted - clock
+        self.predict_seconds += time.perf_counter() - fitted
+        return model, predicted
+
+    # ------------------------------------------------------------ a path of values per fit
+
+    def follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
+        """Follow the path on all folds at once; if the trial may be stopped for its loss, one more fold at a time."""
+        # For learners that take no number of threads; the limit in `_begin_path` ends with the beginning of the fit.
+        with threadpool_limits(
+            self._n_threads(self._folds.load(0, self._encoding, self._trial.fidelity)[0]), user_api="openmp"
+        ):
+            return self._follow_folds(path, supervisor)
+
+    def _follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
+        n_folds = len(self._folds.folds)
+        positions = path.positions(len(self._train_rows(0)), self._n_classes)
+        followed = FollowedFolds(path.name, positions, path.patience, self._pooled_loss, n_folds=n_folds)
+        is_raced = self._trial.stop_above < float("inf")
+        reached_end = True
+        for k in range(n_folds):
+            followed.begin(functools.partial(self._begin_path, k, path))
+            if k + 1 < n_folds and not is_raced:
+                continue
+            is_last = k + 1 == n_folds
+
+            def hand_over(is_last: bool = is_last) -> None:
+                if is_last and supervisor.wants_checkpoint():
+                    supervisor.keep(self._followed_so_far(followed))
+
+            reached_end = followed.follow(seconds_left=supervisor.seconds_left, on_position=hand_over)
+            losses = self._losses(followed.predictions())
+            if self._is_hopeless(losses):
+                self.fit_seconds, self.predict_seconds = followed.fit_seconds, followed.predict_seconds
+                return self._stopped(losses)
+        outcome = self._followed_so_far(followed)
+        return outcome if reached_end else replace(outcome, cut_short=Cause(kind=CauseKind.TIME_LIMIT))
+
+    def _begin_path(self, k: int, path: PathParameter) -> FoldPath:
+        X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
+        with self._fitting(k, X_train, categorical) as context:
+            return FoldPath(
+                self._space.build(self._trial.configuration, context),
+                path,
+                self._encoding,
+                X_train,
+                self._folds.y[self._train_rows(k)],
+                X_valid,
+                categorical,
+                n_classes=self._n_classes,
+                weight=self._training_weight(k),
+                resample=self._space.build_resampling(self._trial.configuration, context),
+                n_threads=context.n_threads,
+            )
+
+    def _pooled_loss(self, predictions: Sequence[NDArray[np.float32]]) -> float:
+        """Return the loss of the predictions of the first folds together."""
+        rows, mean = self._mean(predictions)
+        weight = self._folds.weight
+        return float(self._metric.loss(self._folds.y[rows], mean, None if weight is None else weight[rows]))
+
+    def _followed_so_far(self, followed: FollowedFolds) -> Outcome:
+        self.fit_seconds, self.predict_seconds = followed.fit_seconds, followed.predict_seconds
+        return replace(self._success(followed.predictions(), followed.models()), path=followed.record())
+
+    # ------------------------------------------------------------ both
+
+    @contextlib.contextmanager
+    def _fitting(self, k: int, X_train: FloatArray, categorical: BoolArray) -> Iterator[BuildContext]:
+        """Yield the facts about a fold, while threads are limited for learners that take no number of threads."""
+        context = fold_context(
+            self._profile,
+            X_train,
+            self._folds.y[self._train_rows(k)],
+            categorical,
+            n_threads=self._n_threads(X_train),
+            seed=(self._trial.seed + k) % 2**31,
+        )
+        with threadpool_limits(context.n_threads, user_api="openmp"):
+            yield context
+
+    def _train_rows(self, k: int) -> IntArray:
+        return self._folds.train_rows(k, self._trial.fidelity)
+
+    def _n_threads(self, X_train: FloatArray) -> int:
+        return min(self._objective.n_threads, max(1, X_train.size // CELLS_PER_THREAD))
+
+    def _training_weight(self, k: int) -> FloatArray | None:
+        weight = self._folds.weight
+        return weight[self._train_rows(k)] if weight is not None and self._algorithm.accepts_weights else None
+
+    def _losses(self, predictions: Sequence[NDArray[np.float32]]) -> list[float]:
+        """Return the loss of each of the first folds."""
+        y, weight = self._folds.y, self._folds.weight
+        validation = [fold.validation for fold in self._folds.folds]
+        return [
+            float(self._metric.loss(y[rows], predicted, None if weight is None else weight[rows]))
+            for rows, predicted in zip(validation, predictions, strict=False)
+        ]
+
+    def _is_hopeless(self, losses: list[float]) -> bool:
+        return len(losses) < len(self._folds.folds) and bool(np.mean(losses) > self._trial.stop_above)
+
+    def _stopped(self, losses: list[float]) -> Outcome:
+        return Outcome(
+            status=TrialStatus.STOPPED,
+            fold_losses=tuple(losses),
+            fit_seconds=self.fit_seconds,
+            predict_seconds=self.predict_seconds,
+            error=Cause.other(
+                f"stopped after {len(losses)} of {len(self._folds.folds)} folds: mean loss {np.mean(losses):.6g}, "
+                f"the worst fold of the best trial has {self._trial.stop_above:.6g}"
+            ),
+        )
+
+    def _mean(self, predictions: Sequence[NDArray[np.float32]]) -> tuple[AnyArray, NDArray[np.float32]]:
+        """Return the rows that the first folds predict, ascending, and the mean prediction for each."""
+        shape = (len(self._folds.y), self._n_classes) if self._n_classes > 1 else (len(self._folds.y),)
+        total = np.zeros(shape, dtype=np.float32)
+        counts = np.zeros(len(self._folds.y), dtype=np.int64)
+        for fold, predicted in zip(self._folds.folds, predictions, strict=False):
+            total[fold.validation] += predicted
+            counts[fold.validation] += 1
         rows = np.flatnonzero(counts)
         repeats = counts[rows].astype(np.float32)
+        return rows, total[rows] / (repeats[:, None] if self._n_classes > 1 else repeats)
+
+    def _success(self, predictions: Sequence[NDArray[np.float32]], models: list[FoldModel]) -> Outcome:
+        losses = self._losses(predictions)
         outcome = Outcome(
             status=TrialStatus.SUCCESS,
             loss=float(np.mean(losses)),
-            fold_losses=tuple(float(loss) for loss in losses),
-            predictions=total[rows] / (repeats[:, None] if n_classes > 1 else repeats),
-            fit_seconds=fit_seconds,
-            predict_seconds=predict_seconds,
+            fold_losses=tuple(losses),
+            predictions=self._mean(predictions)[1],
+            fit_seconds=self.fit_seconds,
+            predict_seconds=self.predict_seconds,
         )
-        if self.keep_model:
-            outcome = replace(outcome, model=_serialised(models, algorithm.name, algorithm.trusted_types))
+        if self._objective.keep_model:
+            model = _serialised(models, self._algorithm.name, self._algorithm.trusted_types)
+            outcome = replace(outcome, model=model)
         return outcome
 
 

@@ -11,18 +11,31 @@ from dataclasses import replace
 import numpy as np
 
 from cashmere.execution.exception_cause import cause_of_exception
-from cashmere.protocols import Objective
+from cashmere.protocols import Objective, SupervisedObjective, Supervisor
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
-def run_trial(objective: Objective, trial: Trial) -> Outcome:
-    """Call the objective; turn exceptions and losses that are not finite into failed outcomes."""
+def run_trial(objective: Objective, trial: Trial, supervisor: Supervisor | None = None) -> Outcome:
+    """Call the objective; turn exceptions and losses that are not finite into failed outcomes.
+
+    Parameters
+    ----------
+    objective : Objective
+        The function.
+    trial : Trial
+        What to evaluate.
+    supervisor : Supervisor, optional
+        For a `SupervisedObjective`.
+    """
     start = time.perf_counter()
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            outcome = objective(trial)
+            if supervisor is not None and isinstance(objective, SupervisedObjective):
+                outcome = objective.run(trial, supervisor)
+            else:
+                outcome = objective(trial)
     except MemoryError as error:
         outcome = Outcome(
             status=TrialStatus.MEMORY,

@@ -6,13 +6,25 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
+from typing import IO
 
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.guard import GUARDED, end_with_parent_and_adopt
 from cashmere.execution.in_process import run_trial
-from cashmere.execution.messages import pack, read_message, unpack, write_message
-from cashmere.protocols import Objective
+from cashmere.execution.messages import CHECKPOINT, FINAL, pack, read_message, unpack, write_message
+from cashmere.protocols import Objective, Supervisor
+from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
+
+_CHECKPOINT_PAUSE_SECONDS = 1.0
+"""Shortest time between two checkpoints of a trial."""
+
+_CHECKPOINT_SPACING = 20
+"""Multiple of its duration that the next checkpoint waits: they take a twentieth of the trial."""
+
+_SHARE_TO_END = 0.05
+"""Share of the time limit that is left for models and predictions to be packed, sent and received."""
 
 
 def serve(parent: int, log: str) -> None:
@@ -41,10 +53,10 @@ def serve(parent: int, log: str) -> None:
     own = os.getpid()
     while (task := read_message(tasks)) is not None:
         _use_streams(streams)  # the learner before may have closed its own
-        answer = _answer(task)
+        answer = _answer(task, answers)
         if os.getpid() != own:  # a learner has forked, and this is its child
             os._exit(0)
-        write_message(answers, answer)
+        write_message(answers, FINAL + answer)
 
 
 def _open_streams(log: str) -> tuple[int, int, int]:
@@ -78,14 +90,49 @@ def _warm_up() -> None:
     import cashmere.evaluation.objective  # noqa: F401
 
 
-def _answer(task: bytes) -> bytes:
+class CheckpointSender:
+    """The `Supervisor` inside a worker: checkpoints go to the coordinator, which has them if it must kill the worker.
+
+    Parameters
+    ----------
+    answers : binary stream
+        To the coordinator.
+    limit_seconds : float or None
+        When the coordinator kills the worker, in seconds from now.
+    """
+
+    def __init__(self, answers: IO[bytes], limit_seconds: float | None) -> None:
+        self._answers, self._pid = answers, os.getpid()
+        self._begin = self._latest = self._asked = time.perf_counter()
+        self._limit = float("inf") if limit_seconds is None else limit_seconds
+        self._pause = _CHECKPOINT_PAUSE_SECONDS
+
+    def seconds_left(self) -> float:
+        """Return the seconds until a trial must have ended to be sure that its outcome arrives."""
+        return (1 - _SHARE_TO_END) * self._limit - (time.perf_counter() - self._begin)
+
+    def wants_checkpoint(self) -> bool:
+        """Return whether the last checkpoint is so long ago that the next one costs a small share of the time."""
+        self._asked = time.perf_counter()
+        return self._asked - self._latest >= self._pause
+
+    def keep(self, outcome: Outcome) -> None:
+        """Send a checkpoint."""
+        if os.getpid() == self._pid:  # not in a child that a learner has forked
+            write_message(self._answers, CHECKPOINT + pack(outcome))
+        self._latest = time.perf_counter()
+        self._pause = max(_CHECKPOINT_PAUSE_SECONDS, _CHECKPOINT_SPACING * (self._latest - self._asked))
+
+
+def _answer(task: bytes, answers: IO[bytes]) -> bytes:
     try:
-        return pack(_run(*unpack(task)))
+        objective, trial, limit_seconds = unpack(task)
+        return pack(_run(objective, trial, limit_seconds, CheckpointSender(answers, limit_seconds)))
     except Exception as error:  # a task that cannot be restored here, or an outcome that cannot be pickled
         return pack(Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error)))
 
 
-def _run(objective: Objective, trial: Trial, limit_seconds: float | None) -> Outcome:
+def _run(objective: Objective, trial: Trial, limit_seconds: float | None, supervisor: Supervisor) -> Outcome:
     """Run a trial; end the process long after the limit if the coordinator has not."""
     import faulthandler
 
@@ -93,7 +140,10 @@ def _run(objective: Objective, trial: Trial, limit_seconds: float | None) -> Out
         # A last resort that needs neither the interpreter nor the coordinator: a native thread ends the process.
         faulthandler.dump_traceback_later(2 * limit_seconds + 30, exit=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     try:
-        return run_trial(objective, trial)
+        outcome = run_trial(objective, trial, supervisor)
+        if outcome.cut_short is not None and outcome.cut_short.kind is CauseKind.TIME_LIMIT:
+            outcome = replace(outcome, cut_short=replace(outcome.cut_short, limit=limit_seconds))
+        return outcome
     except BaseException as error:  # SystemExit, KeyboardInterrupt raised by a learner
         return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
     finally:

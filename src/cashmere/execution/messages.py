@@ -10,6 +10,10 @@ import cloudpickle
 _LENGTH = struct.Struct("<Q")
 
 
+FINAL, CHECKPOINT = b"=", b"+"
+"""First byte of an answer: whether the trial has ended with it, or may still achieve more."""
+
+
 def pack(content: Any) -> bytes:
     """Pickle by value what the other process cannot import, such as functions of ``__main__``."""
     data: bytes = cloudpickle.dumps(content)

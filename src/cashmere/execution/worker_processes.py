@@ -17,7 +17,7 @@ from cashmere.base.cores import threads_per_worker
 from cashmere.base.memory import total_memory
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.limits import Limits, ProcessWatch, kill_descendants
-from cashmere.execution.messages import pack, unpack
+from cashmere.execution.messages import FINAL, pack, unpack
 from cashmere.execution.worker import WorkerProcess
 from cashmere.protocols import Objective
 from cashmere.records.cause import Cause, CauseKind
@@ -138,19 +138,26 @@ class _Slot(threading.Thread):
         start = time.perf_counter()
         worker.send(task)
         verdict: Outcome | None = None
+        checkpoint: bytes | None = None
         while verdict is None:
             try:
                 answer = worker.receive(_POLL_SECONDS)
             except TimeoutError:
                 verdict = self._verdict(watch, time.perf_counter() - start)
                 continue
-            if answer is not None:
+            if answer is None:
+                verdict = _death(watch)
+            elif answer[:1] == FINAL:
                 break
-            verdict = _death(watch)
+            else:
+                checkpoint = answer
+                verdict = self._verdict(watch, time.perf_counter() - start)
         else:
             self._discard_worker()
+            if checkpoint is not None:
+                verdict = _cut_short(unpack(checkpoint[1:]), verdict)
             return replace(verdict, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
-        outcome: Outcome = unpack(answer)
+        outcome: Outcome = unpack(answer[1:])
         with contextlib.suppress(psutil.Error):
             memory = watch.read()
             kill_descendants(worker.pid)
@@ -161,9 +168,7 @@ class _Slot(threading.Thread):
     def _verdict(self, watch: ProcessWatch, seconds: float) -> Outcome | None:
         """Return the failure if a limit is broken, else None."""
         if self._closed.is_set():
-            return Outcome(
-                status=TrialStatus.ABORTED, error=Cause.other("stopped by the end of the budget or by the user")
-            )
+            return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
         if self._limits.seconds is not None and seconds > self._limits.seconds:
             cause = Cause(kind=CauseKind.TIME_LIMIT, limit=self._limits.seconds)
             return Outcome(status=TrialStatus.TIMEOUT, error=cause)
@@ -207,6 +212,11 @@ class _Slot(threading.Thread):
         if self._worker is not None:
             self._worker.kill()
             self._worker = None
+
+
+def _cut_short(checkpoint: Outcome, verdict: Outcome) -> Outcome:
+    """Return what a trial had achieved when it was stopped, and why it was."""
+    return replace(checkpoint, cut_short=verdict.error)
 
 
 def _death(watch: ProcessWatch) -> Outcome:

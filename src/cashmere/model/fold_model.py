@@ -59,16 +59,31 @@ class FoldModel:
         else:
             codes = np.asarray(self.pipeline.predict(X)).astype(np.int64)
             local = np.eye(len(self.classes), dtype=np.float32)[codes]
-        if len(self.classes) == self.n_classes:
-            return local
-        probabilities = np.zeros((len(X), self.n_classes), dtype=np.float32)
-        probabilities[:, self.classes] = local
-        return probabilities
+        return for_all_classes(local, self.classes, self.n_classes)
 
     @property
     def has_probabilities(self) -> bool:
         """Whether the learner offers ``predict_proba``."""
         return hasattr(self.pipeline, "predict_proba")
+
+
+def for_all_classes(local: NDArray[np.float32], classes: IntArray, n_classes: int) -> NDArray[np.float32]:
+    """Return probabilities of all classes of the task; those of classes that were not learned are 0.
+
+    Parameters
+    ----------
+    local : (n_rows, n_present) array
+        Probabilities of the classes learned.
+    classes : (n_present,) int array
+        Their codes, ascending.
+    n_classes : int
+        Classes of the task.
+    """
+    if len(classes) == n_classes:
+        return local
+    probabilities = np.zeros((len(local), n_classes), dtype=np.float32)
+    probabilities[:, classes] = local
+    return probabilities
 
 
 def fit_fold_model(

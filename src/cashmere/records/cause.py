@@ -1,4 +1,4 @@
-"""Why a trial ended without a loss, as a record; the sentence is written where it is shown."""
+"""Why a trial ended without a loss or before its end, as a record; the sentence is written where it is shown."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class CauseKind(StrEnum):
     WORKER_SLOT = "worker slot"
     """A bug in the executor itself."""
     MISSING_PACKAGE = "missing package"
+    SEARCH_ENDED = "search ended"
+    """The budget was spent, or the user stopped the search."""
     NOT_FINITE = "not finite"
     """A loss, a prediction or a number on the way to them is NaN or infinite."""
     DISK_FULL = "disk full"
@@ -66,6 +68,8 @@ class Cause:
                 return f"the system killed the worker, most likely out of memory ({self.used or 0:.0f} MiB resident)"
             case CauseKind.WORKER_DIED:
                 return "the worker process died (crash in native code, exit, or kill)"
+            case CauseKind.SEARCH_ENDED:
+                return "stopped by the end of the budget or by the user"
             case CauseKind.WORKER_SLOT:
                 return f"worker slot: {self.text}"
         return self.text

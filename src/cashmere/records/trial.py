@@ -18,6 +18,7 @@ from cashmere.base.arrays import FloatArray
 from cashmere.records.cause import Cause
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin
+from cashmere.records.path import FollowedPath
 from cashmere.records.work_budget import WorkBudget
 
 FOLD_RACING = ("none", "incumbent")
@@ -135,6 +136,10 @@ class Outcome:
         Peak resident memory, measured from outside.
     error : Cause or None
         Cause of a failure. A text is accepted as well: a summary in its first line, possibly followed by a traceback.
+    path : FollowedPath or None
+        What the trial went through, if its algorithm has a path parameter.
+    cut_short : Cause or None
+        What stopped a successful trial before its end; loss, predictions and model are those of its last checkpoint.
     """
 
     status: TrialStatus
@@ -147,6 +152,8 @@ class Outcome:
     predict_seconds: float = 0.0
     memory_mib: float | None = None
     error: Cause | None = None
+    path: FollowedPath | None = None
+    cut_short: Cause | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.error, str):  # custom objectives may pass a text

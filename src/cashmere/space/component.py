@@ -13,6 +13,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding, TaskProfile, TaskType
+from cashmere.space.path import PathParameter
 
 ALL_TASKS = frozenset(TaskType)
 CLASSIFICATION = frozenset({TaskType.BINARY, TaskType.MULTICLASS})
@@ -149,12 +150,15 @@ class Algorithm(Component):
     trusted_types : tuple of str
         Fully qualified names of types and functions in the fitted estimator that are not on the list of
         `cashmere.model.trusted`, where their forms and what it means to declare one are described.
+    path : PathParameter or None
+        What one fit goes through instead of having it searched.
     """
 
     encodings: tuple[Encoding, ...] = (Encoding.ONEHOT,)
     accepts_weights: bool = True
     has_probabilities: bool = True
     trusted_types: tuple[str, ...] = field(default=())
+    path: PathParameter | None = None
 
     def is_available(self, profile: TaskProfile) -> bool:
         """Return whether the algorithm can serve this task, metric and weighting on this machine."""

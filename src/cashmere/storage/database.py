@@ -20,9 +20,9 @@ from cashmere.base.files import check_regular, reason
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.storage.directory import RESTORE
 
-STORE_VERSION = 1
+STORE_VERSION = 2
 
-_TABLES = {
+_TABLES_OF_VERSION_1 = {
     "trials": """CREATE TABLE trials (
     number INTEGER PRIMARY KEY,
     configuration TEXT NOT NULL,      -- JSON of the active values
@@ -43,6 +43,18 @@ _TABLES = {
 )""",
     "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
 }
+
+_PATHS = """CREATE TABLE paths (
+    number INTEGER PRIMARY KEY,       -- of the trial
+    parameter TEXT,                   -- NULL without a path parameter
+    positions TEXT,                   -- JSON list
+    losses TEXT,                      -- JSON list
+    chosen REAL,
+    cut_short TEXT                    -- see Cause.parse
+)"""
+
+_TABLES = {1: _TABLES_OF_VERSION_1, 2: {**_TABLES_OF_VERSION_1, "paths": _PATHS}}
+"""Tables by version of the store."""
 
 _MOST_BYTES = 2**30
 """Largest database: a trial takes less than a kilobyte."""
@@ -99,9 +111,10 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
             with _limited(database):
                 if _is_empty(database) and not must_exist:
                     database.execute("PRAGMA journal_mode=WAL")
-                    tables = ";".join(_TABLES.values())
+                    tables = ";".join(_TABLES[STORE_VERSION].values())
                     database.executescript(f"BEGIN;{tables};PRAGMA user_version={STORE_VERSION};COMMIT;")
-                _check(database, path, is_whole=is_there and not has_log)
+                if _check(database, path, is_whole=is_there and not has_log) == 1:
+                    database.executescript(f"BEGIN;{_PATHS};PRAGMA user_version={STORE_VERSION};COMMIT;")
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=FULL")
         except BaseException:
@@ -221,8 +234,8 @@ def _limited(database: sqlite3.Connection) -> Iterator[None]:
         database.set_progress_handler(None, 0)
 
 
-def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> None:
-    """Refuse a database that is damaged, of a newer version, or holds anything but our tables.
+def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> int:
+    """Refuse a database that is damaged, of a newer version, or holds anything but our tables; return its version.
 
     Without a log the file must be whole: SQLite reads zeros where it was cut short.
     """
@@ -233,16 +246,17 @@ def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> None:
     if version > STORE_VERSION:
         raise CorruptStoreError(path, f"was written by a newer cashmere (store version {version}). Upgrade cashmere.")
     found = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 10").fetchall()
-    expected = [("table", name, name, _normal(sql)) for name, sql in _TABLES.items()]
+    expected = [("table", name, name, _normal(sql)) for name, sql in _TABLES.get(version, {}).items()]
     expected += [("index", "sqlite_autoindex_facts_1", "facts", "")]
     normal = [(kind, name, table, _normal(sql or "")) for kind, name, table, sql in found]
     if sorted(normal) != sorted(expected):
         held = ", ".join(f"{kind} {name}"[:40] for kind, name, _, _ in found[:5]) or "nothing"
-        text = f"is not the database of a run: expected the tables trials and facts as cashmere makes them, {held}"
+        text = f"is not the database of a run: expected the tables of cashmere (trials, facts, paths), {held}"
         raise CorruptStoreError(path, f"{text}. {RESTORE}")
     verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":
         raise CorruptStoreError(path, f"is damaged ({verdict[:300]}). {RESTORE}")
+    return int(version)
 
 
 def _is_empty(database: sqlite3.Connection) -> bool:

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import re
+import sqlite3
 import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import replace
@@ -213,9 +214,23 @@ class RunStore:
             crc,
             None if outcome.model is None else len(outcome.model),
         )
-        with failures_explained(self._path):
+        with failures_explained(self._path), self._transaction():
             self._database.execute("INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
+            if outcome.path is not None or outcome.cut_short is not None:
+                row = (trial.number, *_path_values(outcome))
+                self._database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
         return observation
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):  # some failures have ended the transaction
+                self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
 
     def _check_place(self) -> None:
         """Refuse to store trials of a directory that was moved: its workers fail because of that."""
@@ -268,6 +283,8 @@ class RunStore:
                     predict_seconds=row["predict_seconds"],
                     memory_mib=row["memory_mib"],
                     error=row["error"],
+                    path=row["path"],
+                    cut_short=row["cut_short"],
                 ),
                 finished_at=row["finished_at"],
             )
@@ -346,6 +363,14 @@ class RunStore:
             return self._facts
         with failures_explained(self._path):
             return read_facts(self._database)
+
+
+def _path_values(outcome: Outcome) -> tuple[Any, ...]:
+    """Return the columns of the table ``paths`` after the number."""
+    cut_short = None if outcome.cut_short is None else outcome.cut_short.to_json()
+    if (path := outcome.path) is None:
+        return (None, None, None, None, cut_short)
+    return (path.parameter, json.dumps(path.positions), json.dumps(path.losses), path.chosen, cut_short)
 
 
 def plain_values(configuration: Configuration) -> dict[str, Any]:

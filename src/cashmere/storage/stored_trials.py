@@ -7,9 +7,10 @@ from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
 
-from cashmere.base.json_files import Count, Finite, Positive, checked, parse_json
+from cashmere.base.json_files import Count, Finite, Positive, ShortText, checked, parse_json
 from cashmere.records.cause import Cause
 from cashmere.records.origin import Origin
+from cashmere.records.path import FollowedPath
 from cashmere.records.trial import TrialStatus
 
 _MOST_TRIALS = 1_000_000
@@ -42,6 +43,17 @@ class _Row(TypedDict):
     member_bytes: Count | None
 
 
+class _PathRow(TypedDict):
+    """A row of the table ``paths`` as SQLite returns it."""
+
+    number: Annotated[int, Meta(ge=0, lt=10**9)]
+    parameter: ShortText | None
+    positions: _Text | None
+    losses: _Text | None
+    chosen: Finite | None
+    cut_short: _Text | None
+
+
 _Values = dict[_Text, _Text | Finite | int | bool]
 """Active values of a configuration, by name."""
 
@@ -51,7 +63,8 @@ _Losses = Annotated[list[float], Meta(max_length=10_000)]
 def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
     """Return all trials as dictionaries by column, in the order of their numbers.
 
-    ``origin`` is an `Origin`, ``error`` a `Cause` or None, ``status`` a `TrialStatus`.
+    ``origin`` is an `Origin`, ``error`` and ``cut_short`` a `Cause` or None, ``status`` a `TrialStatus`, ``path`` a
+    `FollowedPath` or None.
 
     Raises
     ------
@@ -76,4 +89,30 @@ def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
             raise ValueError(f"trial {row['number']}: {error}") from error
         row["origin"] = Origin.parse(row["origin"])
         row["error"] = None if row["error"] is None else Cause.parse(row["error"])
+        row |= {"path": None, "cut_short": None}
+    _add_paths(database, rows)
     return rows
+
+
+def _add_paths(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None:
+    """Add what trials went through, and what cut them short; stores of earlier versions know neither."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'paths'").fetchone():
+        return
+    by_number = {row["number"]: row for row in rows}
+    names = _PathRow.__annotations__
+    found = database.execute(f"SELECT {', '.join(names)} FROM paths LIMIT {len(rows) + 1}").fetchall()
+    for path in checked([dict(zip(names, row, strict=True)) for row in found], list[_PathRow]):
+        number = path["number"]
+        if number not in by_number:
+            raise ValueError(f"the path of trial {number}, which is missing")
+        if path["cut_short"] is not None:
+            by_number[number]["cut_short"] = Cause.parse(path["cut_short"])
+        if path["parameter"] is not None:
+            positions, losses = (
+                tuple(checked(parse_json(path[name] or "[]"), _Losses)) for name in ("positions", "losses")
+            )
+            if path["chosen"] not in positions or len(positions) != len(losses):
+                raise ValueError(f"trial {number}: a path whose positions and losses do not fit each other")
+            by_number[number]["path"] = FollowedPath(
+                parameter=path["parameter"], positions=positions, losses=losses, chosen=float(path["chosen"] or 0)
+            )

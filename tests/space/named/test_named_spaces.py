@@ -19,7 +19,7 @@ from cashmere.exceptions import IncompatibleParametersError, InvalidParameterErr
 from cashmere.space import SPACES, BuildContext, Space, make_space, register_space
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
-CASES = [(name, task) for name in ("default", "volcano", "sklearn12") for task in TaskType][:-1]
+CASES = [(name, task) for name in ("default", "paths", "volcano", "sklearn12") for task in TaskType][:-1]
 LEGITIMATE_FAILURES = (
     "the limits are 2000 columns",  # the size guard
     "0 feature(s)",  # a selection that leaves no column

@@ -10,6 +10,7 @@ from cashmere.space.named.algorithms import DEFAULT_ALGORITHMS
 from cashmere.space.named.autosklearn6 import autosklearn6_space
 from cashmere.space.named.imbalance import imbalance_space
 from cashmere.space.named.operators import PREPROCESSORS, RESCALERS
+from cashmere.space.named.paths import PATH_ALGORITHMS
 from cashmere.space.named.sklearn12 import SKLEARN12_CLASSIFIERS
 from cashmere.space.named.volcano import VOLCANO_CLASSIFIERS, VOLCANO_REGRESSORS
 from cashmere.space.space import Space
@@ -21,6 +22,11 @@ SpaceFactory = Callable[[TaskProfile], Space]
 def default_space(profile: TaskProfile) -> Space:
     """Return the compact, strong space for everyday use: about ten algorithms, no operators."""
     return Space(name="default", algorithms=DEFAULT_ALGORITHMS, profile=profile)
+
+
+def paths_space(profile: TaskProfile) -> Space:
+    """Return the space ``default`` with rounds, trees, epochs, penalties and neighbours chosen inside each trial."""
+    return Space(name="paths", algorithms=PATH_ALGORITHMS, profile=profile)
 
 
 def volcano_space(profile: TaskProfile) -> Space:
@@ -55,6 +61,7 @@ def sklearn12_space(profile: TaskProfile) -> Space:
 
 SPACES: dict[str, SpaceFactory] = {
     "default": default_space,
+    "paths": paths_space,
     "volcano": volcano_space,
     "sklearn12": sklearn12_space,
     "imbalance": imbalance_space,

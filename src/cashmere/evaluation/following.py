@@ -1,0 +1,155 @@
+"""Follow one configuration along its path on all folds at once, and keep the position with the lowest loss."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.model.fold_model import FoldModel
+from cashmere.model.fold_path import FoldPath
+from cashmere.records.path import FollowedPath
+
+Predictions = NDArray[np.float32]
+
+PooledLoss = Callable[[Sequence[Predictions]], float]
+"""Predictions of the first folds, each for its validation rows -> the loss over all these rows together."""
+
+
+class FollowedFolds:
+    """The fits of one configuration on the folds begun so far.
+
+    All folds advance together, position by position, so that the first results for all rows come early and the
+    position is the same for all.
+
+    Parameters
+    ----------
+    name : str
+        Of the path parameter.
+    positions : tuple of float
+        See `PathParameter.positions`.
+    patience : int or None
+        See `PathParameter.patience`.
+    pooled_loss : callable
+        Chooses the position.
+    n_folds : int
+        Folds that will be begun in all.
+
+    Attributes
+    ----------
+    losses : list of float
+        Pooled loss at every position that all folds have reached.
+    fit_seconds, predict_seconds : float
+        Time spent so far.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        positions: tuple[float, ...],
+        patience: int | None,
+        pooled_loss: PooledLoss,
+        *,
+        n_folds: int,
+    ) -> None:
+        self._name, self._positions, self._patience, self._pooled_loss = name, positions, patience, pooled_loss
+        self._n_folds = n_folds
+        self._paths: list[FoldPath] = []
+        self._predictions: list[dict[int, Predictions]] = []
+        self._reached: list[int] = []
+        self.losses: list[float] = []
+        self.fit_seconds = self.predict_seconds = 0.0
+
+    def begin(self, make: Callable[[], FoldPath]) -> None:
+        """Begin the fit of one more fold; `follow` brings it to where the others are."""
+        clock = time.perf_counter()
+        self._paths.append(make())
+        self._predictions.append({})
+        self._reached.append(0)
+        self.losses = []
+        self.fit_seconds += time.perf_counter() - clock
+
+    def follow(self, *, seconds_left: Callable[[], float], on_position: Callable[[], None] = lambda: None) -> bool:
+        """Advance until patience or path end, or until the next position would come too late.
+
+        Parameters
+        ----------
+        seconds_left : callable
+            Seconds until the trial is stopped.
+        on_position : callable
+            Called whenever all folds have reached one more position.
+
+        Returns
+        -------
+        bool
+            Whether the end was reached; False if time ended the fit.
+        """
+        spent = 0.0
+        for i in range(len(self.losses), len(self._positions)):
+            if self.losses and spent * self._growth(i) > seconds_left():
+                return False
+            clock = time.perf_counter()
+            self._advance_all(i)
+            self.losses.append(self._pooled_loss([each[i] for each in self._predictions]))
+            spent = time.perf_counter() - clock
+            self._forget_beaten(i)
+            on_position()
+            if self._patience is not None and i - self.best >= self._patience:
+                return True
+        return True
+
+    def _advance_all(self, i: int) -> None:
+        for k, path in enumerate(self._paths):
+            if self._reached[k] > i:
+                continue
+            clock = time.perf_counter()
+            path.advance(self._positions[i])
+            fitted = time.perf_counter()
+            predictions = path.predict()
+            self.fit_seconds += fitted - clock
+            self.predict_seconds += time.perf_counter() - fitted
+            if not np.isfinite(predictions).all():
+                raise FloatingPointError(f"predictions of NaN or infinity at {self._positions[i]:g} {self._name}")
+            self._predictions[k][i] = predictions
+            self._reached[k] = i + 1
+
+    def _forget_beaten(self, i: int) -> None:
+        """Free the predictions that no later fold needs for its pooled loss."""
+        if len(self._paths) == self._n_folds:
+            for predictions in self._predictions:
+                for beaten in [j for j in predictions if j <= i and j != self.best]:
+                    del predictions[beaten]
+
+    def _growth(self, i: int) -> float:
+        """Estimate how much longer the way to position i takes than the one before."""
+        if i < 2:
+            return 1.0
+        steps = np.abs(np.diff(self._positions[i - 2 : i + 1]))
+        return float(max(1.0, steps[1] / steps[0]))
+
+    @property
+    def best(self) -> int:
+        """Index of the position with the lowest pooled loss; the first of equals."""
+        losses = np.array([loss if math.isfinite(loss) else np.inf for loss in self.losses])
+        return int(np.argmin(losses))
+
+    def predictions(self) -> list[Predictions]:
+        """Return the predictions of every fold at the best position."""
+        return [each[self.best] for each in self._predictions]
+
+    def models(self) -> list[FoldModel]:
+        """Return the models of every fold at the best position."""
+        return [path.model_at(self._positions[self.best]) for path in self._paths]
+
+    def record(self) -> FollowedPath:
+        """Return what was seen on the way."""
+        return FollowedPath(
+            parameter=self._name,
+            positions=self._positions[: len(self.losses)],
+            losses=tuple(loss if math.isfinite(loss) else sys.float_info.max for loss in self.losses),
+            chosen=self._positions[self.best],
+        )

@@ -1,0 +1,108 @@
+"""A learner that is followed along a path on the training rows of one fold."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.data.task import Encoding
+from cashmere.model.fold_model import FoldModel, for_all_classes
+from cashmere.space.component import Resample
+from cashmere.space.path import FittedPath, PathData, PathParameter
+
+
+class FoldPath:
+    """Follow the learner of a pipeline; its other steps are fitted once, at the beginning.
+
+    Parameters
+    ----------
+    pipeline : scikit-learn Pipeline
+        Unfitted; its last step is the learner.
+    path : PathParameter
+        What to follow.
+    encoding : Encoding
+        Encoding of the rows.
+    X : (n_rows, n_features) array
+        Prepared training rows.
+    y : (n_rows,) array
+        Class codes or values.
+    unseen : (n_unseen, n_features) array
+        Prepared validation rows.
+    categorical : (n_features,) bool array
+        Columns of category codes.
+    n_classes : int
+        Classes of the task; 1 for regression.
+    weight : (n_rows,) array, optional
+        Row weights; passed to the learner only.
+    resample : callable, optional
+        Changes the rows for the learner; cannot be combined with weights.
+    n_threads : int
+        Threads the learner may use.
+    """
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        path: PathParameter,
+        encoding: Encoding,
+        X: FloatArray,
+        y: AnyArray,
+        unseen: FloatArray,
+        categorical: BoolArray,
+        *,
+        n_classes: int,
+        weight: FloatArray | None = None,
+        resample: Resample | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self._pipeline, self._encoding, self._n_classes = pipeline, encoding, n_classes
+        self._n_unseen = len(unseen)
+        self._classes: IntArray | None = None
+        if n_classes > 1:
+            self._classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
+        self._path: FittedPath | None = None
+        if self._classes is not None and len(self._classes) == 1:  # there is nothing to learn
+            return
+        for _, step in pipeline.steps[:-1]:
+            X, unseen = step.fit_transform(X, y), step.transform(unseen)
+        if resample is not None:
+            X, y = resample(X, np.asarray(y, dtype=np.int64))
+        data = PathData(
+            X=X,
+            y=y,
+            weight=weight,
+            unseen=unseen,
+            n_classes=1 if self._classes is None else len(self._classes),
+            categorical=categorical if len(pipeline.steps) == 1 else np.zeros(X.shape[1], dtype=bool),
+            n_threads=n_threads,
+        )
+        self._path = path.follow(pipeline[-1], data)
+
+    def advance(self, position: float) -> None:
+        """Continue the fit up to a position."""
+        if self._path is not None:
+            self._path.advance(position)
+
+    def predict(self) -> NDArray[np.float32]:
+        """Predict the unseen rows, as `FoldModel.predict` does with the model fitted so far."""
+        if self._path is None:
+            local = np.ones((self._n_unseen, 1), dtype=np.float32)
+        else:
+            local = np.asarray(self._path.predict(), dtype=np.float32)
+        if self._classes is None:
+            return local.reshape(self._n_unseen)
+        return for_all_classes(local, self._classes, self._n_classes)
+
+    def model_at(self, position: float) -> FoldModel:
+        """Return the model as it was at a position that has been reached."""
+        *before, (name, learner) = self._pipeline.steps
+        if self._path is not None:
+            learner = self._path.learner_at(position)
+        return FoldModel(
+            pipeline=Pipeline([*before, (name, learner)]),
+            encoding=self._encoding,
+            classes=self._classes,
+            n_classes=self._n_classes,
+        )

@@ -1,0 +1,161 @@
+"""Algorithms of the space ``paths``: those of ``default``, with rounds, trees, epochs, ... chosen inside each trial."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from cashmere.data.task import TaskProfile
+from cashmere.space.component import Algorithm, BuildContext, Subspace
+from cashmere.space.named import algorithms as default
+from cashmere.space.path import FittedPath, PathData, PathParameter
+from cashmere.space.paths.positions import geometric
+
+_MOST_ROUNDS = 10_000
+_MOST_TREES_OF_ROUNDS = 40_000
+"""With many classes a round grows one tree for each."""
+
+_PATIENCE = 2
+"""Positions are half an octave apart: a fit ends at twice the value that was best."""
+
+
+def _rounds(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return geometric(10, max(500, min(_MOST_ROUNDS, _MOST_TREES_OF_ROUNDS // max(1, n_classes))))
+
+
+def _trees(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return geometric(10, default.N_TREES)
+
+
+def _epochs(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return geometric(1, max(10, min(200, 5_000_000 // n_rows)))  # bounds the time on long tables
+
+
+def _neighbours(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return geometric(1, min(100, n_rows))
+
+
+def _inverse_penalties(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return tuple(10.0 ** (k / 2) for k in range(-6, 7))
+
+
+def _penalties(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return tuple(10.0 ** (k / 2) for k in range(8, -7, -1))
+
+
+def _follow_lightgbm(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.lightgbm import LightGBMPath
+
+    return LightGBMPath(learner, data)
+
+
+def _follow_xgboost(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.xgboost import XGBoostPath
+
+    return XGBoostPath(learner, data)
+
+
+def _follow_catboost(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.catboost import CatBoostPath
+
+    return CatBoostPath(learner, data)
+
+
+def _follow_histogram(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.histogram import HistogramPath
+
+    return HistogramPath(learner, data)
+
+
+def _follow_forest(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.forest import ForestPath
+
+    return ForestPath(learner, data)
+
+
+def _follow_neighbours(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.neighbours import NeighboursPath
+
+    return NeighboursPath(learner, data)
+
+
+def _follow_logistic(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.penalty import LogisticPath
+
+    return LogisticPath(learner, data)
+
+
+def _follow_ridge(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.penalty import RidgePath
+    from cashmere.space.paths.standardised_target import StandardisedTargetPath
+
+    return StandardisedTargetPath(RidgePath, learner, data)
+
+
+def _follow_epochs(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.epochs import EpochsPath
+    from cashmere.space.paths.standardised_target import StandardisedTargetPath
+
+    return EpochsPath(learner, data) if data.n_classes > 1 else StandardisedTargetPath(EpochsPath, learner, data)
+
+
+def _without(subspace: Callable[[TaskProfile], Subspace], name: str, profile: TaskProfile) -> Subspace:
+    whole = subspace(profile)
+    return replace(whole, hyperparameters=[hp for hp in whole.hyperparameters if hp.name != name])
+
+
+def _build_at(
+    build: Callable[[Mapping[str, Any], BuildContext], Any],
+    fixed: Mapping[str, Any],
+    values: Mapping[str, Any],
+    context: BuildContext,
+) -> Any:
+    return build({**values, **fixed}, context)
+
+
+def _followed(algorithm: Algorithm, path: PathParameter, name: str, value: Any) -> Algorithm:
+    """Return an algorithm that goes through its hyper-parameter `name`; its learner is built with `value`."""
+    # Functions of modules, not closures: a space goes to the workers with every trial.
+    return replace(
+        algorithm,
+        build=functools.partial(_build_at, algorithm.build, {name: value}),
+        subspace=functools.partial(_without, algorithm.subspace, name),
+        path=path,
+    )
+
+
+def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
+    return PathParameter(name="rounds", positions=_rounds, follow=follow, patience=_PATIENCE)
+
+
+_TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
+
+PATH_ALGORITHMS: tuple[Algorithm, ...] = (
+    _followed(default.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100),
+    _followed(default.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100),
+    _followed(default.CATBOOST, _boosting(_follow_catboost), "iterations", 100),
+    _followed(default.HIST_GRADIENT_BOOSTING, _boosting(_follow_histogram), "max_iter", 100),
+    replace(default.RANDOM_FOREST, path=_TREES),
+    replace(default.EXTRA_TREES, path=_TREES),
+    _followed(
+        default.LOGISTIC_REGRESSION,
+        PathParameter(name="C", positions=_inverse_penalties, follow=_follow_logistic, patience=_PATIENCE),
+        "C",
+        1.0,
+    ),
+    _followed(default.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
+    replace(
+        default.MLP,
+        path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1),
+    ),
+    _followed(
+        default.KNN,
+        PathParameter(name="neighbours", positions=_neighbours, follow=_follow_neighbours),
+        "n_neighbors",
+        100,
+    ),
+    default.SVM,
+)
+"""In the order of the space ``default``."""

@@ -1,0 +1,93 @@
+"""Hyper-parameters that one fit can go through, instead of being fitted again for every value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathData:
+    """The rows of one fold, as they reach the learner.
+
+    Attributes
+    ----------
+    X : (n_rows, n_columns) array
+        Training rows, after all steps before the learner.
+    y : (n_rows,) array
+        Class codes 0 .. n_classes - 1, all of which occur, or values.
+    weight : (n_rows,) array or None
+        Row weights.
+    unseen : (n_unseen, n_columns) array
+        Rows to predict, after the same steps.
+    n_classes : int
+        Classes present; 1 for regression.
+    categorical : (n_columns,) bool array
+        Columns of category codes.
+    n_threads : int
+        Threads the learner may use.
+    """
+
+    X: FloatArray
+    y: AnyArray
+    weight: FloatArray | None
+    unseen: FloatArray
+    n_classes: int
+    categorical: BoolArray
+    n_threads: int
+
+
+class FittedPath(Protocol):
+    """A fit of one learner on one fold that can be stopped, looked at, and continued."""
+
+    def advance(self, position: float) -> None:
+        """Continue the fit up to a position.
+
+        Parameters
+        ----------
+        position : float
+            The next of `PathParameter.positions`.
+        """
+        ...
+
+    def predict(self) -> FloatArray:
+        """Predict the unseen rows as the learner does that was fitted so far.
+
+        Returns
+        -------
+        (n_unseen, n_classes) or (n_unseen,) array
+            Probabilities of the classes present, or values.
+        """
+        ...
+
+    def learner_at(self, position: float) -> Any:
+        """Return the fitted learner as it was at a position that has been reached."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathParameter:
+    """A hyper-parameter that one fit goes through: rounds, trees, epochs, a penalty, neighbours (docs/paths.md).
+
+    It is no hyper-parameter of the search space: its value is chosen within the trial, by the loss of the predictions
+    for all unseen rows, and is the same for all folds.
+
+    Attributes
+    ----------
+    name : str
+        For reports: ``"rounds"``, ``"trees"``, ``"neighbours"``, ``"epochs"``, ``"C"``, ``"alpha"``.
+    positions : callable
+        Rows and classes of the first fold -> the values that are tried, in the order in which a fit reaches them.
+    follow : callable
+        Begins the fit of the learner that `Component.build` has made.
+    patience : int or None
+        The fit ends after so many positions without a lower loss; None goes to the end.
+    """
+
+    name: str
+    positions: Callable[[int, int], tuple[float, ...]]
+    follow: Callable[[Any, PathData], FittedPath]
+    patience: int | None = None

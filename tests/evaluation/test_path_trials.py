@@ -1,0 +1,201 @@
+"""Trials along a path: one position for all folds, patience, limits, and what a stopped trial still has."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import RepeatedStratifiedKFold
+
+from cashmere.data.frames import to_frame
+from cashmere.data.prepared import PreparedFolds, prepare_folds
+from cashmere.data.resampling import make_folds
+from cashmere.data.schema import infer_schema
+from cashmere.data.task import TaskProfile, TaskType
+from cashmere.evaluation.following import FollowedFolds
+from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.model.archives import load_fold_models
+from cashmere.records.cause import CauseKind
+from cashmere.records.trial import Trial, TrialStatus
+from cashmere.space import make_space
+
+METRIC = get_metric("log_loss", TaskType.BINARY)
+
+
+@functools.cache
+def table():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:240, :6], y[:240].astype(np.int64)
+
+
+def make_objective(folder, resampling):
+    X, y = table()
+    frame = to_frame(X)
+    schema = infer_schema(frame)
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=len(y), n_columns=X.shape[1], n_classes=2)
+    space = make_space("paths", profile).restricted_to(["lightgbm", "logistic_regression", "knn", "svm"])
+    folds = make_folds(y, TaskType.BINARY, resampling, seed=0)
+    prepare_folds(folder, schema.code(frame), y, folds, sorted(space.encodings), task_type=TaskType.BINARY, seed=0)
+    return CrossValidationObjective(folder=folder, space=space, metric=METRIC)
+
+
+@pytest.fixture(
+    scope="module", params=["holdout", "4fold", RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)]
+)
+def objective(request, tmp_path_factory):
+    return make_objective(tmp_path_factory.mktemp("prepared") / "folds", request.param)
+
+
+@pytest.fixture(scope="module")
+def four_folds(tmp_path_factory):
+    return make_objective(tmp_path_factory.mktemp("prepared") / "folds", "4fold")
+
+
+def make_trial(objective, name="lightgbm", **options):
+    return Trial(number=0, configuration=objective.space.completed({"algorithm": name}), seed=5, **options)
+
+
+class Watch:
+    """A supervisor that keeps every checkpoint, and whose clock strikes after some of them."""
+
+    def __init__(self, n_positions=10**6):
+        self.kept, self._n = [], n_positions
+
+    def seconds_left(self):
+        return float("inf") if len(self.kept) < self._n else -1.0
+
+    def wants_checkpoint(self):
+        return True
+
+    def keep(self, outcome):
+        self.kept.append(outcome)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "logistic_regression", "knn"])
+def test_models_predict_what_the_trial_returns(objective, name, tmp_path):
+    outcome = objective(make_trial(objective, name))
+    folds = PreparedFolds(objective.folder)
+    (tmp_path / "model.skops").write_bytes(outcome.model)
+    total, counts = np.zeros((len(folds.y), 2)), np.zeros(len(folds.y))
+    encoding = objective.space.encoding_of(make_trial(objective, name).configuration)
+    losses = []
+    for k, (fold, model) in enumerate(zip(folds.folds, load_fold_models(tmp_path / "model.skops"), strict=True)):
+        predicted = model.predict(folds.load(k, encoding)[1])
+        losses.append(METRIC.loss(folds.y[fold.validation], predicted))
+        total[fold.validation] += predicted
+        counts[fold.validation] += 1
+    rows = np.flatnonzero(counts)
+    np.testing.assert_allclose(outcome.predictions, total[rows] / counts[rows, None], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(outcome.fold_losses, losses, rtol=1e-4)
+    assert outcome.loss == pytest.approx(np.mean(losses), rel=1e-4)
+
+
+def test_position_has_the_lowest_pooled_loss(objective):
+    outcome = objective(make_trial(objective))
+    folds, path = PreparedFolds(objective.folder), outcome.path
+    assert path.parameter == "rounds"
+    assert path.chosen == path.positions[np.argmin(path.losses)]
+    pooled = METRIC.loss(folds.y[folds.validation_rows], outcome.predictions)
+    assert min(path.losses) == pytest.approx(pooled, rel=1e-6)
+    assert path.positions[:3] == (10, 14, 20)
+    assert len(path.positions) - 1 - np.argmin(path.losses) == 2  # patience
+    assert outcome.cut_short is None
+
+
+def test_every_position_of_all_folds_is_a_checkpoint(four_folds):
+    watch = Watch()
+    outcome = four_folds.run(make_trial(four_folds), watch)
+    assert len(watch.kept) == len(outcome.path.positions)
+    losses = [kept.loss for kept in watch.kept]
+    assert watch.kept[-1].loss == outcome.loss
+    assert all(kept.status is TrialStatus.SUCCESS and kept.model for kept in watch.kept)
+    assert [min(kept.path.losses) for kept in watch.kept] == list(np.minimum.accumulate(outcome.path.losses))
+    assert losses[0] == watch.kept[0].loss
+
+
+@pytest.mark.parametrize("n_positions", [1, 4])
+def test_trial_without_time_ends_where_it_is(four_folds, n_positions):
+    outcome = four_folds.run(make_trial(four_folds), Watch(n_positions))
+    whole = four_folds(make_trial(four_folds))
+    assert outcome.status is TrialStatus.SUCCESS
+    assert outcome.cut_short.kind is CauseKind.TIME_LIMIT
+    assert outcome.path.losses == whole.path.losses[:n_positions]
+
+
+def test_algorithms_without_a_path_have_no_checkpoints(four_folds):
+    watch = Watch()
+    outcome = four_folds.run(make_trial(four_folds, "svm"), watch)
+    assert (outcome.path, outcome.cut_short, watch.kept) == (None, None, [])
+
+
+def test_hopeless_trials_stop_after_their_first_fold(four_folds):
+    whole = four_folds(make_trial(four_folds))
+    stopped = four_folds(make_trial(four_folds, stop_above=0.5 * min(whole.fold_losses)))
+    assert stopped.status is TrialStatus.STOPPED
+    assert len(stopped.fold_losses) == 1
+    assert stopped.loss is None
+
+
+def test_trial_that_is_raced_to_its_end_equals_one_that_is_not(four_folds):
+    raced, whole = (four_folds(make_trial(four_folds, stop_above=bar)) for bar in (1e6, float("inf")))
+    assert raced.path == whole.path
+    assert raced.fold_losses == whole.fold_losses
+    assert np.array_equal(raced.predictions, whole.predictions)
+
+
+def test_predictions_that_are_not_finite_fail_the_trial():
+    class Path:
+        def advance(self, position):
+            self.position = position
+
+        def predict(self):
+            return np.array([1.0 if self.position < 3 else np.nan], dtype=np.float32)
+
+    followed = FollowedFolds("rounds", (1, 2, 3), None, lambda predictions: 0.0, n_folds=1)
+    followed.begin(Path)
+    with pytest.raises(FloatingPointError, match="3 rounds"):
+        followed.follow(seconds_left=lambda: float("inf"))
+
+
+def test_losses_that_are_not_finite_are_never_chosen():
+    class Path:
+        def advance(self, position):
+            self.position = position
+
+        def predict(self):
+            return np.array([self.position], dtype=np.float32)
+
+    losses = {1: float("nan"), 2: 0.5, 3: float("inf"), 4: 0.7}
+    followed = FollowedFolds("rounds", (1, 2, 3, 4), None, lambda predictions: losses[predictions[0][0]], n_folds=1)
+    followed.begin(Path)
+    assert followed.follow(seconds_left=lambda: float("inf"))
+    assert followed.record().chosen == 2
+    assert np.isfinite(followed.record().losses).all()
+    assert followed.predictions()[0] == [2]
+
+
+def test_trials_at_a_share_of_the_rows(tmp_path):
+    X, y = table()
+    frame = to_frame(X)
+    objective = make_objective(tmp_path / "unused", "holdout")
+    folder = tmp_path / "rungs"
+    prepare_folds(
+        folder,
+        infer_schema(frame).code(frame),
+        y,
+        make_folds(y, TaskType.BINARY, "holdout", seed=0),
+        sorted(objective.space.encodings),
+        task_type=TaskType.BINARY,
+        seed=0,
+        rungs=(0.25, 1.0),
+    )
+    objective = dataclasses.replace(objective, folder=folder)
+    few, all_rows = (objective(make_trial(objective, "knn", fidelity=share)) for share in (0.25, 1.0))
+    n_rows = len(PreparedFolds(folder).folds[0].train)
+    assert max(all_rows.path.positions) == 100
+    assert max(few.path.positions) == round(0.25 * n_rows)
+    assert few.predictions.shape == all_rows.predictions.shape

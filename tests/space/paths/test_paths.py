@@ -1,0 +1,206 @@
+"""Every path parameter: what a fit predicts on its way is what a learner fitted that far predicts."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from cashmere.data.task import Encoding, TaskProfile, TaskType
+from cashmere.space import BuildContext, make_space
+from cashmere.space.path import PathData
+from cashmere.space.paths.positions import geometric
+
+N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
+N_TRAIN, N_UNSEEN, N_COLUMNS = 160, 60, 5
+
+
+@functools.cache
+def paths_space(task):
+    profile = TaskProfile(task_type=task, n_rows=N_TRAIN, n_columns=N_COLUMNS, n_classes=N_CLASSES[task])
+    return make_space("paths", profile)
+
+
+CASES = [(task, a.name) for task in TaskType for a in paths_space(task).algorithms if a.path is not None]
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with threadpool_limits(1):
+        yield
+
+
+def make_rows(task, *, with_codes):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N_TRAIN + N_UNSEEN, N_COLUMNS)).astype(np.float32)
+    X[:, 1] = rng.integers(0, 4, len(X))
+    signal = X[:, 0] + (X[:, 1] == 2) + 0.3 * rng.normal(size=len(X))
+    if with_codes:
+        X[::9, 1] = np.nan
+        X[::7, 2] = np.nan
+    if task is TaskType.REGRESSION:
+        return X, 1e6 + 1e4 * signal
+    return X, np.digitize(signal, np.quantile(signal, np.arange(1, N_CLASSES[task]) / N_CLASSES[task]))
+
+
+def begin(task, name, *, weighted=False):
+    """Return the algorithm, its unfitted learner, the rows that reach it, and its path."""
+    space = paths_space(task)
+    configuration = space.completed({"algorithm": name})
+    algorithm, with_codes = space.algorithm_of(configuration), space.encoding_of(configuration) is Encoding.ORDINAL
+    X, y = make_rows(task, with_codes=with_codes)
+    categorical = np.array([with_codes and k == 1 for k in range(N_COLUMNS)])
+    context = BuildContext(
+        task_type=task,
+        n_classes=N_CLASSES[task],
+        n_rows=N_TRAIN,
+        n_features=N_COLUMNS,
+        categorical=categorical,
+        seed=3,
+    )
+    pipeline = space.build(configuration, context)
+    train, unseen = X[:N_TRAIN], X[N_TRAIN:]
+    for _, step in pipeline.steps[:-1]:
+        train, unseen = step.fit_transform(train), step.transform(unseen)
+    data = PathData(
+        X=train,
+        y=y[:N_TRAIN],
+        weight=np.linspace(0.5, 1.5, N_TRAIN) if weighted and algorithm.accepts_weights else None,
+        unseen=unseen,
+        n_classes=N_CLASSES[task],
+        categorical=categorical,
+        n_threads=1,
+    )
+    return algorithm, pipeline[-1], data, algorithm.path.follow(pipeline[-1], data)
+
+
+def predict(learner, data):
+    return learner.predict_proba(data.unseen) if data.n_classes > 1 else learner.predict(data.unseen)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("task", "name"), CASES)
+def test_learners_of_the_past_predict_what_the_fit_did(task, name, weighted):
+    algorithm, _, data, path = begin(task, name, weighted=weighted)
+    positions, seen = algorithm.path.positions(N_TRAIN, data.n_classes)[:7], []
+    for position in positions:
+        path.advance(position)
+        seen.append(path.predict())
+    scale = np.abs(data.y).max() if data.n_classes == 1 else 1.0
+    for position, predicted in zip(positions, seen, strict=True):
+        again = predict(path.learner_at(position), data)
+        assert np.abs(again - predicted).max() <= 1e-5 * scale
+    assert len({np.asarray(p).tobytes() for p in seen}) > 1  # the parameter matters
+
+
+DIRECTLY = {
+    "lightgbm": ("n_estimators", 20),
+    "xgboost": ("n_estimators", 20),
+    "hist_gradient_boosting": ("max_iter", 20),
+    "random_forest": ("n_estimators", 20),
+    "extra_trees": ("n_estimators", 20),
+    "knn": ("n_neighbors", 8),
+    "logistic_regression": ("C", 0.1),
+}
+
+
+@pytest.mark.parametrize(("task", "name"), [case for case in CASES if case[1] in DIRECTLY])
+def test_the_way_equals_a_direct_fit(task, name):
+    _, _, data, path = begin(task, name, weighted=True)
+    parameter, value = DIRECTLY[name]
+    positions = [p for p in begin(task, name)[0].path.positions(N_TRAIN, data.n_classes) if p <= value + 1e-9]
+    for position in positions:
+        path.advance(position)
+    assert positions[-1] == pytest.approx(value)
+    learner = begin(task, name)[1].set_params(**{parameter: value})
+    weighting = {} if data.weight is None else {"sample_weight": data.weight}
+    if name == "hist_gradient_boosting":  # columns are drawn again in every stretch
+        learner.set_params(max_features=1.0)
+        path = begin_with(task, name, data, max_features=1.0)
+        for position in positions:
+            path.advance(position)
+    tolerance = {"logistic_regression": 2e-3, "xgboost": 1e-5, "knn": 1e-6}.get(name, 1e-9)
+    expected = predict(learner.fit(data.X, data.y, **weighting), data)
+    assert np.abs(path.predict() - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
+
+
+def begin_with(task, name, data, **parameters):
+    algorithm, learner, _, _ = begin(task, name)
+    return algorithm.path.follow(learner.set_params(**parameters), data)
+
+
+@pytest.mark.parametrize("n_rows", [N_TRAIN, 4])  # fewer rows than columns: the other matrix of products
+def test_ridge_solutions_are_those_of_scikit_learn(n_rows):
+    _, learner, data, _ = begin(TaskType.REGRESSION, "ridge")
+    few = PathData(
+        X=data.X[:n_rows],
+        y=data.y[:n_rows],
+        weight=np.linspace(0.5, 1.5, n_rows),
+        unseen=data.unseen,
+        n_classes=1,
+        categorical=data.categorical,
+        n_threads=1,
+    )
+    algorithm = paths_space(TaskType.REGRESSION).algorithm_of(
+        paths_space(TaskType.REGRESSION).completed({"algorithm": "ridge"})
+    )
+    path = algorithm.path.follow(learner, few)
+    for alpha in algorithm.path.positions(n_rows, 1):
+        path.advance(alpha)
+        direct = begin(TaskType.REGRESSION, "ridge")[1]
+        direct.regressor.set_params(alpha=alpha, solver="svd")
+        direct.fit(few.X.astype(np.float64), few.y, sample_weight=few.weight)
+        np.testing.assert_allclose(path.predict(), direct.predict(few.unseen), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("task", "name"), CASES)
+def test_same_seed_same_way(task, name):
+    both = []
+    for _ in range(2):
+        algorithm, _, data, path = begin(task, name)
+        for position in algorithm.path.positions(N_TRAIN, data.n_classes)[:3]:
+            path.advance(position)
+        both.append(path.predict())
+    assert np.array_equal(*both)
+
+
+@pytest.mark.parametrize(("task", "name"), CASES)
+def test_path_parameter_has_left_the_space(task, name):
+    space = paths_space(task)
+    names = {key.partition(":")[2] for key in space.configuration_space if key.startswith(f"{name}:")}
+    assert not names & {"n_estimators", "iterations", "max_iter", "n_neighbors"}
+    if name in ("ridge", "logistic_regression"):
+        assert not names & {"alpha", "C"}
+
+
+def test_neighbours_at_no_distance_are_the_only_ones():
+    _, _, data, _ = begin(TaskType.BINARY, "knn")
+    twins = PathData(
+        X=data.X,
+        y=data.y,
+        weight=None,
+        unseen=data.X[:9],
+        n_classes=2,
+        categorical=data.categorical,
+        n_threads=1,
+    )
+    algorithm, learner, _, _ = begin(TaskType.BINARY, "knn")
+    path = algorithm.path.follow(learner.set_params(weights="distance"), twins)
+    for position in algorithm.path.positions(N_TRAIN, 2)[:6]:
+        path.advance(position)
+    assert np.array_equal(path.predict(), np.eye(2)[data.y[:9]])
+
+
+@given(first=st.integers(1, 1000), growth=st.integers(0, 10_000), ratio=st.floats(1.01, 4.0))
+def test_positions_grow_by_the_ratio(first, growth, ratio):
+    positions = geometric(first, first + growth, ratio=ratio)
+    assert positions[0] == first
+    assert positions[-1] == first + growth
+    steps = np.diff(positions)
+    assert (steps >= 1).all()
+    assert all(after <= (before + 1) * ratio + 1 for before, after in itertools.pairwise(positions))
