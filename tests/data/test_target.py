@@ -34,7 +34,7 @@ TASKS = {
 @pytest.mark.parametrize("case", TASKS)
 def test_task_type_is_inferred(case):
     y, expected = TASKS[case]
-    assert infer_task_type(pd.Series(y)) is expected
+    assert infer_task_type(check_target(pd.Series(y))) is expected
 
 
 LABELS = {

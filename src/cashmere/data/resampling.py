@@ -131,7 +131,12 @@ def choose_resampling(n_rows: int, n_cells: int = 0, *, seconds: float | None = 
 def _shuffled(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
     """Return all rows in random order; for classes, class after class."""
     rows = np.random.default_rng(seed).permutation(len(y)).astype(np.int64)
-    return rows[np.argsort(y[rows], kind="stable")] if task_type.is_classification else rows
+    if not task_type.is_classification:
+        return rows
+    codes = y[rows]
+    if codes.max() < 2**15:
+        codes = codes.astype(np.int16)  # sorted in linear time
+    return rows[np.argsort(codes, kind="stable")]
 
 
 def _holdout(y: AnyArray, rows: IntArray, task_type: TaskType) -> Fold:
@@ -141,7 +146,9 @@ def _holdout(y: AnyArray, rows: IntArray, task_type: TaskType) -> Fold:
         groups = np.split(rows, np.flatnonzero(np.diff(y[rows])) + 1)
     chosen = [group[: max(1, int(len(group) * share + 0.5))] for group in groups if len(group) > 1]
     validation = np.sort(np.concatenate(chosen) if chosen else rows[-1:])
-    return Fold(np.setdiff1d(np.arange(len(y), dtype=np.int64), validation), validation)
+    trains = np.ones(len(y), dtype=bool)
+    trains[validation] = False
+    return Fold(np.flatnonzero(trains), validation)
 
 
 def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fold]:
