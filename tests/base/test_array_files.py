@@ -6,7 +6,14 @@ import zipfile
 import numpy as np
 import pytest
 
-from cashmere.base.array_files import array_of, map_array, open_arrays, read_array
+from cashmere.base.array_files import (
+    array_of,
+    map_archived,
+    map_array,
+    open_arrays,
+    reserve_rows,
+    write_rows,
+)
 from cashmere.base.files import open_regular
 
 
@@ -33,7 +40,7 @@ def npy(array, **changes) -> bytes:
 def test_arrays_come_back(tmp_path, array):
     np.save(tmp_path / "a.npy", array)
     np.savez(tmp_path / "a.npz", first=array, second=array)
-    read = read_array(tmp_path / "a.npy")
+    read = array_of((tmp_path / "a.npy").read_bytes())
     with open_regular(tmp_path / "a.npy") as file:
         mapped = map_array(file, "c")
     with open_arrays(tmp_path / "a.npz", limit=10_000) as arrays:
@@ -80,8 +87,6 @@ def test_forged_arrays_are_refused(tmp_path, name):
     path = tmp_path / "a.npy"
     path.write_bytes(FORGED[name])
     with pytest.raises(ValueError, match=r"header|it h"):
-        read_array(path)
-    with pytest.raises(ValueError, match=r"header|it h"):
         array_of(FORGED[name])
     with pytest.raises(ValueError, match=r"header|it h"), open_regular(path) as file:
         map_array(file)
@@ -89,6 +94,8 @@ def test_forged_arrays_are_refused(tmp_path, name):
         archive.writestr("a.npy", FORGED[name])
     with pytest.raises(ValueError, match=r"header|it h"), open_arrays(tmp_path / "a.npz", limit=100_000) as arrays:
         arrays["a"]
+    with pytest.raises(ValueError, match=r"header|it h"):
+        map_archived(tmp_path / "a.npz", "a")
 
 
 def test_compressed_parts_are_refused_unless_expected(tmp_path):
@@ -115,3 +122,39 @@ def test_parts_that_overlap_are_refused(tmp_path):
         archive._didModify = True
     with pytest.raises(ValueError, match="would unpack"), open_arrays(buffer.getvalue(), limit=10**9):
         pass
+
+
+@pytest.mark.parametrize("array", [np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4)), np.arange(5)])
+def test_parts_of_an_archive_can_be_mapped(tmp_path, array):
+    np.savez(tmp_path / "a.npz", first=np.arange(3), second=array)
+    mapped = map_archived(tmp_path / "a.npz", "second")
+    assert isinstance(mapped, np.memmap) and not mapped.flags.writeable
+    np.testing.assert_array_equal(mapped, array)
+    with pytest.raises(KeyError):
+        map_archived(tmp_path / "a.npz", "third")
+
+
+def test_compressed_and_cut_archives_are_not_mapped(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", first=np.arange(300))
+    with pytest.raises(ValueError, match="compressed"):
+        map_archived(tmp_path / "a.npz", "first")
+    np.savez(tmp_path / "b.npz", first=np.arange(300))
+    content = (tmp_path / "b.npz").read_bytes()
+    (tmp_path / "b.npz").write_bytes(content[:500] + content[1500:])
+    with pytest.raises((ValueError, zipfile.BadZipFile)):
+        map_archived(tmp_path / "b.npz", "first")
+
+
+def test_rows_can_be_written_later(tmp_path):
+    path = tmp_path / "a.npy"
+    with path.open("wb") as file:
+        reserve_rows(file, (5, 2), np.float32)
+    rows = np.arange(4, dtype=np.float32).reshape(2, 2)
+    write_rows(path, rows, 1)
+    np.testing.assert_array_equal(np.load(path), [[0, 0], [0, 1], [2, 3], [0, 0], [0, 0]])
+    for bad, start in [(rows, 4), (rows.astype(np.float64), 0), (rows[:, :1], 0)]:
+        with pytest.raises(ValueError, match="do not fit in"):
+            write_rows(path, bad, start)
+    (tmp_path / "link.npy").symlink_to(path)
+    with pytest.raises(OSError, match="link"):
+        write_rows(tmp_path / "link.npy", rows, 0)

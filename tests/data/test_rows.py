@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 
 
@@ -26,6 +27,7 @@ def table(n, seed=0):
 
 def same(a, b):
     pd.testing.assert_frame_equal(a.frame, b.frame)
+    assert a.schema() == b.schema() == infer_schema(a.frame)
     np.testing.assert_array_equal(a.y, b.y)
     assert (a.weight is None) == (b.weight is None)
     if a.weight is not None:

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.data.frames import to_frame
+from cashmere.data.preparation import FoldEncoder
 from cashmere.data.reading import read_table
 from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
+from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 
 NUMERIC, BOOLEAN, CATEGORICAL, DATE, TEXT = ColumnKind
@@ -262,3 +264,29 @@ def test_table_read_back_from_csv_is_coded_alike(tmp_path):
 def test_many_duplicates_take_linear_time():
     frame = pd.DataFrame(np.repeat(np.arange(20.0)[:, None], 500, axis=1), columns=[f"x{i}" for i in range(500)])
     assert len(infer_schema(frame).used) == 1
+
+
+def test_rows_can_be_chosen_while_coding():
+    frame = pd.DataFrame({"n": [1.0, np.nan, 3.0], "c": ["a", "b", "a"], "t": ["x y z u v", "p q r s t", "l m n o p"]})
+    schema = infer_schema(frame)
+    rows = np.array([2, 0, 0])
+    chosen, expected = schema.code(frame, rows=rows), schema.code(frame.iloc[rows])
+    np.testing.assert_array_equal(chosen.values, expected.values)
+    assert [list(text) for text in chosen.texts] == [list(text) for text in expected.texts]
+
+
+def test_compact_values_are_what_learners_see():
+    frame = pd.DataFrame(
+        {"n": [1e300, np.nan, 0.1, -1e300], "c": list("abca"), "d": pd.to_datetime(["2020-01-02"] * 4)}
+    )
+    frame.loc[1, "d"] = pd.Timestamp("1999-12-31")
+    schema = infer_schema(frame)
+    plain, compact = schema.code(frame), schema.code(frame, compact=True)
+    assert compact.values.dtype == np.float32 and compact.values.flags.f_contiguous
+    y = np.array([0, 1, 0, 1])
+    for encoding in Encoding:
+        a, b = (FoldEncoder.for_schema(encoding, schema) for _ in range(2))
+        np.testing.assert_array_equal(
+            a.fit_transform(plain, y, TaskType.BINARY, 0), b.fit_transform(compact, y, TaskType.BINARY, 0)
+        )
+        np.testing.assert_array_equal(b.transform(plain), a.transform(plain))

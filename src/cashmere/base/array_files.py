@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
-from cashmere.base.files import MOST_BYTES, open_regular, read_file
+from cashmere.base.files import MOST_BYTES, open_regular, open_to_change
 
 _HEADER_BYTES = 10_000
 """Largest header; numpy parses it as Python text. Ours have 128 bytes."""
 
 _MOST_DIMENSIONS = 4
+
+_ZIP_HEADER_BYTES, _LENGTHS_IN_ZIP = 30, 26
+"""Size of the header of a part in a zip file, without its name and extra fields, and where in it their lengths are."""
 
 
 def array_of(content: bytes | NDArray[np.uint8]) -> AnyArray:
@@ -58,17 +62,6 @@ def _header(file: IO[bytes], n_bytes: int) -> tuple[tuple[int, ...], bool, np.dt
     return shape, in_columns, dtype
 
 
-def read_array(path: Path, *, limit: int = MOST_BYTES) -> AnyArray:
-    """Return the read-only array in a ``.npy`` file.
-
-    Raises
-    ------
-    OSError, ValueError
-        If it is not a regular file, too large, or `array_of` refuses its content.
-    """
-    return array_of(read_file(path, limit=limit))
-
-
 def map_array(file: BinaryIO, mode: Literal["r", "c"] = "r") -> AnyArray:
     """Map the array in an open ``.npy`` file into memory, once its header is checked; see `numpy.memmap` for `mode`.
 
@@ -80,6 +73,51 @@ def map_array(file: BinaryIO, mode: Literal["r", "c"] = "r") -> AnyArray:
     file.seek(0)
     shape, in_columns, dtype = _header(file, os.fstat(file.fileno()).st_size)
     return np.memmap(file, dtype, mode, offset=file.tell(), shape=shape, order="F" if in_columns else "C")
+
+
+def reserve_rows(file: BinaryIO, shape: tuple[int, int], dtype: type[np.generic]) -> None:
+    """Begin a ``.npy`` file whose rows `write_rows` writes later; until then they are zeros that take no space."""
+    kind = np.dtype(dtype)
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    file.truncate(file.tell() + math.prod(shape) * kind.itemsize)
+
+
+def write_rows(path: Path, rows: AnyArray, start: int) -> None:
+    """Write rows of a ``.npy`` file, the first of them at the number `start`.
+
+    Raises
+    ------
+    OSError, ValueError
+        As for `map_array`; if the file has other columns or fewer rows; if the disk is full.
+    """
+    with open_to_change(path) as file:
+        shape, in_columns, dtype = _header(file, os.fstat(file.fileno()).st_size)
+        if in_columns or dtype != rows.dtype or shape[1:] != rows.shape[1:] or start + len(rows) > shape[0]:
+            raise ValueError(f"it holds {shape} values of type {dtype}; {rows.shape} of {rows.dtype} do not fit in")
+        file.seek(file.tell() + start * rows[:1].nbytes)
+        file.write(np.ascontiguousarray(rows).data)
+
+
+def map_archived(path: Path, name: str, *, limit: int = MOST_BYTES) -> AnyArray:
+    """Map one array of a ``.npz`` file into memory, for reading only; nothing checks its content against its checksum.
+
+    Raises
+    ------
+    OSError, ValueError, KeyError, zipfile.BadZipFile
+        As for `open_arrays`; if the array is compressed or not in the file.
+    """
+    with open_regular(path, limit=limit) as file, zipfile.ZipFile(file) as archive:
+        size = file.seek(0, io.SEEK_END)
+        check_archive(archive, limit=min(limit, size), compressed=False)
+        part = archive.getinfo(f"{name}.npy")
+        file.seek(part.header_offset + _LENGTHS_IN_ZIP)
+        start = part.header_offset + _ZIP_HEADER_BYTES + sum(struct.unpack("<HH", file.read(4)))
+        file.seek(start)
+        if start + part.file_size > size:
+            raise ValueError(f"its part {name!r} ends after the file")
+        shape, in_columns, dtype = _header(file, start + part.file_size)
+        return np.memmap(file, dtype, "r", offset=file.tell(), shape=shape, order="F" if in_columns else "C")
 
 
 @contextmanager

@@ -186,6 +186,18 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
             raise
 
 
+def open_to_change(path: Path) -> BinaryIO:
+    """Open a regular file for reading and writing in place: a cache, which need not be whole at every instant.
+
+    Raises
+    ------
+    OSError
+        As for `check_regular`.
+    """
+    check_regular(path)
+    return open(path, "r+b", opener=lambda name, flags: os.open(name, flags | _NOT_FOLLOWING))
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that it is either complete, on disk and under its name, or not there."""
     with writing(path) as file:

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, IntArray
-from cashmere.data.schema import infer_schema
+from cashmere.data.schema import TableSchema, infer_schema
 from cashmere.exceptions import DataError
 
 _ALWAYS_REPEATED_ROWS = 10_000
@@ -22,20 +22,31 @@ class CanonicalRows:
 
     Attributes
     ----------
-    frame : pandas.DataFrame
-        The features, with a plain row index.
+    given : pandas.DataFrame
+        The features as given.
     y : (n_rows,) array
-        The target.
+        The target, in canonical form.
     weight : (n_rows,) array of float64, or None
         Positive weights with mean 1; None when all rows count the same.
     source : (n_rows,) array of int64
         Original row number of each row.
     """
 
-    frame: pd.DataFrame
+    given: pd.DataFrame
     y: AnyArray
     weight: NDArray[np.float64] | None
     source: IntArray
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The features in canonical form, with a plain row index: a copy of the table."""
+        return self.given.iloc[self.source].reset_index(drop=True)
+
+    def schema(self, *, named: bool = True) -> TableSchema:
+        """Learn the meaning of the columns; the order of the rows does not matter, so a large table is not copied."""
+        n_rows = len(self.given)
+        complete = len(self.source) == n_rows and np.array_equal(np.bincount(self.source), np.ones(n_rows))
+        return infer_schema(self.given if complete else self.frame, named=named)
 
 
 def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
@@ -110,7 +121,7 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
         keys = [_hash_target(y[distinct])[position], _hash_features(frame.iloc[distinct])[position]]
         order = np.lexsort(keys if kept is None else [kept, *keys])
         source, kept = source[order], None if kept is None else kept[order]
-    return CanonicalRows(frame=frame.iloc[source].reset_index(drop=True), y=y[source], weight=kept, source=source)
+    return CanonicalRows(given=frame, y=y[source], weight=kept, source=source)
 
 
 def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:

@@ -21,7 +21,8 @@ from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import CodedTable, TableSchema, infer_schema
+from cashmere.data.rungs import rungs
+from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
@@ -175,8 +176,8 @@ class RunDirectory:
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             codes = target.encode(y, n_rows=len(frame))
             canonical = canonical_rows(frame, codes, weight, keep_order=own_splitter)
-            schema = infer_schema(canonical.frame, named=named)
-            coded = schema.code(canonical.frame)
+            schema = canonical.schema(named=named)
+            coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)))
             rows = TrainingRows(values=coded.values, texts=coded.texts, y=canonical.y, weight=canonical.weight)
             if settings.resampling == "auto":
                 n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
@@ -187,7 +188,8 @@ class RunDirectory:
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
             rows.save(folder / "table.npz")
-            _save_sample(folder / "sample.parquet", canonical.frame)
+            run._map_values()
+            _save_sample(folder / "sample.parquet", frame.iloc[canonical.source[:_SAMPLE_ROWS]].reset_index(drop=True))
             write_json(folder / "schema.json", {"columns": schema.to_json(), "target": target.to_json()})
             write_json(
                 folder / "run.json",
@@ -247,6 +249,7 @@ class RunDirectory:
             _check_rows(folder / "table.npz", rows, schema, target)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
+            run._map_values()
             return run
         except (RunDirectoryError, MissingDependencyError):
             store.close()
@@ -266,6 +269,11 @@ class RunDirectory:
 
     def __exit__(self, *exception: object) -> None:
         self.store.close()
+
+    def _map_values(self) -> None:
+        """Let the values of a large table stay on disk: the workers map them from there as well."""
+        if self.rows.are_compact:
+            self.rows = self.rows.mapped_from(self.folder / "table.npz")
 
     # ------------------------------------------------------------ what it holds
 
@@ -313,7 +321,10 @@ class RunDirectory:
         codes = self.target.encode(y, n_rows=len(frame))
         rows = canonical_rows(frame, codes, weight, keep_order=not isinstance(settings.resampling, str))
         same = len(rows.y) == len(self.rows.y) and np.array_equal(rows.y, self.rows.y)
-        if not same or not np.array_equal(self.schema.code(rows.frame).values, self.rows.values, equal_nan=True):
+        compact = self.rows.are_compact
+        if not same or not np.array_equal(
+            self.schema.code(frame, rows=rows.source, compact=compact).values, self.rows.values, equal_nan=True
+        ):
             raise RunDirectoryError(
                 self.folder,
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
@@ -377,9 +388,13 @@ def _metric(metric: Any, target: TargetCoding) -> Metric:
     return get_metric(metric, target.task_type)
 
 
-def _save_sample(path: Path, frame: pd.DataFrame) -> None:
+def _is_large(n_rows: int) -> bool:
+    """Return whether a table is kept compactly: if trials may use shares of its rows."""
+    return len(rungs(n_rows)) > 1
+
+
+def _save_sample(path: Path, sample: pd.DataFrame) -> None:
     """Keep some rows, to measure latency on; ignore a table that Parquet cannot hold."""
-    sample = frame.iloc[:_SAMPLE_ROWS]
     with contextlib.suppress(Exception):
         buffer = io.BytesIO()
         sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(buffer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -13,8 +13,8 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from cashmere.base import json_files
-from cashmere.base.array_files import open_arrays
-from cashmere.base.arrays import AnyArray
+from cashmere.base.array_files import map_archived, open_arrays
+from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
@@ -194,7 +194,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 class TrainingRows:
     """The coded training rows as kept in ``table.npz``: everything a resume needs, without pickle."""
 
-    values: NDArray[np.float64]
+    values: FloatArray
     texts: tuple[AnyArray, ...]
     y: AnyArray
     weight: NDArray[np.float64] | None
@@ -205,6 +205,16 @@ class TrainingRows:
         weight = {} if self.weight is None else {"weight": self.weight}
         with writing(path) as file:
             np.savez(file, allow_pickle=False, values=self.values, y=self.y, **texts, **weight)
+
+    @property
+    def are_compact(self) -> bool:
+        """Whether values are float32: those of a large table, see `TableSchema.code`."""
+        return self.values.dtype == np.float32
+
+    def mapped_from(self, path: Path) -> TrainingRows:
+        """Return the same rows with values that stay in the file they were saved in or read from."""
+        with failures_as(CorruptStoreError, path, RESTORE):
+            return replace(self, values=map_archived(path, "values"))
 
     @classmethod
     def read(cls, path: Path) -> TrainingRows:
@@ -225,7 +235,7 @@ class TrainingRows:
         weight = np.ones(n_rows) if self.weight is None else self.weight
         if not (
             self.values.ndim == 2
-            and self.values.dtype == np.float64
+            and self.values.dtype in (np.float64, np.float32)
             and self.y.dtype.kind in "if"
             and weight.dtype.kind in "if"
             and len(self.values) == n_rows > 0
