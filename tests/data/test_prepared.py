@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from cashmere.data.preparation import FoldEncoder
 from cashmere.data.prepared import PreparedFolds, is_complete, prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import infer_schema
@@ -122,3 +125,74 @@ def test_with_one_rung_rows_keep_their_order(tmp_path, parts):
     assert prepared.rungs == (1.0,)
     for k, fold in enumerate(parts[2]):
         np.testing.assert_array_equal(prepared.train_rows(k), fold.train)
+
+
+# ---------------------------------------------------------------- rows encoded when they are asked for
+
+SHARES = (1 / 9, 1 / 3, 1.0)
+
+
+@pytest.fixture
+def late(tmp_path, parts):
+    """The same folds, encoded at once and encoded late from a file."""
+    coded = replace(parts[0], values=np.asfortranarray(parts[0].values, dtype=np.float32))
+    np.savez(tmp_path / "table.npz", values=coded.values)
+    at_once, encoders = prepare(tmp_path / "at_once", (coded, *parts[1:]), rungs=SHARES)
+    prepared, late_encoders = prepare(
+        tmp_path / "late", (coded, *parts[1:]), rungs=SHARES, table=tmp_path / "table.npz"
+    )
+    return at_once, encoders, prepared, late_encoders
+
+
+def test_late_rows_are_those_of_encoding_at_once(late):
+    at_once, encoders, prepared, late_encoders = late
+    for fold in range(3):
+        for encoding in Encoding:
+            for share in SHARES:
+                for loaded, expected in zip(
+                    prepared.load(fold, encoding, share), at_once.load(fold, encoding, share), strict=True
+                ):
+                    np.testing.assert_array_equal(loaded, expected)
+            assert encoders[fold][encoding].__dict__.keys() == late_encoders[fold][encoding].__dict__.keys()
+            for a, b in zip(encoders[fold][encoding]._tables, late_encoders[fold][encoding]._tables, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_only_the_smallest_rung_is_encoded_before_it_is_asked_for(late):
+    prepared = late[2]
+    stored = [np.load(prepared.folder / f"fold0-{encoding}-train.npy") for encoding in Encoding]
+    assert all(matrix[:2].any() and not matrix[2:].any() for matrix in stored)
+    prepared.load(0, Encoding.ORDINAL, 1 / 3)
+    assert json.loads((prepared.folder / "fold0-ordinal-train.json").read_bytes()) == {"rows": 7}
+    assert not np.load(prepared.folder / "fold0-onehot-train.npy")[2:].any()
+
+
+def test_rows_beyond_those_an_encoder_has_learned_from_get_its_own_means(tmp_path, parts, monkeypatch):
+    monkeypatch.setattr("cashmere.data.prepared._LEARNING_ROWS", 12)
+    coded = parts[0]
+    np.savez(tmp_path / "table.npz", values=coded.values)
+    prepared, encoders = prepare(tmp_path / "late", parts, rungs=SHARES, table=tmp_path / "table.npz")
+    rows = prepared.train_rows(0)
+    train, plain = prepared.load(0, Encoding.TARGET)[0], encoders[0][Encoding.TARGET].transform(coded.take(rows))
+    np.testing.assert_array_equal(train[12:], plain[12:])
+    assert not np.array_equal(train[:12], plain[:12])
+    expected = FoldEncoder.for_schema(Encoding.TARGET, coded.schema)
+    seed = int(np.random.SeedSequence([1, 0]).generate_state(1)[0])
+    first = expected.fit_transform(coded.take(rows[:12]), parts[1][rows[:12]], TaskType.BINARY, seed)
+    np.testing.assert_array_equal(train[:12], first)
+
+
+def test_tables_with_texts_are_encoded_at_once(tmp_path):
+    frame = pd.DataFrame({"n": np.arange(60.0), "t": [f"some words about number {i}" for i in range(60)]})
+    coded, y = infer_schema(frame).code(frame), np.arange(60) % 2
+    folds = make_folds(y, TaskType.BINARY, "2fold", seed=0)
+    np.savez(tmp_path / "table.npz", values=coded.values)
+    prepare(tmp_path / "p", (coded, y, folds), rungs=SHARES, table=tmp_path / "table.npz")
+    assert np.load(tmp_path / "p" / "fold0-onehot-train.npy").any(axis=1).all()
+
+
+def test_an_encoding_has_the_largest_rung_that_is_small_enough(tmp_path, parts):
+    prepared, _ = prepare(tmp_path, parts, rungs=SHARES, largest_matrix_mib=7 * 2 * 4 / 2**20)
+    assert prepared.largest_share[Encoding.ORDINAL] == 1 / 3  # 7 rows of 2 columns of 4 bytes
+    assert prepared.largest_share[Encoding.ONEHOT] == 1 / 9  # 4 columns
+    assert prepare(tmp_path, parts)[0].largest_share == dict.fromkeys(Encoding, 1.0)

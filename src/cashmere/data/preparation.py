@@ -8,14 +8,15 @@ read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.data.resampling import make_folds
-from cashmere.data.schema import CodedTable, TableSchema
+from cashmere.data.schema import LARGEST, CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
 
 _ONEHOT_LEVELS = 20
@@ -23,9 +24,48 @@ _INDICATOR_SHARE = 0.01
 _TEXT_COMPONENTS = 30
 _TEXT_TERMS = 10_000
 _CROSS_FIT = "5fold"
-_LARGEST = float(np.finfo(np.float32).max)
+
+_NUMBER_ROWS = 100_000
+"""Medians and the shares of missing values are learned from so many rows at most: their error is small then."""
+
+_BLOCK_CELLS = 2_000_000
+"""Cells of the matrix that are filled in at a time, so that arrays made on the way stay small."""
 
 Matrix = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeansOfOthers:
+    """Target means for training rows, each over rows of other parts, so that no row sees its own target.
+
+    Attributes
+    ----------
+    part : (n_rows,) array of int16
+        The part of each row that an encoder has learned from; empty if it uses no means.
+    columns : tuple of (int, int, array)
+        Per averaged category: its column among the values, its first column in the matrix, and the means, shape
+        ``(n_parts, n_levels + 1, n_outputs)``.
+    """
+
+    part: NDArray[np.int16]
+    columns: tuple[tuple[int, int, Matrix], ...]
+
+    def overwrite(self, result: Matrix, values: FloatArray, *, start: int = 0) -> None:
+        """Put the means into a matrix.
+
+        Parameters
+        ----------
+        result : (n_rows, n_features) array
+            From `FoldEncoder.transform`. Rows that the encoder has not learned from stay as they are.
+        values : (n_rows, n_value_columns) array
+            What was transformed.
+        start : int
+            Number of the first of these rows among the training rows.
+        """
+        part = self.part[start : start + len(result)]
+        for j, position, means in self.columns:
+            levels = _level_numbers(values[: len(part), j], means.shape[1] - 1)
+            result[: len(part), position : position + means.shape[2]] = means[part, levels]
 
 
 class FoldEncoder:
@@ -98,47 +138,55 @@ class FoldEncoder:
         (n_rows, n_outputs) array of float32
             C-contiguous. For ``target`` it differs from ``transform(coded)``: no row sees its own target.
         """
+        others = self.fit(coded.values, coded.texts, y, task_type, seed)
+        result = self.transform(coded)
+        others.overwrite(result, coded.values)
+        return result
+
+    def fit(
+        self, values: FloatArray, texts: tuple[AnyArray, ...], y: AnyArray, task_type: TaskType, seed: int
+    ) -> MeansOfOthers:
+        """Learn from training rows.
+
+        Parameters
+        ----------
+        values, texts
+            Those of a `CodedTable`.
+        y, task_type, seed
+            As for `fit_transform`.
+
+        Returns
+        -------
+        MeansOfOthers
+            What training rows get instead of the means of `transform`.
+        """
         is_category = self.n_levels > 0
         self._numbers: IntArray = np.flatnonzero(~is_category)
         self._categories: IntArray = np.flatnonzero(is_category)
-        numbers = coded.values[:, self._numbers]
+        numbers = values[:_NUMBER_ROWS, self._numbers]
         missing = np.isnan(numbers)
-        self._medians = _medians(numbers, missing)
-        flagged = missing.mean(axis=0) > _INDICATOR_SHARE if len(coded) else missing.any(axis=0)
         keeps_nan = self.encoding == Encoding.ORDINAL
+        self._medians = _medians(numbers, missing)
+        flagged = missing.mean(axis=0) > _INDICATOR_SHARE if len(values) else missing.any(axis=0)
         self._flagged: IntArray = np.flatnonzero(flagged & (not keeps_nan))
-        levels = [_level_numbers(coded.values[:, j], int(self.n_levels[j])) for j in self._categories]
+        levels = [_level_numbers(values[:, j], int(self.n_levels[j])) for j in self._categories]
         self._tables: list[Matrix] = [
             self._table(rows, int(n), y, task_type)
             for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
         ]
-        self._fit_texts(coded.texts, seed)
+        self._fit_texts(texts, seed)
         n_plain = len(self._numbers) + len(self._flagged)
         self._n_values = n_plain + sum(table.shape[1] for table in self._tables)
         self._n_outputs = self._n_values + sum(self._n_components)
         self.categorical = np.zeros(max(self._n_outputs, 1), dtype=bool)
         if keeps_nan:
             self.categorical[n_plain : self._n_values] = self.n_levels[self._categories] > 2
-        result = self.transform(coded)
-        if self.encoding == Encoding.TARGET:
-            self._cross_fit(result, levels, y, task_type, seed)
-        return result
+        return self._means_of_others(levels, y, task_type, seed)
 
     def transform(self, coded: CodedTable) -> Matrix:
         """Return the float32 matrix ``(n_rows, n_outputs)`` of any rows; each row depends only on its own content."""
-        result = np.zeros((len(coded), max(self._n_outputs, 1)), dtype=np.float32)
-        numbers = coded.values[:, self._numbers]
-        missing = np.isnan(numbers)
-        if self.encoding != Encoding.ORDINAL:
-            numbers = np.where(missing, self._medians, numbers)
-        n_numbers = numbers.shape[1]
-        result[:, :n_numbers] = np.clip(numbers, -_LARGEST, _LARGEST)
-        position = n_numbers + len(self._flagged)
-        result[:, n_numbers:position] = missing[:, self._flagged]
-        for j, table in zip(self._categories, self._tables, strict=True):
-            stop = position + table.shape[1]
-            result[:, position:stop] = table[_level_numbers(coded.values[:, j], int(self.n_levels[j]))]
-            position = stop
+        result = self.transform_values(coded.values)
+        position = self._n_values
         for text, vectorizer, reducer, n in zip(
             coded.texts, self._vectorizers, self._reducers, self._n_components, strict=True
         ):
@@ -146,6 +194,28 @@ class FoldEncoder:
                 result[:, position : position + n] = reducer.transform(vectorizer.transform(text))
                 position += n
         return result
+
+    def transform_values(self, values: FloatArray) -> Matrix:
+        """Return the matrix of rows without texts, or with zeros in their place."""
+        result = np.zeros((len(values), max(self._n_outputs, 1)), dtype=np.float32)
+        step = max(1, _BLOCK_CELLS // result.shape[1])
+        for start in range(0, len(values), step):
+            self._fill_in(values[start : start + step], result[start : start + step])
+        return result
+
+    def _fill_in(self, values: FloatArray, result: Matrix) -> None:
+        numbers = values[:, self._numbers]
+        missing = np.isnan(numbers)
+        if self.encoding != Encoding.ORDINAL:
+            numbers = np.where(missing, self._medians, numbers)
+        n_numbers = numbers.shape[1]
+        result[:, :n_numbers] = np.clip(numbers, -LARGEST, LARGEST)
+        position = n_numbers + len(self._flagged)
+        result[:, n_numbers:position] = missing[:, self._flagged]
+        for j, table in zip(self._categories, self._tables, strict=True):
+            stop = position + table.shape[1]
+            result[:, position:stop] = table[_level_numbers(values[:, j], int(self.n_levels[j]))]
+            position = stop
 
     def _table(self, rows: IntArray, n_levels: int, y: AnyArray, task_type: TaskType) -> Matrix:
         """Return what each level becomes, shape ``(n_levels + 1, n_columns)``; the last row is for missing."""
@@ -169,20 +239,26 @@ class FoldEncoder:
         table[kept, np.arange(len(kept))] = 1
         return table
 
-    def _cross_fit(self, result: Matrix, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> None:
-        """Overwrite the target means of training rows with means over other rows."""
-        if len(y) < 2:
-            return
+    def _means_of_others(self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> MeansOfOthers:
+        """Return target means over the rows outside each of five parts; of nothing if the encoding uses no means."""
+        averaged = self.n_levels[self._categories] > 2
+        if self.encoding != Encoding.TARGET or len(y) < 2 or not averaged.any():
+            return MeansOfOthers(part=np.zeros(0, dtype=np.int16), columns=())
         targets = _targets(y, task_type)
         folds = make_folds(y, task_type, _CROSS_FIT, seed=seed)
+        part = np.zeros(len(y), dtype=np.int16)
+        for number, fold in enumerate(folds):
+            part[fold.validation] = number
+        columns = []
         position = len(self._numbers) + len(self._flagged)
-        for rows, j, table in zip(levels, self._categories, self._tables, strict=True):
+        for rows, j, table, is_averaged in zip(levels, self._categories, self._tables, averaged, strict=True):
             stop = position + table.shape[1]
-            if self.n_levels[j] > 2:
-                for fold in folds:
-                    means = _level_means(rows[fold.train], int(self.n_levels[j]) + 1, targets[fold.train])
-                    result[fold.validation, position:stop] = means[rows[fold.validation]]
+            if is_averaged:
+                n_levels = int(self.n_levels[j]) + 1
+                means = [_level_means(rows[fold.train], n_levels, targets[fold.train]) for fold in folds]
+                columns.append((int(j), position, np.asarray(means, dtype=np.float32)))
             position = stop
+        return MeansOfOthers(part=part, columns=tuple(columns))
 
     def _fit_texts(self, texts: tuple[AnyArray, ...], seed: int) -> None:
         self._vectorizers: list[Any] = []
@@ -209,7 +285,7 @@ class FoldEncoder:
             self._n_components.append(n)
 
 
-def _medians(numbers: NDArray[np.float64], missing: BoolArray) -> NDArray[np.float64]:
+def _medians(numbers: FloatArray, missing: BoolArray) -> NDArray[np.float64]:
     """Return column medians; 0 for columns without any value."""
     medians = np.zeros(numbers.shape[1])
     some = ~missing.all(axis=0) if len(numbers) else np.zeros(numbers.shape[1], dtype=bool)
@@ -218,7 +294,7 @@ def _medians(numbers: NDArray[np.float64], missing: BoolArray) -> NDArray[np.flo
     return medians
 
 
-def _level_numbers(codes: NDArray[np.float64], n_levels: int) -> IntArray:
+def _level_numbers(codes: FloatArray, n_levels: int) -> IntArray:
     """Return table rows: the code, or `n_levels` for missing."""
     return np.where(np.isnan(codes), n_levels, codes).astype(np.int64)
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
+from filelock import FileLock
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from cashmere.base.array_files import map_array, read_array
-from cashmere.base.arrays import AnyArray, BoolArray, IntArray
+from cashmere.base.array_files import map_archived, map_array, reserve_rows, write_rows
+from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.files import (
     check_folder,
     check_regular,
@@ -25,21 +28,30 @@ from cashmere.base.files import (
     remove_leftovers,
     writing,
 )
-from cashmere.base.json_files import ShortText, read_json
-from cashmere.data.preparation import FoldEncoder
+from cashmere.base.json_files import Count, ShortText, read_json
+from cashmere.data.preparation import FoldEncoder, MeansOfOthers
 from cashmere.data.resampling import Fold
 from cashmere.data.rungs import rows_at, rung_order
-from cashmere.data.schema import CodedTable
+from cashmere.data.schema import CodedTable, take_rows
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 
 _INDEX = "prepared.json"
+
+_LEARNING_ROWS = 1_000_000
+"""Encoders of tables in a file learn from so many training rows at most: what they learn is accurate enough then."""
+
+_STEP_CELLS = 8_000_000
+"""Cells of a matrix that are encoded before this is written down: 32 MiB."""
 
 _AGAIN = "Prepare the folds again: `cashmere resume` does so."
 
 
 class PreparedFolds:
     """Read a folder written by `prepare_folds`; small, picklable, made from the path alone.
+
+    Where the table stays in a file, matrices hold the rows of the smallest rung at first. Whoever asks for more encodes
+    the rows that are missing, in steps: what a killed process has done is not done again.
 
     Parameters
     ----------
@@ -56,6 +68,8 @@ class PreparedFolds:
         The forms that can be loaded.
     rungs : tuple of float
         Shares of the training rows that `load` is made for, ascending; the last is 1.0.
+    largest_share : dict of Encoding to float
+        The largest rung whose matrix is small enough, for each form; see `prepare_folds`.
 
     Raises
     ------
@@ -71,9 +85,12 @@ class PreparedFolds:
         self.task_type = index["task_type"]
         self.encodings = tuple(index["stored_as"])
         self.rungs = tuple(index.get("rungs", (1.0,)))  # earlier versions wrote none
+        self.largest_share = index.get("largest_share", dict.fromkeys(self.encodings, self.rungs[-1]))
         self._stored_as = index["stored_as"]
         self._categorical = index["categorical"]
         self._has_weight = index["has_weight"]
+        self._source = index.get("source")
+        self._learned: dict[tuple[int, Encoding], _Learned] = {}
 
     def __reduce__(self) -> tuple[type[PreparedFolds], tuple[Path]]:
         return type(self), (self.folder,)
@@ -102,8 +119,11 @@ class PreparedFolds:
             Columns of category codes.
         """
         stored = self._stored_as[encoding]
-        train, validation = (self._read(f"fold{fold}-{stored}-{part}.npy", mapped=True) for part in ("train", "valid"))
-        return train[: rows_at(share, len(train))], validation, np.array(self._categorical[stored][fold], dtype=bool)
+        n_rows = len(self.train_rows(fold, share))
+        if self._source is not None:
+            self._encode(fold, stored, n_rows)
+        train, validation = (self._mapped(f"fold{fold}-{stored}-{part}.npy") for part in ("train", "valid"))
+        return train[:n_rows], validation, np.array(self._categorical[stored][fold], dtype=bool)
 
     def train_rows(self, fold: int, share: float = 1.0) -> IntArray:
         """Return the numbers of the training rows of a fold at a rung; smaller rungs are the beginning of larger ones.
@@ -117,31 +137,134 @@ class PreparedFolds:
     def folds(self) -> tuple[Fold, ...]:
         """Row numbers of all folds; those of training rows as in `train_rows`."""
         names = [f"fold{number}-rows" for number in range(self.n_folds)]
-        return tuple(Fold(self._read(f"{name}-train.npy"), self._read(f"{name}-valid.npy")) for name in names)
+        return tuple(Fold(self._array(f"{name}-train.npy"), self._array(f"{name}-valid.npy")) for name in names)
 
     @functools.cached_property
     def y(self) -> AnyArray:
         """Target of all training rows, codes or values."""
-        return self._read("y.npy")
+        return self._array("y.npy")
 
     @functools.cached_property
     def weight(self) -> NDArray[np.float64] | None:
         """Row weights, or None."""
-        return self._read("weight.npy") if self._has_weight else None
+        return self._array("weight.npy") if self._has_weight else None
 
     @functools.cached_property
     def validation_rows(self) -> IntArray:
         """Numbers of the validation rows, ascending: the order of out-of-fold predictions."""
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
-    def _read(self, name: str, *, mapped: bool = False) -> AnyArray:
+    def _array(self, name: str) -> AnyArray:
+        """Return a plain array whose pages the workers share."""
+        return np.asarray(self._mapped(name))
+
+    def _mapped(self, name: str) -> AnyArray:
         path = self.folder / name
+        # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
+        with failures_as(CorruptStoreError, path, _AGAIN), open_regular(path) as file:
+            return map_array(file, "c")
+
+    # ------------------------------------------------------------ rows encoded later
+
+    def _encode(self, fold: int, encoding: Encoding, n_rows: int) -> None:
+        """Encode training rows of a fold until the first `n_rows` are there."""
+        if self._n_encoded(fold, encoding) >= n_rows:
+            return
+        name = f"fold{fold}-{encoding}-train"
+        with FileLock(self.folder / f"{name}.lock"):  # the system releases it when its holder is killed
+            learned = self._learn(fold, encoding)
+            step = max(1, _STEP_CELLS // len(learned.encoder.categorical))
+            for start in range(self._n_encoded(fold, encoding), n_rows, step):
+                stop = min(n_rows, start + step)
+                write_rows(self.folder / f"{name}.npy", learned.encoded(self._values, start, stop), start)
+                _write_json(self.folder / f"{name}.json", {"rows": stop})
+
+    def _n_encoded(self, fold: int, encoding: Encoding) -> int:
+        path = self.folder / f"fold{fold}-{encoding}-train.json"
         with failures_as(CorruptStoreError, path, _AGAIN):
-            if not mapped:
-                return read_array(path).copy()
-            # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
-            with open_regular(path) as file:
-                return map_array(file, "c")
+            return read_json(path, _Progress)["rows"] if path.exists() else 0
+
+    def _learn(self, fold: int, encoding: Encoding) -> _Learned:
+        """Return the encoder of a fold; every process learns it by itself, and all learn the same."""
+        if (fold, encoding) not in self._learned:
+            assert self._source is not None
+            rows = self.folds[fold].train
+            self._learned[fold, encoding] = _Learned.from_rows(
+                take_rows(self._values, rows[:_LEARNING_ROWS]),
+                self.y,
+                rows,
+                encoding=encoding,
+                n_levels=np.array(self._source["n_levels"], dtype=np.int64),
+                task_type=self.task_type,
+                seed=self._source["seeds"][fold],
+            )
+        return self._learned[fold, encoding]
+
+    @functools.cached_property
+    def _values(self) -> FloatArray:
+        """Values of the coded table."""
+        assert self._source is not None
+        path = self.folder / self._source["table"]
+        with failures_as(CorruptStoreError, path, _AGAIN):
+            return np.asarray(map_archived(path, "values"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Learned:
+    """What an encoder has learned from a fold of a large table.
+
+    Attributes
+    ----------
+    encoder : FoldEncoder
+        Fitted on the first `_LEARNING_ROWS` of `rows`.
+    others : MeansOfOthers
+        For these rows.
+    rows : (n_train,) array of int
+        Numbers of the training rows in the order of the matrix.
+    """
+
+    encoder: FoldEncoder
+    others: MeansOfOthers
+    rows: IntArray
+
+    @classmethod
+    def from_rows(
+        cls,
+        values: FloatArray,
+        y: AnyArray,
+        rows: IntArray,
+        *,
+        encoding: Encoding,
+        n_levels: IntArray,
+        task_type: TaskType,
+        seed: int,
+    ) -> _Learned:
+        """Learn from the first of the training rows, whose values are given."""
+        encoder = FoldEncoder(encoding, n_levels)
+        others = encoder.fit(values, (), y[rows[: len(values)]], task_type, seed)
+        return cls(encoder=encoder, others=others, rows=rows)
+
+    def encoded(self, values: FloatArray, start: int, stop: int) -> NDArray[np.float32]:
+        """Return some rows of the training matrix."""
+        taken = take_rows(values, self.rows[start:stop])
+        matrix = self.encoder.transform_values(taken)
+        self.others.overwrite(matrix, taken, start=start)
+        return matrix
+
+
+class _Progress(TypedDict):
+    rows: Count
+
+
+class _Source(TypedDict):
+    """Where rows are encoded from that are not in a matrix yet."""
+
+    table: ShortText
+    n_levels: list[Count]
+    seeds: list[Count]
+
+
+_Share = Annotated[float, Meta(gt=0, le=1)]
 
 
 class _Index(TypedDict):
@@ -151,7 +274,9 @@ class _Index(TypedDict):
     stored_as: dict[Encoding, Encoding]
     categorical: dict[str, list[list[bool]]]
     has_weight: bool
-    rungs: NotRequired[Annotated[list[Annotated[float, Meta(gt=0, le=1)]], Meta(min_length=1)]]
+    rungs: NotRequired[Annotated[list[_Share], Meta(min_length=1)]]
+    largest_share: NotRequired[dict[Encoding, _Share]]
+    source: NotRequired[_Source]
     files: list[ShortText]
 
 
@@ -190,6 +315,8 @@ def prepare_folds(
     seed: int,
     weight: NDArray[np.float64] | None = None,
     rungs: Sequence[float] = (1.0,),
+    table: Path | None = None,
+    largest_matrix_mib: float = np.inf,
 ) -> tuple[PreparedFolds, list[dict[Encoding, FoldEncoder]]]:
     """Encode every fold in every form and write the matrices.
 
@@ -216,8 +343,14 @@ def prepare_folds(
         Row weights, stored next to the target.
     rungs : sequence of float
         Shares of the training rows for trials, from `rungs`. With more than one, training rows are stored in the order
-        of `rung_order`. Encoders learn from all training rows, whatever the share: so a level is encoded alike on
-        every rung, and models of all rungs read the same matrices.
+        of `rung_order`. Encoders learn from training rows of all rungs: so a level is encoded alike on every rung, and
+        models of all rungs read the same matrices.
+    table : Path, optional
+        A ``.npz`` file that holds the values of `coded` as its array ``values``. Given it, only the smallest rung is
+        encoded now, unless there are texts: learning their words takes too long to be done by every worker.
+    largest_matrix_mib : float
+        Size up to which the training matrix of a form is offered, see `PreparedFolds.largest_share`. The smallest rung
+        always is.
 
     Returns
     -------
@@ -230,12 +363,15 @@ def prepare_folds(
     try:
         remove_leftovers(own_folder(folder))
         (folder / _INDEX).unlink(missing_ok=True)
+        for path in folder.glob("fold*-train.json"):
+            path.unlink()
     except OSError as error:
         raise RunDirectoryError(folder, f"cannot be used ({reason(error)}). Delete it, then try again.") from error
     wanted = list(dict.fromkeys(Encoding(encoding) for encoding in encodings))
     stored_as = {encoding: encoding for encoding in wanted}
     if not coded.schema.has_categories and Encoding.TARGET in stored_as:
         stored_as[Encoding.TARGET] = Encoding.ONEHOT
+    is_late = table is not None and not coded.texts
     files: list[str] = []
 
     def write(name: str, array: AnyArray) -> None:
@@ -247,24 +383,42 @@ def prepare_folds(
     if weight is not None:
         write("weight.npy", weight)
     encoders: list[dict[Encoding, FoldEncoder]] = []
+    learned: dict[tuple[int, Encoding], _Learned] = {}
     categorical: dict[str, list[list[bool]]] = {stored.value: [] for stored in stored_as.values()}
-    for number, fold in enumerate(folds):
-        fold_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    seeds = [int(np.random.SeedSequence([seed, number]).generate_state(1)[0]) for number in range(len(folds))]
+    for number, (fold, fold_seed) in enumerate(zip(folds, seeds, strict=True)):
         train_rows = fold.train
         if len(rungs) > 1:
             train_rows = train_rows[rung_order(y[train_rows], task_type, fold_seed)]
         write(f"fold{number}-rows-train.npy", train_rows)
         write(f"fold{number}-rows-valid.npy", fold.validation)
-        train, validation = coded.take(train_rows), coded.take(fold.validation)
+        validation = coded.take(fold.validation)
+        train = coded.take(train_rows[:_LEARNING_ROWS] if is_late else train_rows)
         fitted: dict[Encoding, FoldEncoder] = {}
         for encoding in dict.fromkeys(stored_as.values()):
-            encoder = FoldEncoder.for_schema(encoding, coded.schema)
-            matrix = encoder.fit_transform(train, y[train_rows], task_type, fold_seed)
-            write(f"fold{number}-{encoding}-train.npy", matrix)
+            name = f"fold{number}-{encoding}-train.npy"
+            if is_late:
+                learned[number, encoding] = _Learned.from_rows(
+                    train.values,
+                    y,
+                    train_rows,
+                    encoding=encoding,
+                    n_levels=coded.schema.n_levels,
+                    task_type=task_type,
+                    seed=fold_seed,
+                )
+                encoder = learned[number, encoding].encoder
+                with writing(folder / name, durable=False) as file:
+                    reserve_rows(file, (len(train_rows), len(encoder.categorical)), np.float32)
+                files.append(name)
+            else:
+                encoder = FoldEncoder.for_schema(encoding, coded.schema)
+                write(name, encoder.fit_transform(train, y[train_rows], task_type, fold_seed))
             write(f"fold{number}-{encoding}-valid.npy", encoder.transform(validation))
             categorical[encoding.value].append(encoder.categorical.tolist())
             fitted[encoding] = encoder
         encoders.append({encoding: fitted[stored] for encoding, stored in stored_as.items()})
+    n_rows = max(len(fold.train) for fold in folds)
     index: dict[str, Any] = {
         "n_folds": len(folds),
         "task_type": task_type.value,
@@ -273,8 +427,36 @@ def prepare_folds(
         "categorical": categorical,
         "has_weight": weight is not None,
         "rungs": list(rungs),
+        "largest_share": {
+            encoding.value: _largest_share(
+                rungs, n_rows, max(len(mask) for mask in categorical[stored.value]), largest_matrix_mib
+            )
+            for encoding, stored in stored_as.items()
+        },
         "files": files,
     }
-    with writing(folder / _INDEX, durable=False) as file:
-        file.write(json.dumps(index).encode())
-    return PreparedFolds(folder), encoders
+    if table is not None and is_late:
+        index["source"] = {
+            "table": os.path.relpath(table, folder),
+            "n_levels": coded.schema.n_levels.tolist(),
+            "seeds": seeds,
+        }
+    _write_json(folder / _INDEX, index)
+    prepared = PreparedFolds(folder)
+    prepared._learned.update(learned)
+    for number in range(len(folds)):
+        for encoding in wanted:
+            prepared.load(number, encoding, rungs[0])
+    return prepared, encoders
+
+
+def _largest_share(rungs: Sequence[float], n_rows: int, n_columns: int, most_mib: float) -> float:
+    """Return the largest rung whose float32 matrix takes at most so many MiB, or the smallest."""
+    return max(
+        (share for share in rungs if rows_at(share, n_rows) * n_columns * 4 <= most_mib * 2**20), default=rungs[0]
+    )
+
+
+def _write_json(path: Path, content: Any) -> None:
+    with writing(path, durable=False) as file:
+        file.write(json.dumps(content).encode())

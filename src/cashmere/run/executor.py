@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cashmere.base.memory import available_memory
+from cashmere.base.memory import available_memory, total_memory
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
@@ -24,6 +24,9 @@ _TRIALS_IN_A_BUDGET = 6
 _SHARE_OF_MEMORY = 0.8
 """Share of the memory free at the start that all workers get; the rest is for this process and others."""
 
+_MATRICES_IN_A_TRIAL = 4
+"""Copies of its training matrix that a trial may need: the matrix, one from the operators, two in a learner."""
+
 
 def make_executor(settings: RunSettings, budget: Budget, *, log_folder: Path) -> Executor:
     """Return the executor for these settings; the caller shuts it down.
@@ -40,6 +43,17 @@ def make_executor(settings: RunSettings, budget: Budget, *, log_folder: Path) ->
     if settings.isolation == "none":
         return InProcessExecutor()
     return WorkerProcessExecutor(settings.workers, limits=trial_limits(settings, budget), log_folder=log_folder)
+
+
+def largest_matrix_mib(settings: RunSettings) -> float:
+    """Return the size up to which a matrix of training rows is offered to trials, in MiB.
+
+    It is derived from all the memory there is, not from what is free: so it is the same in every call of a run.
+    """
+    memory = settings.memory_mib
+    if memory is None:
+        memory = _SHARE_OF_MEMORY * total_memory() / settings.workers
+    return memory / _MATRICES_IN_A_TRIAL
 
 
 def trial_limits(settings: RunSettings, budget: Budget) -> Limits:

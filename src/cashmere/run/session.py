@@ -20,7 +20,7 @@ from cashmere.records.budget import Budget, Deadline
 from cashmere.records.trial import History
 from cashmere.records.work_budget import WorkBudget
 from cashmere.run.ensemble_builder import EnsembleBuilder
-from cashmere.run.executor import make_executor
+from cashmere.run.executor import largest_matrix_mib, make_executor
 from cashmere.run.finished import FinishedRun, StopReason
 from cashmere.run.growing_model import GrowingModel
 from cashmere.run.members import Members
@@ -121,6 +121,8 @@ class Session:
             seed=settings.seed,
             weight=rows.weight,
             rungs=rungs(min(len(fold.train) for fold in run.splits)),
+            table=run.folder / "table.npz" if rows.are_compact else None,
+            largest_matrix_mib=largest_matrix_mib(settings),
         )
         baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
         trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
