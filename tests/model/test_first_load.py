@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from cashmere import AutoClassifier, Predictor
 from cashmere.data.schema import infer_schema
 from cashmere.exceptions import ModelFileError
 from cashmere.model import first_load
-from cashmere.model.files import read_manifest
+from cashmere.model.files import _checksum, read_manifest
 from cashmere.model.probe import probe_rows
 
 
@@ -96,11 +97,16 @@ def test_a_child_that_hangs_is_killed_with_what_it_has_started(model, child, mon
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
-def test_a_model_that_needs_too_much_memory_is_refused(model, monkeypatch):
+def test_a_model_that_needs_too_much_memory_is_refused(model, monkeypatch, tmp_path):
     monkeypatch.setattr(first_load, "LIMIT_MIB", -100.0)  # less than its libraries have taken
     monkeypatch.setattr(first_load, "MEMORY_PER_BYTE", 0.0)
-    with pytest.raises(ModelFileError, match=r"memory|ended the child"):
-        first(model)
+    manifest = read_manifest(model)
+    manifest["information"]["note"] = "x" * 40_000_000  # more than what its libraries have taken and released
+    manifest["checksum"] = _checksum(manifest)
+    large = shutil.copytree(model, tmp_path / "large")
+    (large / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelFileError, match=r"[Mm]emory|ended the child"):
+        first(large)
 
 
 def test_a_manifest_that_changes_meanwhile_is_refused(model):

@@ -190,9 +190,9 @@ def _checked(X: Any) -> Any:
     from scipy import sparse
 
     if X.format == "coo":
-        inside = all(
-            not len(index) or (index.min() >= 0 and index.max() < n) for index, n in zip(X.coords, X.shape, strict=True)
-        )
+        coordinates = X.coords if hasattr(X, "coords") else (X.row, X.col)  # until SciPy 1.12
+        places = zip(coordinates, X.shape, strict=True)
+        inside = all(not len(index) or (index.min() >= 0 and index.max() < n) for index, n in places)
         if not inside:
             raise DataError(f"The sparse table of shape {X.shape} has indices outside. Build it again.")
         return X

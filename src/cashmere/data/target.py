@@ -297,7 +297,7 @@ class TargetCoding:
             raise ValueError(f"a target of the task {task_type} has {len(classes)} classes, or one of them twice")
         dtype = np.dtype(stored["dtype"])
         longest = max((len(label) for label in classes if isinstance(label, str)), default=1)
-        if dtype.kind not in "biufUO" or dtype.itemsize > max(16, 4 * longest):
+        if dtype.kind not in "biufUO" or not 0 <= dtype.itemsize <= max(16, 4 * longest):
             raise ValueError(f"labels cannot have the type {stored['dtype']!r}")
         np.array(classes, dtype=dtype)  # labels that do not fit are a ValueError or an OverflowError here
         return cls(task_type=task_type, classes=classes, dtype=stored["dtype"])

@@ -28,9 +28,13 @@ def check_support_vectors(where: str, model: Any) -> None:
         _dense(f"{where}.{name}", model, getattr(model, name), (n_classes - 1, n))
     for name in ("_intercept_", "intercept_"):
         array(f"{where}.{name}", getattr(model, name), (pairs,))
+    # scikit-learn 1.7 has only the parameter.
+    gives_probabilities = (
+        model._effective_probability if hasattr(model, "_effective_probability") else model.probability
+    )
     for name in ("_probA", "_probB"):
         found = array(f"{where}.{name}", getattr(model, name), (-1,))
-        expected = (0, pairs) if not model._effective_probability else (pairs, 1)
+        expected = (0, pairs) if not gives_probabilities else (pairs, 1)
         require(len(found) in expected, where, f"has {len(found)} numbers in {name}. Expected {pairs}.")
     require(tuple(model.shape_fit_)[1:] == (n_features,), where, f"was fitted to the shape {model.shape_fit_}.")
 

@@ -123,11 +123,11 @@ def _check_trees(where: str, booster: Any, n_features: int, n_groups: int) -> No
     trees = model["trees"]
     require(isinstance(trees, list), where, "are no list.")
     require(_whole(where, facts, "num_trees", 0) == len(trees), where, f"are {len(trees)}, but others are announced.")
-    _whole(where, facts, "num_parallel_tree")
+    n_per_round = n_groups * _whole(where, facts, "num_parallel_tree")
     indices(f"{where}: tree_info", _whole_array(where, model["tree_info"]), n_groups, (len(trees),))
     rounds = _whole_array(where, model["iteration_indptr"])
-    ends = len(rounds) and rounds[0] == 0 and rounds[-1] == len(trees) and (np.diff(rounds) >= 0).all()
-    require(ends, where, "are not divided into rounds.")
+    ends = len(rounds) and rounds[0] == 0 and rounds[-1] == len(trees) and (np.diff(rounds) == n_per_round).all()
+    require(ends, where, f"are not divided into rounds of {n_per_round}.")
     if "cats" in model:
         cats = _object(f"{where}: cats", model["cats"], {"enc", "feature_segments", "sorted_idx"})
         require(not any(len(part) for part in cats.values()), where, "have names of categories.")
@@ -156,8 +156,9 @@ def _check_nodes(where: str, trees: list[dict[str, Any]], n_features: int) -> No
     """Check the nodes of trees together."""
     values = {name: np.concatenate([tree[name] for tree in trees]) for name in _PER_NODE}
     sizes = np.array([len(tree["left_children"]) for tree in trees])
-    for name in ("base_weights", "split_conditions"):
-        require(np.isfinite(values[name]).all(), where, f"has {name} that are not finite.")
+    by_category = values["split_type"] == 1
+    for name, read in (("base_weights", np.s_[:]), ("split_conditions", ~by_category)):  # XGBoost 2 writes NaN there
+        require(np.isfinite(values[name][read]).all(), where, f"has {name} that are not finite.")
     left, right = values["left_children"].astype(np.int64), values["right_children"].astype(np.int64)
     inner = left != _LEAF
     require(np.array_equal(inner, right != _LEAF), where, "has a node with one child.")
@@ -173,7 +174,6 @@ def _check_nodes(where: str, trees: list[dict[str, Any]], n_features: int) -> No
         left, right = _without(where, deleted, sizes, inner, left), _without(where, deleted, sizes, inner, right)
     tree_depths(sizes - n_deleted, left[~deleted], right[~deleted], inner[~deleted], lambda k: f"{where}: tree {k}")
     indices(f"{where}: split_indices", values["split_indices"][inner].astype(np.int64), n_features)
-    by_category = values["split_type"] == 1
     require((by_category | (values["split_type"] == 0)).all(), where, "has splits of an unknown type.")
     _check_sets(where, trees, sizes, np.flatnonzero(by_category))
 
