@@ -12,6 +12,7 @@ from cashmere.exceptions import InconsistentResumeError, LookaheadError, Strateg
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.origin import OriginKind
 from cashmere.records.trial import Outcome, Suggestion, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.storage.store import RunStore
@@ -280,3 +281,105 @@ def test_strategies_decide_with_one_blas_thread_and_objectives_keep_theirs():
     with threadpool_limits(2, user_api="blas"):
         Study(space, Watching()).optimize(objective, "1trials")
     assert seen == [{1}, {2}]
+
+
+# ------------------------------------------------------------ budgets of time
+
+DEAR_SPACE = ConfigurationSpace({"algorithm": ["dear", "middling", "cheap"], "x": (0.0, 1.0)})
+SECONDS = {"dear": 100.0, "middling": 10.0, "cheap": 1.0}
+
+
+def priced(trial):
+    """Answer at once, and say that it took long."""
+    x, seconds = trial.configuration["x"], SECONDS[trial.configuration["algorithm"]]
+    return Outcome(status=TrialStatus.SUCCESS, loss=abs(x - 0.3), fold_losses=(0.0,), duration_seconds=seconds)
+
+
+def one_of_each(x=0.5):
+    return [Configuration(DEAR_SPACE, values={"algorithm": name, "x": x}) for name in DEAR_SPACE["algorithm"].choices]
+
+
+def timed_study(**options):
+    return Study(DEAR_SPACE, options.pop("strategy", "bo"), plan=WorkBudget(worker_seconds=1000.0), **options)
+
+
+def run_trials(study, n):
+    for _ in range(n):
+        study.tell(trial := study.ask(), priced(trial))
+
+
+def test_share_of_time_left_follows_from_recorded_seconds():
+    study = timed_study(warm_start=one_of_each())
+    assert study.history.time_left.share == 1.0
+    run_trials(study, 3)
+    assert study.history.time_left.share == pytest.approx(1 - 111 / 1000, abs=1e-3)
+
+
+@pytest.mark.parametrize("plan", [WorkBudget(trials=10), WorkBudget(trials=10, worker_seconds=1000.0)])
+def test_with_a_number_of_trials_costs_do_not_count(plan):
+    study = Study(DEAR_SPACE, "bo", plan=plan, warm_start=one_of_each())
+    assert study.history.time_left is None
+    run_trials(study, 3)
+    assert [o.trial.configuration["algorithm"] for o in study.history] == ["dear", "middling", "cheap"]
+    assert study.fit_into(0.001)
+
+
+def test_warm_start_continues_with_what_is_cheapest_by_now():
+    study = timed_study(warm_start=[*one_of_each(0.1), *one_of_each(0.9)])
+    run_trials(study, 6)
+    names = [o.trial.configuration["algorithm"] for o in study.history]
+    assert sorted(names) == sorted([*SECONDS, *SECONDS])
+    first = {name: names.index(name) for name in SECONDS}
+    assert names[3:] == sorted(names[3:], key=SECONDS.get) or first["dear"] == max(first.values())
+    assert all(o.trial.origin.kind is OriginKind.WARM_START for o in study.history)
+
+
+def test_resuming_under_a_budget_of_time_equals_the_uninterrupted_run(tmp_path):
+    with RunStore(tmp_path / "whole") as store:
+        run_trials(study := timed_study(seed=3, warm_start=one_of_each(), store=store), 12)
+        whole = run_digest(study.history)
+    with RunStore(tmp_path / "part") as store:
+        run_trials(timed_study(seed=3, warm_start=one_of_each(), store=store), 5)
+    with RunStore(tmp_path / "part") as store:
+        run_trials(study := timed_study(seed=3, warm_start=one_of_each(), store=store), 7)
+        assert run_digest(study.history) == whole
+
+
+def test_in_the_last_seconds_only_what_fits_is_started():
+    study = timed_study(warm_start=one_of_each(), strategy="random")
+    run_trials(study, 9)
+    for _ in range(5):
+        assert study.fit_into(4.0)
+        trial = study.ask()
+        assert trial.configuration["algorithm"] == "cheap"
+        study.tell(trial, priced(trial))
+    assert OriginKind.LAST_SECONDS in {o.trial.origin.kind for o in study.history}
+    assert not study.fit_into(0.05)
+    assert not study.fit_into(0.04)
+    assert study.fit_into(1000.0)
+
+
+def test_loop_ends_when_nothing_more_would_end_in_time():
+    study = timed_study(warm_start=one_of_each(), strategy="random")
+    left = iter([1000.0] * 6 + [0.01] * 1000)
+    history = study.optimize(priced, None, seconds_left=lambda: next(left))
+    assert 3 <= len(history) <= 6
+
+
+def test_resumed_study_takes_what_the_clock_decided_as_it_is_stored(tmp_path):
+    with RunStore(tmp_path) as store:
+        study = timed_study(warm_start=one_of_each(), strategy="random", lookahead=4, store=store)
+        run_trials(study, 9)
+        late = study.ask()  # never ends
+        decided = []
+        for _ in range(2):
+            assert study.fit_into(4.0)
+            decided.append(study.ask())
+            study.tell(decided[-1], priced(decided[-1]))
+    with RunStore(tmp_path) as store:
+        study = timed_study(warm_start=one_of_each(), strategy="random", lookahead=4, store=store)
+        again = study.ask()
+        assert again.key == late.key
+        assert [study.ask().key for _ in decided] == [trial.key for trial in decided]
+        study.tell(again, priced(again))
+        assert len(study.history) == 12

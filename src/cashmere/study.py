@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import logging
@@ -12,10 +13,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.base.threads import one_blas_thread
+from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
 from cashmere.exceptions import (
     InconsistentResumeError,
     InvalidParameterError,
@@ -28,10 +30,23 @@ from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin, OriginKind
-from cashmere.records.trial import FOLD_RACING, History, Observation, Outcome, Suggestion, Trial, TrialStatus
+from cashmere.records.time_left import TimeLeft
+from cashmere.records.trial import (
+    FOLD_RACING,
+    History,
+    Observation,
+    Outcome,
+    Suggestion,
+    Trial,
+    TrialStatus,
+    configuration_key,
+)
 from cashmere.records.work_budget import WorkBudget
+from cashmere.space.encoding import SpaceEncoder
 from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
+from cashmere.strategies.shared.last_seconds import decide_in_time
+from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +62,7 @@ class Study:
 
     Parameters
     ----------
-    space : ConfigurationSpace
+    space : ConfigurationSpace or SpaceEncoder
         The search space.
     strategy : str or Strategy
         A name from `cashmere.strategies` or an object with ``suggest(history, rng)``.
@@ -56,7 +71,7 @@ class Study:
     lookahead : int
         How many trials may be decided ahead of known results, at least 1 (strictly sequential).
     warm_start : sequence of Configuration
-        Evaluated first, in this order, before the strategy is asked.
+        Evaluated first, before the strategy is asked: in this order, or the cheapest first if the plan is a time.
     store : RunStore, optional
         Where finished trials are kept; a study it already holds is continued.
     fold_racing : {"none", "incumbent"}
@@ -84,7 +99,7 @@ class Study:
 
     def __init__(
         self,
-        space: ConfigurationSpace,
+        space: SearchSpace,
         strategy: str | Strategy = "bo",
         *,
         seed: int = 0,
@@ -103,7 +118,8 @@ class Study:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
         if fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", fold_racing, "'none' or 'incumbent'")
-        self.space = space
+        self._searched = space
+        self.space = space.space if isinstance(space, SpaceEncoder) else space
         self.strategy = make_strategy(strategy, space)
         if metric is not None and isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(metric)
@@ -117,13 +133,15 @@ class Study:
         self._store = store
         self._trials: list[Trial] = []
         self._committed: list[Observation] = []
-        self._arrived: dict[int, Observation] = {} if store is None else store.load(space)
+        self._arrived: dict[int, Observation] = {} if store is None else store.load(self.space)
         self._elapsed_before = 0.0 if store is None else store.facts().elapsed_seconds or 0.0
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
         self._clock = Deadline(None)
         self._plan: WorkBudget | None = None
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
+        self._is_ending = False
+        self._nothing_fits = (-1, -1, 0.0)
         if plan is not None or (store is not None and store.facts().plan is not None):
             self._set_plan(plan)
         self._replay()
@@ -150,7 +168,15 @@ class Study:
             targets=self.targets,
             row_weights=self.row_weights,
             budget=self._plan,
+            time_left=self._time_left(end),
         )
+
+    def _time_left(self, end: int) -> TimeLeft | None:
+        """Return what is left of the planned time after some trials, by their recorded seconds."""
+        if self._planned_seconds is None:
+            return None
+        spent = sum(o.duration_seconds + OVERHEAD_SECONDS for o in self._committed[:end])
+        return TimeLeft(share=max(0.0, 1.0 - spent / self._planned_seconds))
 
     def _set_plan(self, plan: WorkBudget | None) -> None:
         """Keep the plan, unless the store knows an earlier one."""
@@ -220,6 +246,8 @@ class Study:
             stop_above=self._stop_above(number),
         )
         stored = self._arrived.get(number)
+        if stored is not None and stored.trial.origin.kind is OriginKind.LAST_SECONDS:
+            trial = stored.trial  # the clock of an earlier call has decided
         if stored is not None and stored.trial.key != trial.key:
             raise InconsistentResumeError(
                 self._store.folder if self._store else "study",
@@ -246,8 +274,8 @@ class Study:
         time, so what it finally sees does not depend on which ones have arrived.
         """
         number = len(self._trials)
-        if self._decision is None and number < len(self.warm_start):
-            self._decision = Suggestion(configuration=self.warm_start[number], origin=Origin(OriginKind.WARM_START))
+        if self._decision is None and (configuration := self._next_warm_start()) is not None:
+            self._decision = Suggestion(configuration=configuration, origin=Origin(OriginKind.WARM_START))
         first = max(0, number - self.lookahead + 1, self._n_insufficient + 1)
         for visible in range(first, len(self._committed) + 1):
             if self._decision is not None:
@@ -267,6 +295,75 @@ class Study:
                         strategy=self.strategy,
                     )
         return self._decision
+
+    def _next_warm_start(self) -> Configuration | None:
+        """Return the next configuration to evaluate before the strategy is asked, None if there is none left."""
+        number = len(self._trials)
+        if number >= len(self.warm_start) or self._planned_seconds is None:
+            return self.warm_start[number] if number < len(self.warm_start) else None
+        decided = {trial.key for trial in self._trials}
+        left = [c for c in self.warm_start if configuration_key(c) not in decided]
+        if not left:
+            return None
+        known = self._committed[: max(0, number - self.lookahead + 1)]
+        predicted = PredictedSeconds.learn(self._encoder, known)
+        return left[int(np.argmin(predicted.mean_log_seconds(self._encoder.encode(left))))]
+
+    @property
+    def _planned_seconds(self) -> float | None:
+        """Planned worker-seconds if time is all that limits the study: costs matter only then.
+
+        A number of trials is a promise that the same seed gives the same run, which seconds would break.
+        """
+        return None if self._plan is None or self._plan.trials is not None else self._plan.worker_seconds
+
+    @functools.cached_property
+    def _encoder(self) -> SpaceEncoder:
+        return encoder_of(self._searched)
+
+    # ------------------------------------------------------------ the last seconds
+
+    def fit_into(self, seconds: float) -> bool:
+        """Make sure that the next trial is likely to end within some seconds, at the price of another decision.
+
+        From the first other decision on, the origin of all decisions is ``LAST_SECONDS``. A resumed study takes their
+        outcomes as they are stored: the clock has decided, and the history alone does not explain them.
+
+        Parameters
+        ----------
+        seconds : float
+            Wall seconds until the end.
+
+        Returns
+        -------
+        bool
+            Whether there is such a decision; False also if more outcomes are needed.
+        """
+        if (decision := self._decide()) is None:
+            return False
+        n_known, number = len(self._committed), len(self._trials)
+        if self._planned_seconds is None or not math.isfinite(seconds) or number in self._arrived:
+            return True
+        if self._nothing_fits[:2] == (n_known, number) and seconds <= self._nothing_fits[2]:
+            return False
+        with one_blas_thread():
+            in_time = decide_in_time(
+                decision,
+                seconds,
+                strategy=self.strategy,
+                history=self._history(n_known, self._trials[n_known:]),
+                encoder=self._encoder,
+                rng=np.random.default_rng(self._seeds(number)[0]),
+            )
+        if in_time is None:
+            self._nothing_fits = (n_known, number, seconds)
+            return False
+        self._is_ending |= in_time is not decision
+        if self._is_ending and in_time.origin.kind is not OriginKind.LAST_SECONDS:
+            origin = Origin(OriginKind.LAST_SECONDS, str(in_time.origin))
+            in_time = Suggestion(configuration=in_time.configuration, origin=origin)
+        self._decision = in_time
+        return True
 
     def _forget_decision(self) -> None:
         self._decision, self._n_insufficient = None, -1
@@ -294,6 +391,7 @@ class Study:
         *,
         executor: Executor | None = None,
         stop: Callable[[], bool] = lambda: False,
+        seconds_left: Callable[[], float] = lambda: math.inf,
         callback: Callback | None = None,
         on_tick: Callable[[], None] | None = None,
     ) -> History:
@@ -310,6 +408,9 @@ class Study:
             By default trials run in this process.
         stop : callable
             Called about twenty times a second; true ends the loop and leaves running trials unfinished.
+        seconds_left : callable
+            Wall seconds until trials will be stopped, if a clock outside decides. Near the end, trials that are
+            unlikely to be finished are not started, see `fit_into`; the loop ends when nothing runs or fits.
         callback : callable, optional
             Called in trial order with every committed observation.
         on_tick : callable, optional
@@ -334,12 +435,18 @@ class Study:
         limit = math.inf if budget is None or budget.trials is None else budget.trials
         while len(self._committed) < limit and deadline.remaining > 0 and not stop():
             while len(self._trials) < limit and len(running) <= executor.n_workers and self.can_ask():
+                seconds = min(deadline.remaining, seconds_left())
+                # The last one waits until a worker is free: half of the time may be gone by then.
+                if not self.fit_into(seconds / 2 if len(running) == executor.n_workers else seconds):
+                    break
                 trial = self.ask()
                 if trial.number not in self._arrived:
                     running[executor.submit(objective, trial)] = trial
                 if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
                     break
             self._announce(self._commit(), callback)
+            if not running and self._nothing_fits[:2] == (len(self._committed), len(self._trials)):
+                break
             done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda f: running[f].number):
                 self._announce(self.tell(running.pop(future), future.result()), callback)

@@ -20,6 +20,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,7 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.execution.messages import pack, read_message, unpack, write_message
 from cashmere.protocols import Strategy
+from cashmere.records.time_left import TimeLeft
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus, configuration_key
 from cashmere.strategies import STRATEGIES, Preset
 from cashmere.strategies.shared.factories import described_class
@@ -310,6 +312,17 @@ class StrategyContract:
             == configuration_key(again.configuration)
             == configuration_key(fresh.configuration)
         )
+
+    @pytest.mark.parametrize("seconds", [float("inf"), 0.5])
+    def test_with_a_budget_of_time_the_history_decides_too(self, strategy_factory, space, seconds):
+        observations = run_trials(strategy_factory(space), N_TRIALS)
+        timed = [replace(o, outcome=replace(o.outcome, duration_seconds=0.1 * i)) for i, o in enumerate(observations)]
+        history = history_of(timed[:-2], pending=[observations[-2].trial])
+        history = replace(history, time_left=TimeLeft(share=0.6, seconds=seconds))
+        made = [strategy_factory(space).suggest(history, np.random.default_rng(5)) for _ in range(2)]
+        assert len({configuration_key(suggestion.configuration) for suggestion in made}) == 1
+        made[0].configuration.check_valid_configuration()
+        assert configuration_key(made[0].configuration) not in history.seen
 
     def test_a_finite_space_is_exhausted_before_anything_repeats(self, strategy_factory):
         seen = keys(run_trials(strategy_factory(finite_space()), N_FINITE + 3))

@@ -15,15 +15,15 @@ def test_weights_are_those_of_ridge_regression():
     rng = np.random.default_rng(0)
     Z, new = scaled_features(rng, 20), scaled_features(rng, 4)
     y = Z @ np.array([0.3, 1.0, -1.0, 0.5]) + 0.1 * rng.normal(size=20)
-    mean, _ = LinearModel.fit(Z, y, np.zeros(20, dtype=bool)).predict(new)
+    mean = LinearModel.fit(Z, y, np.zeros(20, dtype=bool)).mean(new)
     weights = np.linalg.solve(Z.T @ Z + NOISE**2 * np.eye(4), Z.T @ y)
     assert mean == pytest.approx(new @ weights)
 
 
 def test_nothing_seen_gives_the_prior():
-    mean, std = LinearModel.fit(np.empty((0, 2)), np.empty(0), np.empty(0, dtype=bool)).predict(np.array([[3.0, 0.0]]))
-    assert mean == pytest.approx([0.0])
-    assert std == pytest.approx([np.hypot(3.0, NOISE)])
+    model = LinearModel.fit(np.empty((0, 2)), np.empty(0), np.empty(0, dtype=bool))
+    assert model.mean(np.array([[3.0, 0.0]])) == pytest.approx([0.0])
+    assert model.std(np.array([[3.0, 0.0]])) == pytest.approx([np.hypot(3.0, NOISE)])
 
 
 def test_bounds_raise_predictions_above_themselves():
@@ -32,8 +32,8 @@ def test_bounds_raise_predictions_above_themselves():
     y = Z @ np.array([0.2, 1.0, 0.0, 0.0])
     limit = np.quantile(y, 0.7)
     cut, censored = np.minimum(y, limit), y > limit
-    as_bounds, _ = LinearModel.fit(Z, cut, censored).predict(Z)
-    as_values, _ = LinearModel.fit(Z, cut, np.zeros(30, dtype=bool)).predict(Z)
+    as_bounds = LinearModel.fit(Z, cut, censored).mean(Z)
+    as_values = LinearModel.fit(Z, cut, np.zeros(30, dtype=bool)).mean(Z)
     assert np.abs(as_bounds - y).mean() < 0.7 * np.abs(as_values - y).mean()
 
 
@@ -41,8 +41,8 @@ def test_noisier_trials_widen_the_spread():
     rng = np.random.default_rng(2)
     Z, noise = scaled_features(rng, 40), rng.normal(size=40)
     none = np.zeros(40, dtype=bool)
-    _, narrow = LinearModel.fit(Z, 0.1 * noise, none).predict(Z)
-    _, wide = LinearModel.fit(Z, 2.0 * noise, none).predict(Z)
+    narrow = LinearModel.fit(Z, 0.1 * noise, none).std(Z)
+    wide = LinearModel.fit(Z, 2.0 * noise, none).std(Z)
     assert (wide > 2 * narrow).all()
 
 

@@ -8,6 +8,7 @@ from ConfigSpace import Configuration, ConfigurationSpace, EqualsCondition, Floa
 
 from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
 from cashmere.costs.relative import log_relative_costs
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
 from cashmere.space.encoding import SpaceEncoder
 
@@ -24,9 +25,9 @@ def encoder() -> SpaceEncoder:
     return SpaceEncoder(make_space())
 
 
-def observe(encoder, values, seconds, *, status=TrialStatus.SUCCESS, share=1.0) -> Observation:
+def observe(encoder, values, seconds, *, status=TrialStatus.SUCCESS, share=1.0, cut_short=None) -> Observation:
     trial = Trial(number=0, configuration=Configuration(encoder.space, values), seed=0, fidelity=share)
-    return Observation(trial=trial, outcome=Outcome(status=status, duration_seconds=seconds))
+    return Observation(trial=trial, outcome=Outcome(status=status, duration_seconds=seconds, cut_short=cut_short))
 
 
 def boosters(encoder, *rounds: float) -> np.ndarray:
@@ -58,12 +59,20 @@ def test_seconds_follow_a_number_and_the_share_of_rows(encoder):
     assert 0.5 * math.log(10) < whole - part < 1.2 * math.log(10)
 
 
-@pytest.mark.parametrize("status", [TrialStatus.TIMEOUT, TrialStatus.MEMORY, TrialStatus.STOPPED])
-def test_trials_that_were_ended_would_have_taken_longer(encoder, status):
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"status": TrialStatus.TIMEOUT},
+        {"status": TrialStatus.MEMORY},
+        {"status": TrialStatus.STOPPED},
+        {"cut_short": Cause(kind=CauseKind.TIME_LIMIT)},
+    ],
+)
+def test_trials_that_were_ended_would_have_taken_longer(encoder, end):
     rows = boosters(encoder, 1000.0)
     values = {"algorithm": "lightgbm", "rounds": 1000.0}
     begin = [observe(encoder, {"algorithm": "knn"}, 1.0)] * 5
-    ended = PredictedSeconds.learn(encoder, [*begin, observe(encoder, values, 10.0, status=status)])
+    ended = PredictedSeconds.learn(encoder, [*begin, observe(encoder, values, 10.0, **end)])
     finished = PredictedSeconds.learn(encoder, [*begin, observe(encoder, values, 10.0)])
     assert ended.log_seconds(rows)[0] > finished.log_seconds(rows)[0]
 

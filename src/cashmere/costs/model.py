@@ -46,15 +46,15 @@ class LinearModel:
         Scaled features of the trials.
     factor : (n, n) array
         Lower Cholesky factor of K + sigma^2 I.
-    coefficients : (n,) array
-        (K + sigma^2 I)^-1 y.
+    weights : (p,) array
+        Z^T (K + sigma^2 I)^-1 y, the mean of the weights.
     spread : float
         s2: the posterior mean of the variance's factor under an inverse-gamma prior with mean one.
     """
 
     Z: NDArray[np.float64]
     factor: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
+    weights: NDArray[np.float64]
     spread: float
 
     @classmethod
@@ -86,15 +86,19 @@ class LinearModel:
             values = np.where(censored, mean + NOISE * _mean_above((bounds - mean) / NOISE), bounds)
             coefficients = cho_solve((factor, True), values)
         spread = (_PRIOR_TRIALS + float(values @ coefficients)) / (_PRIOR_TRIALS + len(Z))
-        return cls(Z=Z, factor=factor, coefficients=coefficients, spread=spread)
+        return cls(Z=Z, factor=factor, weights=Z.T @ coefficients, spread=spread)
 
-    def predict(self, Z: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and standard deviation of the values of other trials, noise included, each ``(m,)``."""
-        Z = np.asarray(Z, dtype=np.float64)
-        K = Z @ self.Z.T
-        explained = np.square(solve_triangular(self.factor, K.T, lower=True)).sum(axis=0)
+    def mean(self, Z: FloatArray) -> NDArray[np.float64]:
+        """Return the expected values of other trials, shape ``(m,)``."""
+        mean: NDArray[np.float64] = Z @ self.weights
+        return mean
+
+    def std(self, Z: FloatArray) -> NDArray[np.float64]:
+        """Return the standard deviations of the values of other trials, noise included, shape ``(m,)``."""
+        explained = np.square(solve_triangular(self.factor, self.Z @ Z.T, lower=True)).sum(axis=0)
         variance = np.maximum(np.square(Z).sum(axis=1) - explained, 0.0) + NOISE**2
-        return K @ self.coefficients, np.sqrt(self.spread * variance)
+        std: NDArray[np.float64] = np.sqrt(self.spread * variance)
+        return std
 
 
 def _mean_above(z: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
 
 from cashmere.base.arrays import FloatArray
 from cashmere.costs.model import LinearModel
@@ -20,8 +21,8 @@ from cashmere.space.encoding.algorithm_blocks import ALGORITHM
 OVERHEAD_SECONDS = 0.05
 """Added to the seconds of every trial, for deciding, dispatching and storing it: no trial is free."""
 
-_CENSORED = (TrialStatus.TIMEOUT, TrialStatus.MEMORY, TrialStatus.STOPPED)
-"""Trials that were ended: to finish, they would have taken longer."""
+_ENDED = (TrialStatus.TIMEOUT, TrialStatus.MEMORY, TrialStatus.STOPPED)
+"""Trials that were ended: to finish, they would have taken longer. So would those that were cut short."""
 
 _OF_SCALE = 5.0
 _OF_ALGORITHM = 0.7
@@ -56,8 +57,8 @@ class PredictedSeconds:
     -----
     - Seconds are the wall seconds of whole trials, because deadlines are wall time. Load on the machine changes the
       scale, which is learnt.
-    - A trial that met a limit, or was stopped after some folds, tells that it would have taken longer. One that ended
-      with an error tells nothing: errors happen early or late.
+    - A trial that met a limit, with or without a result, or was stopped after some folds, tells that it would have
+      taken longer. One that ended with an error tells nothing: errors happen early or late.
     """
 
     encoder: SpaceEncoder
@@ -91,9 +92,20 @@ class PredictedSeconds:
         model = LinearModel.fit(
             _features(encoder, rows, shares),
             np.log(seconds + OVERHEAD_SECONDS) - _expected(encoder, rows, shares, relative_costs),
-            np.array([o.status in _CENSORED for o in known], dtype=np.bool_),
+            np.array([o.status in _ENDED or o.outcome.cut_short is not None for o in known], dtype=np.bool_),
         )
         return cls(encoder=encoder, relative_costs=relative_costs, model=model)
+
+    def mean_log_seconds(self, rows: FloatArray) -> NDArray[np.float64]:
+        """Return the mean of `log_seconds` with all rows of the table, ``(n,)``; faster."""
+        return self._mean(rows, np.ones(len(rows)))
+
+    def log_probability_within(self, seconds: float, rows: FloatArray) -> NDArray[np.float64]:
+        """Return the logarithm of the probability that trials end within some seconds, shape ``(n,)``."""
+        if seconds <= 0:
+            return np.full(len(rows), -np.inf)
+        mean, std = self.log_seconds(rows)
+        return np.asarray(log_ndtr((np.log(seconds) - mean) / std), dtype=np.float64)
 
     def log_seconds(self, rows: FloatArray, shares: ArrayLike = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return mean and standard deviation of the logarithm of the seconds, `OVERHEAD_SECONDS` included.
@@ -111,8 +123,11 @@ class PredictedSeconds:
             Of a normal distribution of the logarithm.
         """
         shares = np.broadcast_to(np.asarray(shares, dtype=np.float64), len(rows))
-        mean, std = self.model.predict(_features(self.encoder, rows, shares))
-        return mean + _expected(self.encoder, rows, shares, self.relative_costs), std
+        return self._mean(rows, shares), self.model.std(_features(self.encoder, rows, shares))
+
+    def _mean(self, rows: FloatArray, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        learnt = self.model.mean(_features(self.encoder, rows, shares))
+        return learnt + _expected(self.encoder, rows, shares, self.relative_costs)
 
 
 def _expected(

@@ -22,6 +22,8 @@ class OriginKind(StrEnum):
     """One of the first configurations, placed by a strategy according to a plan."""
     WARM_START = "warm start"
     """Given by the user or by a portfolio."""
+    LAST_SECONDS = "last seconds"
+    """Chosen to end before the budget does, by the clock: the history alone does not explain it."""
     OTHER = "other"
     """Reported as text by a custom strategy, or stored by an earlier version."""
 

@@ -19,6 +19,7 @@ from cashmere.records.cause import Cause
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
+from cashmere.records.time_left import TimeLeft
 from cashmere.records.work_budget import WorkBudget
 
 FOLD_RACING = ("none", "incumbent")
@@ -252,6 +253,9 @@ class History(Sequence[Observation]):
         Weights of the validation rows.
     budget : WorkBudget or None
         Total work planned for the study; None if unknown.
+    time_left : TimeLeft or None
+        What is left of the time, if the budget is a time and no number of trials: strategies then weigh what trials
+        cost. Else None.
     """
 
     observations: tuple[Observation, ...] = ()
@@ -262,6 +266,7 @@ class History(Sequence[Observation]):
     targets: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     row_weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
     budget: WorkBudget | None = None
+    time_left: TimeLeft | None = None
 
     @overload
     def __getitem__(self, index: int) -> Observation: ...

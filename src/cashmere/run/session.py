@@ -179,7 +179,8 @@ class Session:
                     objective,
                     None if budget.trials is None else Budget(trials=budget.trials),
                     executor=executor,
-                    stop=lambda: interrupted.is_set() or self._deadline.remaining <= self._seconds_of_the_end(),
+                    stop=lambda: interrupted.is_set() or self._seconds_left() <= 0,
+                    seconds_left=self._seconds_left,
                     on_tick=self._tick,
                 )
             finally:
@@ -205,6 +206,10 @@ class Session:
         self._refreshed_at = len(history)
         spent = time.perf_counter() - clock
         self._next_refresh = self._deadline.elapsed + max(_REFRESH_PAUSE_SECONDS, _REFRESH_SPACING * spent)
+
+    def _seconds_left(self) -> float:
+        """Seconds that are left for trials."""
+        return self._deadline.remaining - self._seconds_of_the_end()
 
     def _seconds_of_the_end(self) -> float:
         """Seconds that `finish` and the report will need."""

@@ -14,6 +14,7 @@ from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
+from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
 from cashmere.strategies.shared.scaled_losses import scale_losses
@@ -91,9 +92,11 @@ class AsMl(MetaLearned):
             process = process.imagine(vectors[own[len(observed) :]])
         best = float(losses[observed].min())
 
+        discount = Discount.of(history, self.blocks.encoder)
+
         def score(rows: FloatArray) -> NDArray[np.float64]:
             mean, variance = process.predict(self.blocks.vectors(rows)[:, :n_dims])
-            return log_expected_improvement(mean, np.sqrt(variance), best)
+            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 
         rows, _ = maximise_per_algorithm(
             self.blocks, score, decided, rng, n_starts=self.n_starts, algorithms=np.array([task])

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
+from cashmere.base.arrays import FloatArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
@@ -98,10 +100,12 @@ class BanditBO:
         if self.priors is not None:
             centre, scale = losses.mean(), losses.std() or 1.0
             losses, best = (losses - centre) / scale, (best - centre) / scale
-        processes = self._learn(decided, losses)
-        rows, _ = maximise_per_algorithm(
-            self.blocks, lambda rows: self._improvement(rows, processes, best), decided, rng, n_starts=self.n_starts
-        )
+        processes, discount = self._learn(decided, losses), Discount.of(history, self.encoder)
+
+        def score(rows: FloatArray) -> NDArray[np.float64]:
+            return self._improvement(rows, processes, best) - discount(rows)
+
+        rows, _ = maximise_per_algorithm(self.blocks, score, decided, rng, n_starts=self.n_starts)
         return rows
 
     def _learn(self, decided: NDArray[np.float64], losses: NDArray[np.float64]) -> list[GaussianProcess]:
@@ -116,9 +120,7 @@ class BanditBO:
             processes.append(process.imagine(vectors[pending, :n_dims]) if len(pending) else process)
         return processes
 
-    def _improvement(
-        self, rows: NDArray[np.float64], processes: list[GaussianProcess], best: float
-    ) -> NDArray[np.float64]:
+    def _improvement(self, rows: FloatArray, processes: list[GaussianProcess], best: float) -> NDArray[np.float64]:
         """Return the logarithm of the expected improvement of encoded rows, shape ``(n,)``."""
         tasks, vectors = self.blocks.tasks(rows), self.blocks.vectors(rows)
         mean, variance = np.empty(len(rows)), np.empty(len(rows))

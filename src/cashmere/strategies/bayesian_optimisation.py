@@ -16,6 +16,7 @@ from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
@@ -124,7 +125,8 @@ class BayesianOptimisation:
         if not len(rows):
             return Candidates(rows=rows, log_improvement=np.empty(0))
         mean, variance = forest.predict(rows)
-        return Candidates(rows=rows, log_improvement=log_expected_improvement(mean, np.sqrt(variance), best))
+        improvement = log_expected_improvement(mean, np.sqrt(variance), best)
+        return Candidates(rows=rows, log_improvement=improvement - Discount.of(history, self.encoder)(rows))
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the value to be minimised over the candidates, shape ``(n_candidates,)``.

@@ -15,6 +15,7 @@ from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
+from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
 from cashmere.strategies.shared.scaled_losses import scale_losses
@@ -122,9 +123,11 @@ class Latent(MetaLearned):
             return draw_suggestion(encoder, decided, rng)
         surrogate, best = self.fit(history, decided, rng)
 
+        discount = Discount.of(history, encoder)
+
         def score(rows: FloatArray) -> NDArray[np.float64]:
             mean, variance = surrogate.predict(self.blocks.tasks(rows), self.blocks.vectors(rows))
-            return log_expected_improvement(mean, np.sqrt(variance), best)
+            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 
         rows, _ = maximise_per_algorithm(self.blocks, score, decided, rng, n_starts=self.n_starts)
         suggestion = first_unseen(encoder, rows, encoder.keys(decided), origin=Origin(OriginKind.MODEL))

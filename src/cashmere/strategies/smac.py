@@ -13,6 +13,7 @@ from cashmere.acquisition.maximise import best_distinct, draw_candidates
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.surrogates.forest import ProbabilisticForest
 
@@ -60,9 +61,11 @@ class SMAC(BayesianOptimisation):
         forest = ProbabilisticForest(variance=self.variance)
         forest.fit(self.encoder.with_defaults(decided), np.concatenate([losses, liar]), rng)
 
+        discount = Discount.of(history, self.encoder)
+
         def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             mean, variance = forest.predict(self.encoder.with_defaults(rows))
-            return log_expected_improvement(mean, np.sqrt(variance), best)
+            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 
         observed, pending = decided[: len(history)], decided[len(history) :]
         starts = observed[best_distinct(self.encoder.keys(observed), losses, self.n_local)]

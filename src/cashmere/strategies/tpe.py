@@ -13,6 +13,7 @@ from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
+from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.parzen_densities import (
     Densities,
@@ -30,6 +31,9 @@ Density = Literal["joint", "independent"]
 """Which densities are estimated: of parameters that are active together, or of each parameter alone."""
 
 _SPLITS: dict[Density, SplitRule] = {"joint": "linear", "independent": "sqrt"}
+
+_N_DRAWN = 12
+"""Configurations drawn from the density of good trials when cost counts."""
 
 _N_TRIES = 16
 """Configurations assembled before a random one is suggested."""
@@ -122,19 +126,24 @@ class TPE:
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         if len(decided) < self.n_initial:
             return self.draw_initial(decided, rng)
-        densities = self._estimate(history, decided)
+        densities, discount = self._estimate(history, decided), Discount.of(history, self.encoder)
         seen = self.encoder.keys(decided)
         if self.encoder.n_listed is not None:
-            rows = self._rank_listed(densities, self.encoder.n_listed, rng)
+            rows = self.encoder.sample(self.encoder.n_listed, rng)
+            rows = rows[np.argsort(-self._log_ratio(densities, rows) + discount(rows), kind="stable")]
             suggestion = first_unseen(self.encoder, rows, seen, origin=Origin(OriginKind.MODEL))
             return suggestion or draw_suggestion(self.encoder, decided, rng)
         n_candidates = self.n_candidates or max(24, self.encoder.n_dims)
         for attempt in range(_N_TRIES):
-            row = self._put_together(densities, max(1, n_candidates >> attempt), rng)[None]
-            if self.encoder.allowed(row)[0]:
-                suggestion = first_unseen(self.encoder, row, seen, origin=Origin(OriginKind.MODEL))
-                if suggestion is not None:
-                    return suggestion
+            # One by the largest l/g at each step; if cost counts, others drawn from l, to choose among.
+            n_points = [max(1, n_candidates >> attempt), *([1] * _N_DRAWN if discount.counts else [])]
+            rows = np.stack([self._put_together(densities, n, rng) for n in n_points])
+            rows = rows[self.encoder.allowed(rows)]
+            if len(rows) > 1:
+                rows = rows[np.argsort(-self._log_ratio(densities, rows) + discount(rows), kind="stable")]
+            suggestion = first_unseen(self.encoder, rows, seen, origin=Origin(OriginKind.MODEL))
+            if suggestion is not None:
+                return suggestion
         return draw_suggestion(self.encoder, decided, rng)
 
     def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
@@ -170,15 +179,14 @@ class TPE:
                     row[columns] = values[np.argmax(densities.log_ratio(columns, values))]
         return row
 
-    def _rank_listed(self, densities: Densities, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return all rows that may be drawn, the most promising first, ties in random order."""
-        rows = self.encoder.sample(n_listed, rng)
+    def _log_ratio(self, densities: Densities, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum of log l - log g over the active parameters of encoded rows, shape ``(n,)``."""
         active = self.encoder.activity(rows)
         scores = np.zeros(len(rows))
         for columns in (columns for level in self.groups for columns in level):
             mask = active[:, columns[0]]
             scores[mask] += densities.log_ratio(columns, rows[mask][:, columns])
-        return rows[np.argsort(-scores, kind="stable")]
+        return scores
 
 
 def best_observations(history: History, n: int) -> NDArray[np.int64]:
