@@ -15,6 +15,7 @@ def main() -> None:
     from benchmarks.experiments import real_runs
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
+    from benchmarks.experiments.costs import timed_study as timed_cost_study
     from benchmarks.experiments.dacopt import study as dacopt
     from benchmarks.experiments.divbo import study as ensemble_suites
     from benchmarks.experiments.divbo import surrogate_tau
@@ -37,6 +38,7 @@ def main() -> None:
         "tau": surrogate_tau,
         "tpe": tpe_study,
         "costs": cost_study,
+        "costs-replay": timed_cost_study,
         "run": real_runs,
         "peers": peer_study,
         "fetch": openml_tables,

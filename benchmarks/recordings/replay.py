@@ -6,6 +6,7 @@ and their outcomes are looked up. The command that replays many strategies is `b
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,10 +123,17 @@ def ensemble_curve(
         best single configuration; ``members``, the distinct ones; ``seconds`` the configurations took. Rows begin when
         one configuration has succeeded.
     """
+    return ensemble_losses(history, metric, chosen, range(every, len(chosen) + 1, every), size=size)
+
+
+def ensemble_losses(
+    history: RecordedHistory, metric: Metric, chosen: Sequence[int], counts: Iterable[int], *, size: int = 25
+) -> list[dict[str, float]]:
+    """Return the losses of the ensemble after some numbers of trials, ascending; see `ensemble_curve`."""
     succeeded = set(history.succeeded.tolist())
     selection = IncrementalSelection(history.y_validation, metric, size=size, tie="secondary")
     rows = []
-    for n in range(every, len(chosen) + 1, every):
+    for n in counts:
         there = [i for i in dict.fromkeys(chosen[:n]) if i in succeeded]
         if not there:
             continue

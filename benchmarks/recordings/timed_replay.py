@@ -1,0 +1,157 @@
+"""Replays of recorded histories under a budget of time, on simulated workers.
+
+A trial takes its recorded CPU seconds and `OVERHEAD_SECONDS`; a worker that becomes free gets the next decision at
+once. As in a run, the first trials are one configuration of each algorithm, and what a strategy sees follows from the
+lookahead. Nothing is waited for, so a replay is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from ConfigSpace import Configuration
+
+from benchmarks.recordings.recorded_history import RecordedHistory
+from benchmarks.recordings.replay import ReplayObjective, constant_prediction, ensemble_losses
+from cashmere.costs.predicted import OVERHEAD_SECONDS
+from cashmere.evaluation.metrics import Metric
+from cashmere.protocols import Strategy
+from cashmere.records.trial import Outcome, Trial
+from cashmere.records.work_budget import WorkBudget
+from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.study import Study
+
+N_WORKERS = 2
+LOOKAHEAD = 8
+"""As in a run on two cores."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimedReplay:
+    """What a strategy chose in the time it had.
+
+    Attributes
+    ----------
+    chosen : list of int
+        Positions in the recording of the trials that ended in time, in the order in which they ended.
+    ended_at : list of float
+        Simulated seconds at which they ended, ascending.
+    busy_seconds : float
+        Seconds of these trials together.
+    seconds : float
+        The budget.
+    """
+
+    chosen: list[int]
+    ended_at: list[float]
+    busy_seconds: float
+    seconds: float
+
+    def number_at(self, share: float) -> int:
+        """Return how many trials had ended after a share of the budget."""
+        return int(np.searchsorted(self.ended_at, share * self.seconds, side="right"))
+
+
+def total_seconds(history: RecordedHistory) -> float:
+    """Return the seconds of one worker for all configurations of a recording."""
+    return float(history.seconds.sum()) + OVERHEAD_SECONDS * len(history)
+
+
+def timed_replay(
+    objective: ReplayObjective, metric: Metric, strategy: Strategy, *, seed: int, seconds: float, weighs_costs: bool
+) -> TimedReplay:
+    """Run one study on a recorded history until its time is over.
+
+    Parameters
+    ----------
+    objective : ReplayObjective
+        The recording.
+    metric : Metric
+        Of the losses.
+    strategy : Strategy
+        Searches the recording.
+    seed : int
+        Of the study.
+    seconds : float
+        Budget in simulated seconds, which `N_WORKERS` workers have side by side.
+    weighs_costs : bool
+        Whether the study knows that its budget is time. Otherwise it decides as with a budget of trials.
+    """
+    history = objective.history
+    study = Study(
+        history.encoder,
+        strategy,
+        seed=seed,
+        lookahead=LOOKAHEAD,
+        warm_start=one_of_each(history, seed),
+        plan=WorkBudget(worker_seconds=seconds * N_WORKERS) if weighs_costs else None,
+        worst_loss=metric.worst_loss,
+        baseline_loss=metric.loss(history.y_validation, constant_prediction(history), None),
+        metric=metric,
+        targets=history.y_validation.astype(np.float64),
+    )
+    clock, running = 0.0, list[tuple[float, int, Trial, Outcome]]()
+    chosen, ended_at = list[int](), list[float]()
+    while True:
+        while len(running) < N_WORKERS and len(study.history) + LOOKAHEAD < len(history) and study.can_ask():
+            if not study.fit_into(seconds - clock):
+                break
+            trial = study.ask()
+            outcome = objective(trial)
+            heapq.heappush(running, (clock + outcome.duration_seconds + OVERHEAD_SECONDS, trial.number, trial, outcome))
+        if not running or running[0][0] > seconds:
+            busy = float(history.seconds[chosen].sum()) + OVERHEAD_SECONDS * len(chosen)
+            return TimedReplay(chosen=chosen, ended_at=ended_at, busy_seconds=busy, seconds=seconds)
+        clock, _, trial, outcome = heapq.heappop(running)
+        study.tell(trial, outcome)
+        chosen.append(objective.position_of[trial.key])
+        ended_at.append(clock)
+
+
+def one_of_each(history: RecordedHistory, seed: int) -> list[Configuration]:
+    """Return a recorded configuration of each algorithm, drawn at random, in the order of the space."""
+    rng = np.random.default_rng([seed, len(history)])
+    drawn = [history.configurations[i] for i in rng.permutation(len(history))]
+    first = {c[ALGORITHM]: c for c in reversed(drawn)}
+    codes = history.encoder.encode(first.values())[:, history.encoder.names.index(ALGORITHM)]
+    return [list(first.values())[i] for i in np.argsort(codes)]
+
+
+def losses_over_time(
+    history: RecordedHistory, metric: Metric, replayed: TimedReplay, shares: Sequence[float]
+) -> list[dict[str, float]]:
+    """Return the losses of the ensemble after shares of the budget.
+
+    Parameters
+    ----------
+    history : RecordedHistory
+        What was replayed.
+    metric : Metric
+        Chooses the ensemble on the validation rows and judges it.
+    replayed : TimedReplay
+        What was chosen.
+    shares : sequence of float
+        Of the budget, ascending.
+
+    Returns
+    -------
+    list of dict
+        For each share: ``share``, ``trials`` that had ended, and the losses ``validation`` and ``test`` of the
+        ensemble, those of the constant predictor while there is none.
+    """
+    constant = constant_prediction(history)[:1]
+    losses = {
+        part: metric.loss(y, np.repeat(constant, len(y), axis=0), None)
+        for part, y in (("validation", history.y_validation), ("test", history.y_test))
+    }
+    counts = [replayed.number_at(share) for share in shares]
+    known = {row["trials"]: row for row in ensemble_losses(history, metric, replayed.chosen, sorted({*counts} - {0}))}
+    rows = []
+    for share, n in zip(shares, counts, strict=True):
+        if n in known:
+            losses = {part: known[n][part] for part in ("validation", "test")}
+        rows.append({"share": share, "trials": n} | losses)
+    return rows
