@@ -540,6 +540,20 @@ def test_rows_that_do_not_fit_are_refused(run, arrays):
     check_refused(run, open_for_work)
 
 
+@pytest.mark.parametrize("name", ["run.sqlite", "lock", "logs/worker-0.log"])
+def test_hard_links_are_read_but_not_written(run, name):
+    outside = run.parent / "outside" / name
+    (run / name).unlink(missing_ok=True)
+    outside.touch()
+    os.link(outside, run / name)
+    with guarded(run.parent / "outside"):
+        assert len(run_leaderboard(run)[0]) == 3
+        with pytest.raises(RunDirectoryError, match="one of 2 hard links"):
+            continue_run(run, Budget(trials=1))
+        shutil.copytree(run, run.parent / "copy")
+        assert len(continue_run(run.parent / "copy", Budget(trials=1)).rows) == 4
+
+
 def test_sample_that_repeats_a_long_text_is_not_written_out(run):
     texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 2**20]))
     with pq.ParquetWriter(run / "sample.parquet", pa.schema({"a": texts.type}), store_schema=False) as writer:

@@ -118,6 +118,19 @@ def check_regular(path: Path) -> None:
         raise OSError(errno.EINVAL, f"it is {kind}; expected a regular file", str(path))
 
 
+def check_only_name(path: Path) -> None:
+    """Refuse a file to be written in place that has a second name elsewhere: it would change there, too.
+
+    Raises
+    ------
+    OSError
+        As for `open_regular`, and if another hard link to it exists.
+    """
+    check_regular(path)
+    if (n_names := path.lstat().st_nlink) > 1:
+        raise OSError(errno.EMLINK, f"it is one of {n_names} hard links to the same file; copy the folder", str(path))
+
+
 def is_regular(path: Path) -> bool:
     """Return whether a path is a regular file, and not a link to one."""
     try:

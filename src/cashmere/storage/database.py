@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from cashmere.base.files import check_regular, reason
+from cashmere.base.files import check_only_name, check_regular, reason
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.storage.directory import RESTORE
 
@@ -100,7 +100,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
     CorruptStoreError
         If it is damaged, missing although it must exist, foreign or of a newer version.
     """
-    is_there = _check_files(path)
+    is_there = _check_files(path, written=True)
     has_log = _beside(path, "-wal").exists()
     if must_exist and not is_there:
         text = "is missing, although the run has begun: its trials are lost with it."
@@ -189,11 +189,14 @@ def remove(path: Path) -> None:
         _beside(path, ending).unlink(missing_ok=True)
 
 
-def _check_files(path: Path) -> bool:
-    """Refuse links, pipes and giants among the files of a database; return whether there is one."""
+def _check_files(path: Path, *, written: bool = False) -> bool:
+    """Refuse links, pipes and giants among the files of a database; return whether there is one.
+
+    One that is written may have no second name either, see `check_only_name`.
+    """
     for each in (path, _beside(path, "-wal"), _beside(path, "-shm")):
         try:
-            check_regular(each)
+            (check_only_name if written else check_regular)(each)
             size = each.stat().st_size
         except FileNotFoundError:
             continue

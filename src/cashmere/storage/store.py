@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.array_files import array_of, map_array
 from cashmere.base.files import (
-    check_regular,
+    check_only_name,
     is_regular,
     open_regular,
     own_folder,
@@ -115,7 +115,7 @@ class RunStore:
                 own_folder(self.folder / name)
             for each in (path, *(self.folder / "logs").iterdir()):
                 with contextlib.suppress(FileNotFoundError):
-                    check_regular(each)
+                    check_only_name(each)
             self._lock = FileLock(path)
             self._lock.acquire(timeout=0)
         except Timeout:
