@@ -12,8 +12,9 @@ import sklearn
 import skops.io
 from sklearn.utils.fixes import parse_version
 
+from cashmere.model.archive_nodes import PLAIN
 from cashmere.model.archives import dump
-from cashmere.model.audit import PLAIN, audit
+from cashmere.model.audit import audit
 from cashmere.model.content import check_entries, check_objects
 from cashmere.model.trusted import FIXED_VALUES, KEY_TYPES, LOADERS_IN, LONG_TEXTS, TRUSTED, TRUSTED_OBJECTS, TUPLE
 from support.real_archives import encoders, every_pipeline
