@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -107,6 +108,16 @@ def test_a_model_that_needs_too_much_memory_is_refused(model, monkeypatch, tmp_p
     (large / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ModelFileError, match=r"[Mm]emory|ended the child"):
         first(large)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes and links")
+def test_other_things_called_archives_are_not_opened(model, tmp_path):
+    folder = shutil.copytree(model, tmp_path / "model")
+    os.mkfifo(folder / "pipe.skops")
+    (folder / "zeros.skops").symlink_to("/dev/zero")
+    clock = time.perf_counter()
+    first(folder)
+    assert time.perf_counter() - clock < 60
 
 
 def test_a_manifest_that_changes_meanwhile_is_refused(model):

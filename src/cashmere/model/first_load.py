@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cashmere.base.files import is_regular
 from cashmere.exceptions import ModelFileError
 
 LIMIT_SECONDS = 180.0
@@ -64,7 +65,7 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
             f"holds types that a child process cannot import: {', '.join(local)}. Define them in a module, or load the "
             "model with verify=False if you know its origin.",
         )
-    n_bytes = sum(path.stat().st_size for path in folder.glob("*.skops") if path.is_file())
+    n_bytes = sum(path.stat().st_size for path in folder.glob("*.skops") if is_regular(path))
     more = SECONDS_PER_GIB * n_bytes / 2**30
     seconds, cpu_seconds = LIMIT_SECONDS + more, LIMIT_CPU_SECONDS + more
     task = {

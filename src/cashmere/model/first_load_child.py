@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from cashmere.base.files import is_regular
 from cashmere.exceptions import CashmereError, ModelFileError
 from cashmere.model.files import read_manifest
 from cashmere.model.predictor import Predictor
@@ -69,14 +70,19 @@ def _import_libraries(folder: Path) -> None:
 
     del lightgbm, sklearn
     skops_io()
-    for name in ("xgboost", "catboost"):  # slow to import
-        if any(name.encode() in path.read_bytes() for path in folder.glob("*.skops")):
-            with contextlib.suppress(ImportError):
-                library = __import__(name)
-                if name == "catboost":
-                    # It reserves a GiB and starts its threads when it makes its first pool. Under a limit that leaves
-                    # room for the GiB but not for the threads, it would wait for them for ever.
-                    library.Pool([[0.0]])
+    slow = {name for path in folder.glob("*.skops") if is_regular(path) for name in _slow_libraries(path.read_bytes())}
+    for name in slow:
+        with contextlib.suppress(ImportError):
+            library = __import__(name)
+            if name == "catboost":
+                # It reserves a GiB and starts its threads when it makes its first pool. Under a limit that leaves room
+                # for the GiB but not for the threads, it would wait for them for ever.
+                library.Pool([[0.0]])
+
+
+def _slow_libraries(archive: bytes) -> list[str]:
+    """Return the libraries that an archive mentions among those that take long to import."""
+    return [name for name in ("xgboost", "catboost") if name.encode() in archive]
 
 
 def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
