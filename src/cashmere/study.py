@@ -140,7 +140,6 @@ class Study:
         self._plan: WorkBudget | None = None
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
-        self._is_ending = False
         self._nothing_fits = (-1, -1, 0.0)
         if plan is not None or (store is not None and store.facts().plan is not None):
             self._set_plan(plan)
@@ -246,8 +245,8 @@ class Study:
             stop_above=self._stop_above(number),
         )
         stored = self._arrived.get(number)
-        if stored is not None and stored.trial.origin.kind is OriginKind.LAST_SECONDS:
-            trial = stored.trial  # the clock of an earlier call has decided
+        if stored is not None and self._planned_seconds is not None:
+            trial = stored.trial  # seconds have decided, in part by the clock of an earlier call
         if stored is not None and stored.trial.key != trial.key:
             raise InconsistentResumeError(
                 self._store.folder if self._store else "study",
@@ -326,8 +325,9 @@ class Study:
     def fit_into(self, seconds: float) -> bool:
         """Make sure that the next trial is likely to end within some seconds, at the price of another decision.
 
-        From the first other decision on, the origin of all decisions is ``LAST_SECONDS``. A resumed study takes their
-        outcomes as they are stored: the clock has decided, and the history alone does not explain them.
+        The origin of another decision is ``LAST_SECONDS``: the clock has decided, and the history alone does not
+        explain it. That is why a resumed study with such a plan takes trials that are stored ahead of their turn as
+        they are.
 
         Parameters
         ----------
@@ -358,11 +358,9 @@ class Study:
         if in_time is None:
             self._nothing_fits = (n_known, number, seconds)
             return False
-        self._is_ending |= in_time is not decision
-        if self._is_ending and in_time.origin.kind is not OriginKind.LAST_SECONDS:
+        if in_time is not decision:
             origin = Origin(OriginKind.LAST_SECONDS, str(in_time.origin))
-            in_time = Suggestion(configuration=in_time.configuration, origin=origin)
-        self._decision = in_time
+            self._decision = Suggestion(configuration=in_time.configuration, origin=origin)
         return True
 
     def _forget_decision(self) -> None:
