@@ -93,10 +93,12 @@ def on_all_rows(history: History, rungs: Sequence[float]) -> History:
 def _gain(history: History, share: float, next_share: float) -> float:
     """Return the median change of the loss from one rung to the next, at most 0."""
     before, after = (
-        {o.trial.key: float(o.loss) for o in history.successes if o.trial.fidelity == each and _is_whole(o)}
+        {o.trial.key: o.loss for o in history.successes if o.trial.fidelity == each and _is_whole(o)}
         for each in (share, next_share)
     )
-    changes = [after[key] - before[key] for key in after.keys() & before.keys()]
+    changes = [
+        loss - earlier for key, loss in after.items() if loss is not None and (earlier := before.get(key)) is not None
+    ]
     return min(0.0, float(np.median(changes))) if changes else 0.0
 
 
