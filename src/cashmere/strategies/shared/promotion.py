@@ -1,7 +1,8 @@
 """Asynchronous successive halving over rungs of rows, around any strategy.
 
-New configurations are tried on few rows; the best third of every rung is tried again on three times as many. The
-strategy that decides about new ones sees one loss per configuration, as if on all rows.
+New configurations are tried on few rows; the best third of every rung is tried again on three times as many. Unlike in
+the paper, a rung never holds more than a third of those below: a strategy that gets better and better would send nearly
+everything up. The strategy that decides about new ones sees one loss per configuration, as if on all rows.
 
 References
 ----------
@@ -29,7 +30,7 @@ def promotion(
     rungs: Sequence[float],
     *,
     is_late: bool = False,
-    largest_share: Callable[[Configuration], float] = lambda configuration: 1.0,
+    largest_share: Callable[[Configuration], float] | None = None,
 ) -> Suggestion | None:
     """Return the configuration to try on more rows, None if none has earned it.
 
@@ -42,16 +43,19 @@ def promotion(
     is_late : bool
         Whether to promote the best configuration of every rung, although too few were tried beside it: otherwise a
         short search would never see all rows.
-    largest_share : callable
-        The share that is allowed for a configuration.
+    largest_share : callable, optional
+        The share that is allowed for a configuration; by default all rows.
     """
     decided = {(trial.key, trial.fidelity) for trial in history.trials}
     for share, next_share in reversed(list(pairwise(rungs))):
         tried = [o for o in history.successes if o.trial.fidelity == share]
-        n_promoted = -(-len(tried) // _ETA) if is_late else len(tried) // _ETA
-        for observation in sorted(tried, key=_by_loss)[:n_promoted]:
+        quota = -(-len(tried) // _ETA) if is_late else len(tried) // _ETA
+        if sum(each == next_share for _, each in decided) >= quota:
+            continue
+        for observation in sorted(tried, key=_by_loss)[:quota]:
             configuration = observation.trial.configuration
-            if (observation.trial.key, next_share) not in decided and largest_share(configuration) >= next_share:
+            is_allowed = largest_share is None or largest_share(configuration) >= next_share
+            if is_allowed and (observation.trial.key, next_share) not in decided:
                 origin = Origin(OriginKind.PROMOTED, f"trial {observation.trial.number}")
                 return Suggestion(configuration=configuration, origin=origin, fidelity=next_share)
     return None
