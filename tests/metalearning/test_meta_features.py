@@ -301,3 +301,19 @@ def test_scaled_sources_have_mean_zero_and_deviation_one():
 def test_scaler_needs_a_source():
     with pytest.raises(ShapeError, match="n_sources > 0"):
         MetaFeatureScaler.fit(np.empty((0, 40)))
+
+
+def test_of_long_tables_some_rows_are_used_but_all_are_counted(monkeypatch):
+    rng = np.random.default_rng(0)
+    values, y = (
+        rng.normal(size=(3000, 3)).astype(np.float32),
+        np.repeat([0, 1, 2], [2000, 900, 100])[rng.permutation(3000)],
+    )
+    everything = describe(values, y)
+    monkeypatch.setattr("cashmere.metalearning.meta_features.MAX_ROWS", 1000)
+    some = describe(values, y)
+    exact = ["log_rows", "log_columns_per_row", "log_classes", "class_entropy", "majority_share"]
+    exact += [f"class_size_{how}" for how in ("min", "max", "mean", "std")]
+    assert {name: some[name] for name in exact} == {name: everything[name] for name in exact}
+    assert some["kurtosis_mean"] != everything["kurtosis_mean"]
+    assert some["kurtosis_mean"] == pytest.approx(everything["kurtosis_mean"], abs=0.3)

@@ -27,6 +27,8 @@ from cashmere.data.task import TaskType
 from cashmere.exceptions import ArrayError, ShapeError
 from cashmere.metalearning.landmarkers import LANDMARKERS, N_FOLDS, landmarker_accuracies
 
+MAX_ROWS = 200_000
+"""Largest number of rows used for anything but the numbers of rows and the sizes of classes."""
 MAX_SAMPLE_ROWS = 2000
 """Largest number of rows used for principal components, information and landmarkers."""
 MAX_SAMPLE_COLUMNS = 300
@@ -103,8 +105,10 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     Logarithms are natural; entropy and information are in nats. Skewness, kurtosis (0 for a normal distribution) and
     ``std`` are those of the population; columns without variation have no skewness or kurtosis.
 
-    The last eleven come from at most `MAX_SAMPLE_ROWS` rows and `MAX_SAMPLE_COLUMNS` columns. For components and
-    accuracies missing numbers are replaced by the median, categories are coded one-hot (the 20 most frequent levels)
+    Of tables with more than `MAX_ROWS` rows, so many are used, evenly spread over the table; only the numbers about
+    rows and classes count all of them. The last eleven come from at most `MAX_SAMPLE_ROWS` rows and
+    `MAX_SAMPLE_COLUMNS` columns. For components and accuracies missing numbers are replaced by the median, categories
+    are coded one-hot (the 20 most frequent levels)
     and all columns are standardised. ``components_share`` is the share of the principal components that hold 95 % of
     the variance. ``component_skewness`` is an absolute value, since the sign of a component is arbitrary. For the
     information, numbers are cut into 10 bins of equally many rows, and missing counts as a separate value.
@@ -123,14 +127,19 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     >>> len(z), z["majority_share"], z["categories_max"], z["missing_share"]
     (40, 0.5, 2.0, 0.125)
     """
-    table: Float64 = np.asarray(values, dtype=np.float64)
+    given: AnyArray = np.asarray(values)
     y, categorical = np.asarray(y), np.asarray(categorical, dtype=bool)
-    if table.ndim != 2 or y.shape != (len(table),) or categorical.shape != (table.shape[1],):
+    if given.ndim != 2 or y.shape != (len(given),) or categorical.shape != (given.shape[1],):
         raise ArrayError(
             "values",
             "values, y and categorical must have shapes (n_rows, n_columns), (n_rows,) and (n_columns,); "
-            f"got {table.shape}, {y.shape} and {categorical.shape}.",
+            f"got {given.shape}, {y.shape} and {categorical.shape}.",
         )
+    every_y = y
+    if len(given) > MAX_ROWS:
+        chosen = _spread(len(given), MAX_ROWS)
+        given, y = given[chosen], y[chosen]
+    table: Float64 = given.astype(np.float64)
     table = np.where(np.isfinite(table), table + 0.0, np.nan)  # no negative zero, whose bits differ
     order = np.argsort(_row_hashes(table, y), kind="stable")
     table, y = table[order], y[order]
@@ -139,9 +148,9 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     if len(table):
         codes = np.unique(y, return_inverse=True)[1] if is_classification else _bins(y.astype(np.float64))
         with one_blas_thread():
-            features |= _sizes(table, categorical)
+            features |= _sizes(table, categorical, n_rows=len(every_y))
             if is_classification:
-                features |= _class_sizes(codes)
+                features |= _class_sizes(np.unique(every_y, return_counts=True)[1])
             features |= _shapes(table[:, ~categorical])
             features |= _sampled(table, codes, categorical, is_classification=is_classification)
     return {name: float(features[name]) for name in META_FEATURES}
@@ -208,10 +217,10 @@ def _summary(what: str, numbers: FloatArray) -> dict[str, float]:
     return dict(zip(_summary_names(what), map(float, parts), strict=True))
 
 
-def _sizes(values: Float64, categorical: BoolArray) -> dict[str, float]:
-    n, d = values.shape
+def _sizes(values: Float64, categorical: BoolArray, *, n_rows: int) -> dict[str, float]:
+    d = values.shape[1]
     features = {
-        "log_rows": np.log(n),
+        "log_rows": np.log(n_rows),
         "numeric_columns": d - categorical.sum(),
         "categorical_columns": categorical.sum(),
     }
@@ -219,7 +228,7 @@ def _sizes(values: Float64, categorical: BoolArray) -> dict[str, float]:
         missing = np.isnan(values)
         features |= {
             "log_columns": np.log(d),
-            "log_columns_per_row": np.log(d / n),
+            "log_columns_per_row": np.log(d / n_rows),
             "numeric_share": 1 - categorical.mean(),
             "categorical_share": categorical.mean(),
             "missing_share": missing.mean(),
@@ -230,9 +239,9 @@ def _sizes(values: Float64, categorical: BoolArray) -> dict[str, float]:
     return features | _summary("categories", np.array(levels, dtype=np.float64))
 
 
-def _class_sizes(codes: IntArray) -> dict[str, float]:
-    sizes = np.bincount(codes).astype(np.float64)
-    features = {"log_classes": np.log(len(sizes)), "majority_share": sizes.max() / len(codes)}
+def _class_sizes(counts: IntArray) -> dict[str, float]:
+    sizes = counts.astype(np.float64)
+    features = {"log_classes": np.log(len(sizes)), "majority_share": sizes.max() / sizes.sum()}
     return features | {"class_entropy": _entropy(sizes)} | _summary("class_size", sizes)
 
 
