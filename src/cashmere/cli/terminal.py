@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cashmere.base.files import reason
 from cashmere.base.text import clean_text
-from cashmere.exceptions import CashmereError, InvalidParameterError, LookaheadError, SystemRefusalError
+from cashmere.exceptions import CashmereError, InvalidParameterError, LookaheadError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -51,7 +50,7 @@ def plain(value: object) -> Text:
 
 @contextmanager
 def typed_errors(run: Path | None = None) -> Iterator[None]:
-    """Show our own errors, and what the system refuses, as one clear message instead of a traceback.
+    """Show our own errors as one clear message instead of a traceback.
 
     Parameters
     ----------
@@ -60,12 +59,8 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
     """
     try:
         yield
-        sys.stdout.flush()  # here, where a full disk is still explained
-    except BrokenPipeError:  # whoever read the output has seen enough; typer ends without a word
-        raise
-    except (CashmereError, OSError, MemoryError) as error:
-        typed = error if isinstance(error, CashmereError) else _refusal(error)
-        say_error(f"{type(typed).__name__}: {_with_option(typed)}")
+    except CashmereError as error:
+        say_error(f"{type(error).__name__}: {_with_option(error)}")
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         if run is not None and (run / "run.json").exists():
@@ -73,19 +68,6 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         else:
             say_error("Interrupted; there was nothing to keep yet.")
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _refusal(error: OSError | MemoryError) -> SystemRefusalError:
-    """Return the error for what the system refused outside of reading and writing of which we know the purpose."""
-    if isinstance(error, MemoryError):
-        return SystemRefusalError(
-            "There is not enough memory. Close other programs, use fewer workers, or give fewer rows or columns."
-        )
-    what = error.filename or "The output of this command"
-    return SystemRefusalError(
-        f"{what} cannot be opened, read or written ({reason(error)}). Check that it is there, that you may use it, and "
-        "that its disk has room; then try again."
-    )
 
 
 def _with_option(error: CashmereError) -> str:

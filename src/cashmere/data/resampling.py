@@ -47,7 +47,8 @@ def make_folds(
     task_type : TaskType
         Classes are spread evenly over the folds, values are only shuffled.
     resampling : str or splitter
-        ``"holdout"`` (a quarter validates, at most 20000 rows), ``"Nfold"``, ``"auto"`` (``"5fold"`` up to
+        ``"holdout"`` (a quarter validates, at most 20000 rows: 100000 chose no better, see docs/benchmarks.md, "Large
+        tables"), ``"Nfold"``, ``"auto"`` (``"5fold"`` up to
         20000 rows, then ``"holdout"``: 5000 or more validation rows fix an error rate to about 0.5 percentage
         points, and one fit instead of five buys more trials; a rule of thumb, not measured), an object with
         ``split(X, y)`` (a row may validate several times), or pairs of row numbers.
