@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -383,3 +384,79 @@ def test_resumed_study_takes_what_the_clock_decided_as_it_is_stored(tmp_path):
         assert [study.ask().key for _ in decided] == [trial.key for trial in decided]
         study.tell(again, priced(again))
         assert len(study.history) == 12
+
+
+RUNGS = (1 / 9, 1 / 3, 1.0)
+
+
+def bowl_at_share(trial):
+    """The fewer rows, the worse."""
+    loss = (trial.configuration["x"] - 0.3) ** 2 + 0.1 * (1 - trial.fidelity)
+    return Outcome(status=TrialStatus.SUCCESS, loss=loss, fold_losses=(loss,))
+
+
+def climb(strategy="random", *, store=None, n_trials=40, **options):
+    study = Study(SPACE, strategy, seed=1, store=store, rungs=RUNGS, **options)
+    return study.optimize(bowl_at_share, f"{n_trials}trials")
+
+
+@pytest.mark.parametrize("strategy", ["random", "bo", "tpe", "rising_bandit"])
+def test_best_configurations_climb_the_rungs(strategy):
+    history = climb(strategy)
+    by_rung = [{o.trial.key: o.loss for o in history if o.trial.fidelity == share} for share in RUNGS]
+    assert 1 <= len(by_rung[2]) <= len(by_rung[1]) / 3
+    assert len(by_rung[1]) <= len(by_rung[0]) / 3
+    assert by_rung[2].keys() <= by_rung[1].keys() <= by_rung[0].keys()
+    assert min(by_rung[0], key=by_rung[0].get) in by_rung[1]
+    assert len({(o.trial.key, o.trial.fidelity) for o in history}) == len(history)
+
+
+def test_strategies_see_every_configuration_once():
+    class Watching:
+        def __init__(self):
+            self.seen = []
+
+        def suggest(self, history, rng):
+            self.seen.append(history)
+            return Suggestion(configuration=SPACE.sample_configuration())
+
+    watching = Watching()
+    climb(watching, n_trials=15)
+    for history in watching.seen:
+        assert len({o.trial.key for o in history}) == len(history)
+
+
+def test_configuration_that_may_not_have_all_rows_stays_below():
+    history = climb(largest_share=lambda configuration: 1 / 3)
+    assert {o.trial.fidelity for o in history} == {1 / 9, 1 / 3}
+
+
+def test_climb_is_continued_where_it_was(tmp_path):
+    with RunStore(tmp_path) as store:
+        first = climb(store=store, n_trials=17)
+    with RunStore(tmp_path) as store:
+        history = climb(store=store, n_trials=30)
+    assert [o.trial for o in history[:17]] == [o.trial for o in first]
+    assert {o.trial.fidelity for o in history} == set(RUNGS)
+
+
+def test_late_the_best_climbs_alone():
+    study = Study(SPACE, "random", seed=1, rungs=RUNGS, plan=WorkBudget(worker_seconds=3.0))
+
+    def slow(trial):
+        return replace(bowl_at_share(trial), duration_seconds=1.5)
+
+    for _ in range(3):
+        trial = study.ask()
+        study.tell(trial, slow(trial))
+    assert [o.trial.fidelity for o in study.history] == list(RUNGS)
+
+
+def test_trials_are_raced_against_those_on_as_many_rows():
+    study = Study(SPACE, "random", seed=1, rungs=RUNGS, fold_racing="incumbent")
+    for _ in range(3):
+        trial = study.ask()
+        study.tell(trial, bowl_at_share(trial))
+    promoted = study.ask()
+    assert promoted.fidelity == RUNGS[1]
+    assert promoted.stop_above == np.inf

@@ -20,6 +20,7 @@ a method was called too early or too often            `UsageError` and those der
 a strategy broke its contract                         `StrategyError`
 a file or folder is missing, damaged or foreign       `RunDirectoryError`, `ModelFileError`, ...
 a file for the user cannot be written                 `OutputError`
+the system lacks memory, files or processes           `SystemRefusalError`
 ====================================================  ========================================
 """
 
@@ -414,6 +415,10 @@ class OutputError(CashmereError):
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
         super().__init__(f"{path}: {message}")
+
+
+class SystemRefusalError(CashmereError):
+    """The system refused a command what it needs, such as memory, a file or a process."""
 
 
 class NoSuccessfulTrialError(CashmereError):

@@ -46,7 +46,11 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
 from cashmere.strategies.shared.last_seconds import decide_in_time
+from cashmere.strategies.shared.promotion import on_all_rows, promotion
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
+
+_EARLY_SHARE = 1 / 3
+"""Share of the planned time in which configurations are promoted only if enough others were tried beside them."""
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +87,12 @@ class Study:
         keeps its first plan, so that an extended study continues as planned.
     worst_loss, baseline_loss, metric, targets, row_weights
         See `History`; strategies that search for an ensemble need metric and targets.
+    rungs : sequence of float
+        Shares of the training rows, ascending. With more than one, configurations are tried on the fewest rows, and the
+        best on more (`cashmere.strategies.shared.promotion`). Promotions follow from all outcomes that are known, so
+        the run then depends on the clock.
+    largest_share : callable, optional
+        The share that is allowed for a configuration; by default all rows.
 
     Examples
     --------
@@ -113,6 +123,8 @@ class Study:
         metric: Loss | None = None,
         targets: NDArray[np.float64] | None = None,
         row_weights: NDArray[np.float64] | None = None,
+        rungs: Sequence[float] = (1.0,),
+        largest_share: Callable[[Configuration], float] | None = None,
     ) -> None:
         if lookahead < 1:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
@@ -129,6 +141,7 @@ class Study:
         self.fold_racing = fold_racing
         self.worst_loss, self.baseline_loss = worst_loss, baseline_loss
         self.metric, self.targets, self.row_weights = metric, targets, row_weights
+        self._rungs, self._largest_share = tuple(rungs), largest_share
         self.suggest_seconds: dict[int, float] = {}
         self._store = store
         self._trials: list[Trial] = []
@@ -242,10 +255,11 @@ class Study:
             configuration=suggestion.configuration,
             seed=int(learner_seed.generate_state(1)[0] % 2**31),
             origin=suggestion.origin,
-            stop_above=self._stop_above(number),
+            fidelity=suggestion.fidelity,
+            stop_above=self._stop_above(number, suggestion.fidelity),
         )
         stored = self._arrived.get(number)
-        if stored is not None and self._planned_seconds is not None:
+        if stored is not None and (self._planned_seconds is not None or len(self._rungs) > 1):
             trial = stored.trial  # seconds have decided, in part by the clock of an earlier call
         if stored is not None and stored.trial.key != trial.key:
             raise InconsistentResumeError(
@@ -257,10 +271,13 @@ class Study:
         self._forget_decision()
         return trial
 
-    def _stop_above(self, number: int) -> float:
-        """Return the worst fold of the best trial among those whose outcome the lookahead reveals."""
-        best = self._history(max(0, number - self.lookahead + 1), ()).incumbent if self.fold_racing != "none" else None
-        return max(best.fold_losses, default=np.inf) if best is not None else np.inf
+    def _stop_above(self, number: int, fidelity: float) -> float:
+        """Return the worst fold of the best trial on as many rows among those whose outcome the lookahead reveals."""
+        if self.fold_racing == "none":
+            return math.inf
+        known = self._committed[: max(0, number - self.lookahead + 1)]
+        best = History(observations=tuple(o for o in known if o.trial.fidelity == fidelity)).incumbent
+        return max(best.fold_losses, default=math.inf) if best is not None else math.inf
 
     def _seeds(self, number: int) -> list[np.random.SeedSequence]:
         """Return the seeds of the strategy and of the learner for a trial."""
@@ -273,8 +290,11 @@ class Study:
         time, so what it finally sees does not depend on which ones have arrived.
         """
         number = len(self._trials)
+        if self._decision is None and len(self._rungs) > 1:
+            self._decision = self._promotion()
         if self._decision is None and (configuration := self._next_warm_start()) is not None:
-            self._decision = Suggestion(configuration=configuration, origin=Origin(OriginKind.WARM_START))
+            origin = Origin(OriginKind.WARM_START)
+            self._decision = Suggestion(configuration=configuration, origin=origin, fidelity=self._rungs[0])
         first = max(0, number - self.lookahead + 1, self._n_insufficient + 1)
         for visible in range(first, len(self._committed) + 1):
             if self._decision is not None:
@@ -282,8 +302,12 @@ class Study:
             clock = Deadline(None)
             strategy_seed, _ = self._seeds(number)
             history = self._history(visible, self._trials[visible:])
+            if len(self._rungs) > 1:
+                history = on_all_rows(history, self._rungs)
             with one_blas_thread():
                 self._decision = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
+            if self._decision is not None:
+                self._decision = replace(self._decision, fidelity=self._rungs[0])
             self.suggest_seconds[number] = self.suggest_seconds.get(number, 0.0) + clock.elapsed
             if self._decision is None:
                 self._n_insufficient = visible
@@ -295,16 +319,24 @@ class Study:
                     )
         return self._decision
 
+    def _promotion(self) -> Suggestion | None:
+        """Return the configuration to try on more rows, None if none has earned it."""
+        n_known = len(self._committed)
+        planned = None if self._plan is None else self._plan.worker_seconds
+        is_late = planned is not None and self._spent_by_trials() > _EARLY_SHARE * planned
+        history = self._history(n_known, self._trials[n_known:])
+        return promotion(history, self._rungs, is_late=is_late, largest_share=self._largest_share)
+
     def _next_warm_start(self) -> Configuration | None:
         """Return the next configuration to evaluate before the strategy is asked, None if there is none left."""
-        number = len(self._trials)
+        number = sum(trial.origin.kind is not OriginKind.PROMOTED for trial in self._trials)
         if number >= len(self.warm_start) or self._planned_seconds is None:
             return self.warm_start[number] if number < len(self.warm_start) else None
         decided = {trial.key for trial in self._trials}
         left = [c for c in self.warm_start if configuration_key(c) not in decided]
         if not left:
             return None
-        known = self._committed[: max(0, number - self.lookahead + 1)]
+        known = self._committed[: max(0, len(self._trials) - self.lookahead + 1)]
         predicted = PredictedSeconds.learn(self._encoder, known)
         return left[int(np.argmin(predicted.mean_log_seconds(self._encoder.encode(left))))]
 
@@ -354,13 +386,15 @@ class Study:
                 history=self._history(n_known, self._trials[n_known:]),
                 encoder=self._encoder,
                 rng=np.random.default_rng(self._seeds(number)[0]),
+                rungs=self._rungs,
             )
         if in_time is None:
             self._nothing_fits = (n_known, number, seconds)
             return False
         if in_time is not decision:
             origin = Origin(OriginKind.LAST_SECONDS, str(in_time.origin))
-            self._decision = Suggestion(configuration=in_time.configuration, origin=origin)
+            in_time = replace(in_time, origin=origin)
+        self._decision = in_time
         return True
 
     def _forget_decision(self) -> None:

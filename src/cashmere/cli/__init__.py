@@ -10,11 +10,15 @@ from __future__ import annotations
 import io
 import sys
 
+import typer
+
 # isort: off
 from cashmere.cli.app import app
 from cashmere.cli import searching, predicting, showing, trusting, strategies, pretraining, demonstration  # noqa: F401
 
 # isort: on
+
+from cashmere.cli.terminal import typed_errors
 
 __all__ = ["app", "main"]
 
@@ -23,4 +27,8 @@ def main() -> None:
     """Entry point of the command ``cashmere``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: a terminal may know fewer letters than a table
-    app()
+    try:
+        with typed_errors():  # the help, too, may meet a full disk
+            app()
+    except typer.Exit as end:
+        sys.exit(end.exit_code)

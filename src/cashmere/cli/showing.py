@@ -38,10 +38,12 @@ def leaderboard(
             write_table(rows.assign(configuration=[json.dumps(values) for values in rows["configuration"]]), output)
             say(False, f"{len(rows)} trials written to {output}")
             return
-        rows = rows.drop(columns=["status", "configuration", *(["loss"] if rows["loss"].equals(rows["score"]) else [])])
+        unneeded = ["status", "configuration"]
+        unneeded += ["loss"] * rows["loss"].equals(rows["score"]) + ["reached"] * (not rows["reached"].any())
+        rows = rows.drop(columns=unneeded)
         grid = Table(title=plain(facts.title), caption=plain(facts.caption), box=None, pad_edge=False)
         for name in rows.columns:
-            if name in ("algorithm", "origin"):
+            if name in ("algorithm", "origin", "reached"):
                 grid.add_column(name, overflow="fold", min_width=len("warm start"))
             else:
                 grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)

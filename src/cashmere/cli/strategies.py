@@ -13,20 +13,21 @@ from cashmere.cli.terminal import typed_errors
 @app.command()
 def strategies() -> None:
     """List the strategies, with their kinds and references."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
+    with typed_errors():
+        from rich.console import Console
+        from rich.padding import Padding
+        from rich.text import Text
 
-    from cashmere.strategies import cite, describe, status, strategy_names
+        from cashmere.strategies import cite, describe, status, strategy_names
 
-    console = Console(highlight=False)
-    for name in strategy_names():  # paragraphs and no table, which would be narrow columns in most terminals
-        console.print(Text.assemble((name, "bold"), f" ({status(name)})"))
-        for text in (describe(name).replace("`", ""), " ".join(cite(name).split())):
-            console.print(Padding(Text(text), (0, 0, 0, 4), expand=False))
-    print("\nEach is the method of a paper, a variant of one (ablation), a baseline, or ours.")
-    print("Add options after the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
-    print("To print the reference of one strategy: cashmere cite NAME.")
+        console = Console(highlight=False)
+        for name in strategy_names():  # paragraphs and no table, which would be narrow columns in most terminals
+            console.print(Text.assemble((name, "bold"), f" ({status(name)})"))
+            for text in (describe(name).replace("`", ""), " ".join(cite(name).split())):
+                console.print(Padding(Text(text), (0, 0, 0, 4), expand=False))
+        print("\nEach is the method of a paper, a variant of one (ablation), a baseline, or ours.")
+        print("Add options after the name (--strategy divbo:tau=0.1); docs/strategies.md lists them.")
+        print("To print the reference of one strategy: cashmere cite NAME.")
 
 
 @app.command(name="cite")

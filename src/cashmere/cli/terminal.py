@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cashmere.base.files import reason
 from cashmere.base.text import clean_text
-from cashmere.exceptions import CashmereError, InvalidParameterError, LookaheadError
+from cashmere.exceptions import CashmereError, InvalidParameterError, LookaheadError, SystemRefusalError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -50,7 +51,7 @@ def plain(value: object) -> Text:
 
 @contextmanager
 def typed_errors(run: Path | None = None) -> Iterator[None]:
-    """Show our own errors as one clear message instead of a traceback.
+    """Show our own errors, and what the system refuses, as one clear message instead of a traceback.
 
     Parameters
     ----------
@@ -59,8 +60,12 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
     """
     try:
         yield
-    except CashmereError as error:
-        say_error(f"{type(error).__name__}: {_with_option(error)}")
+        sys.stdout.flush()  # here, where a full disk is still explained
+    except BrokenPipeError:  # whoever read the output has seen enough; typer ends without a word
+        raise
+    except (CashmereError, OSError, MemoryError) as error:
+        typed = error if isinstance(error, CashmereError) else _refusal(error)
+        say_error(f"{type(typed).__name__}: {_with_option(typed)}")
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         if run is not None and (run / "run.json").exists():
@@ -68,6 +73,19 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         else:
             say_error("Interrupted; there was nothing to keep yet.")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def _refusal(error: OSError | MemoryError) -> SystemRefusalError:
+    """Return the error for what the system refused outside of reading and writing of which we know the purpose."""
+    if isinstance(error, MemoryError):
+        return SystemRefusalError(
+            "There is not enough memory. Close other programs, use fewer workers, or give fewer rows or columns."
+        )
+    what = error.filename or "The output of this command"
+    return SystemRefusalError(
+        f"{what} cannot be opened, read or written ({reason(error)}). Check that it is there, that you may use it, and "
+        "that its disk has room; then try again."
+    )
 
 
 def _with_option(error: CashmereError) -> str:

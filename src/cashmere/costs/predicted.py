@@ -100,11 +100,11 @@ class PredictedSeconds:
         """Return the mean of `log_seconds` with all rows of the table, ``(n,)``; faster."""
         return self._mean(rows, np.ones(len(rows)))
 
-    def log_probability_within(self, seconds: float, rows: FloatArray) -> NDArray[np.float64]:
-        """Return the logarithm of the probability that trials end within some seconds, shape ``(n,)``."""
+    def log_probability_within(self, seconds: float, rows: FloatArray, share: float = 1.0) -> NDArray[np.float64]:
+        """Return the log probability that trials on a share of the rows end within some seconds, shape ``(n,)``."""
         if seconds <= 0:
             return np.full(len(rows), -np.inf)
-        mean, std = self.log_seconds(rows)
+        mean, std = self.log_seconds(rows, share)
         return np.asarray(log_ndtr((np.log(seconds) - mean) / std), dtype=np.float64)
 
     def log_seconds(self, rows: FloatArray, shares: ArrayLike = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

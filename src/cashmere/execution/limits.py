@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from dataclasses import dataclass
 
 import psutil
+
+from cashmere.records.trial import Trial
 
 MIB = 2**20
 
@@ -24,11 +27,20 @@ class Limits:
         time on a shared machine.
     memory_mib : float or None
         Resident memory of the worker and all its descendants, in MiB.
+
+    Notes
+    -----
+    A trial on a share of the rows gets the square root of this share of the seconds: what it can tell about all rows
+    is worth less time, but small rungs are not proportionally fast.
     """
 
     seconds: float | None = None
     cpu_seconds: float | None = None
     memory_mib: float | None = None
+
+    def seconds_for(self, trial: Trial) -> float | None:
+        """Return the limit of wall time of a trial."""
+        return None if self.seconds is None else self.seconds * math.sqrt(trial.fidelity)
 
 
 class ProcessWatch:

@@ -130,7 +130,7 @@ class _Slot(threading.Thread):
         if self._closed.is_set():
             return Outcome(status=TrialStatus.ABORTED, error=Cause.other("stopped before it started"))
         try:
-            task = pack((objective, trial, self._limits.seconds))
+            task = pack((objective, trial, self._limits.seconds_for(trial)))
         except Exception as error:  # an objective that cannot be pickled
             return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
         worker = self._ready_worker()
@@ -143,7 +143,7 @@ class _Slot(threading.Thread):
             try:
                 answer = worker.receive(_POLL_SECONDS)
             except TimeoutError:
-                verdict = self._verdict(watch, time.perf_counter() - start)
+                verdict = self._verdict(trial, watch, time.perf_counter() - start)
                 continue
             if answer is None:
                 verdict = _death(watch)
@@ -151,7 +151,7 @@ class _Slot(threading.Thread):
                 break
             else:
                 checkpoint = answer
-                verdict = self._verdict(watch, time.perf_counter() - start)
+                verdict = self._verdict(trial, watch, time.perf_counter() - start)
         else:
             self._discard_worker()
             if checkpoint is not None:
@@ -165,12 +165,13 @@ class _Slot(threading.Thread):
                 self._discard_worker()  # processes left by this trial must not count against the next one
         return replace(outcome, memory_mib=watch.peak_mib)
 
-    def _verdict(self, watch: ProcessWatch, seconds: float) -> Outcome | None:
+    def _verdict(self, trial: Trial, watch: ProcessWatch, seconds: float) -> Outcome | None:
         """Return the failure if a limit is broken, else None."""
         if self._closed.is_set():
             return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
-        if self._limits.seconds is not None and seconds > self._limits.seconds:
-            cause = Cause(kind=CauseKind.TIME_LIMIT, limit=self._limits.seconds)
+        limit = self._limits.seconds_for(trial)
+        if limit is not None and seconds > limit:
+            cause = Cause(kind=CauseKind.TIME_LIMIT, limit=limit)
             return Outcome(status=TrialStatus.TIMEOUT, error=cause)
         try:
             memory = watch.read(self._limits.memory_mib)

@@ -24,6 +24,8 @@ class OriginKind(StrEnum):
     """Given by the user or by a portfolio."""
     LAST_SECONDS = "last seconds"
     """Chosen to end before the budget does, by the clock: the history alone does not explain it."""
+    PROMOTED = "promoted"
+    """Tried on fewer rows before, and among the best there."""
     OTHER = "other"
     """Reported as text by a custom strategy, or stored by an earlier version."""
 

@@ -65,10 +65,13 @@ class Suggestion:
         The point of the search space to evaluate.
     origin : Origin
         Where it comes from; a text is accepted as well.
+    fidelity : float
+        Share of the training rows, in (0, 1]. The study sets it where it has rungs of rows.
     """
 
     configuration: Configuration
     origin: Origin = UNKNOWN
+    fidelity: float = 1.0
 
     def __post_init__(self) -> None:
         if isinstance(self.origin, str):  # custom strategies may pass a text
@@ -90,7 +93,7 @@ class Trial:
     origin : Origin
         Copied from the `Suggestion`.
     fidelity : float
-        Share of the full resource, in (0, 1].
+        Share of the training rows, in (0, 1].
     stop_above : float
         The objective may stop once the mean loss of the folds so far exceeds this; infinity means never. Not stored.
     """

@@ -18,7 +18,7 @@ _LONGEST_SECONDS = 600.0
 _SHORTEST_SECONDS = 10.0
 """Least time limit of a trial under any budget: starting a worker and fitting small models takes seconds."""
 
-_TRIALS_IN_A_BUDGET = 6
+_TRIALS_IN_A_BUDGET = 4
 """Number of trials at the time limit that fit into a time budget, so that no single trial can use it up."""
 
 _SHARE_OF_MEMORY = 0.8

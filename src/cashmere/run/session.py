@@ -142,6 +142,9 @@ class Session:
             metric=run.metric,
             targets=np.asarray(rows.y[folds.validation_rows], dtype=np.float64),
             row_weights=None if rows.weight is None else rows.weight[folds.validation_rows],
+            # A number of trials is a promise: that many configurations, each on all rows.
+            rungs=folds.rungs if budget.trials is None else folds.rungs[-1:],
+            largest_share=lambda configuration: folds.largest_share[run.space.encoding_of(configuration)],
         )
         builder = EnsembleBuilder(
             method=settings.ensemble,

@@ -113,7 +113,7 @@ class RunSettings:
     seed : int
         Seed for all randomness.
     memory_mib, trial_seconds : float or None
-        Limits of one trial. By default four fifths of the free memory, divided by the workers; and a sixth of a time
+        Limits of one trial. By default four fifths of the free memory, divided by the workers; and a quarter of a time
         budget, from 10 s to 10 minutes, or 10 minutes without a time budget.
     isolation : {"process", "none"}
         ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits.

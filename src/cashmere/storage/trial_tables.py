@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 BASELINE_NAME = "constant prediction"
 """Name of the member with the number -1."""
 
-LEADERBOARD_COLUMNS = ("rank", "trial", "algorithm", "origin", "score", "loss", "weight", "fit_seconds", "status")
+LEADERBOARD_COLUMNS = (
+    *("rank", "trial", "algorithm", "reached", "origin", "score", "loss", "weight", "fit_seconds", "status"),
+)
 FAILURE_COLUMNS = ("trial", "algorithm", "status", "cause", "what_to_try")
 
 _NAME_LIMIT = 80
@@ -140,6 +142,7 @@ def leaderboard_rows(
             "rank": rank,
             "trial": int(row["number"]),
             "algorithm": algorithm_name(row["configuration"]),
+            "reached": reached(row),
             "origin": clean_text(str(row.get("origin") or ""), _NAME_LIMIT),
             "score": float(row["loss"]) if metric is None else float(metric.score(row["loss"])),
             "loss": float(row["loss"]),
@@ -149,6 +152,27 @@ def leaderboard_rows(
         }
         for rank, row in enumerate(good, start=1)
     ]
+
+
+def reached(row: Mapping[str, Any]) -> str:
+    """Return how far a trial went, where that is not obvious: its place on a path, a share of the rows, a limit.
+
+    Examples
+    --------
+    >>> from cashmere.records.path import FollowedPath
+    >>> path = FollowedPath(parameter="rounds", positions=(10, 14), losses=(0.5, 0.4), chosen=14)
+    >>> reached({"path": path, "fidelity": 1 / 3, "cut_short": None})
+    '14 rounds, 33% of the rows'
+    """
+    parts = []
+    if (path := row.get("path")) is not None:
+        is_count = float(path.chosen).is_integer() and path.parameter not in ("C", "alpha")
+        parts.append(f"{path.chosen:g} {path.parameter}" if is_count else f"{path.parameter} {path.chosen:.2g}")
+    if row.get("fidelity", 1.0) < 1:
+        parts.append(f"{100 * row['fidelity']:.2g}% of the rows")
+    if row.get("cut_short") is not None:
+        parts.append("cut short")
+    return clean_text(", ".join(parts), _NAME_LIMIT)
 
 
 def _is_finite(value: object) -> bool:

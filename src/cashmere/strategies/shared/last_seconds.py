@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.drawing import first_unseen
+from cashmere.strategies.shared.promotion import on_all_rows
 
 _LIKELY = 0.5
 """Least probability of ending in time with which a trial is started."""
@@ -28,6 +30,7 @@ def decide_in_time(
     history: History,
     encoder: SpaceEncoder,
     rng: np.random.Generator,
+    rungs: Sequence[float] = (1.0,),
 ) -> Suggestion | None:
     """Return a decision whose trial is more likely than not to end within some seconds.
 
@@ -48,6 +51,8 @@ def decide_in_time(
         The search space.
     rng : numpy.random.Generator
         Source of randomness.
+    rungs : sequence of float
+        Shares of the rows, ascending; new configurations are tried on the first.
 
     Returns
     -------
@@ -58,16 +63,20 @@ def decide_in_time(
         return decision
     predicted = PredictedSeconds.learn(encoder, history.observations)
 
-    def is_likely(configuration: Configuration) -> bool:
+    def is_likely(configuration: Configuration, share: float) -> bool:
         row = encoder.encode([configuration])
-        return bool(predicted.log_probability_within(seconds, row)[0] >= np.log(_LIKELY))
+        return bool(predicted.log_probability_within(seconds, row, share)[0] >= np.log(_LIKELY))
 
-    if is_likely(decision.configuration):
+    if is_likely(decision.configuration, decision.fidelity):
         return decision
-    another = strategy.suggest(replace(history, time_left=replace(history.time_left, seconds=seconds)), rng)
-    if another is not None and is_likely(another.configuration):
-        return another
+    # Strategies think of all rows; seconds are about proportional to them.
+    seen_by_strategy = history if len(rungs) == 1 else on_all_rows(history, rungs)
+    time_left = replace(history.time_left, seconds=seconds / rungs[0])
+    another = strategy.suggest(replace(seen_by_strategy, time_left=time_left), rng)
+    if another is not None and is_likely(another.configuration, rungs[0]):
+        return replace(another, fidelity=rungs[0])
     rows = encoder.sample(_N_DRAWS, rng)
-    rows = rows[predicted.log_probability_within(seconds, rows) >= np.log(_LIKELY)]
+    rows = rows[predicted.log_probability_within(seconds, rows, rungs[0]) >= np.log(_LIKELY)]
     seen = encoder.keys(encoder.encode(trial.configuration for trial in history.trials))
-    return first_unseen(encoder, rows, seen, origin=Origin(OriginKind.RANDOM))
+    found = first_unseen(encoder, rows, seen, origin=Origin(OriginKind.RANDOM))
+    return None if found is None else replace(found, fidelity=rungs[0])

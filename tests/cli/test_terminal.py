@@ -1,0 +1,46 @@
+"""Whatever the system refuses ends in a message of ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from cashmere.cli.terminal import typed_errors
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("arguments", [("strategies",), ("cite", "bo"), ("key",), ("--help",), ("fit", "--help")])
+def test_full_output_is_explained(arguments):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "cashmere.cli", *arguments]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith("SystemRefusalError: The output of this command cannot be opened")
+    assert "No space left" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def test_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m cashmere.cli strategies | true"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert result.stderr == ""
+
+
+def no_memory():
+    bytes(2**62)
+
+
+def no_file():
+    Path("/nowhere/file").read_bytes()
+
+
+@pytest.mark.parametrize(("failing", "text"), [(no_memory, "not enough memory"), (no_file, "/nowhere/file cannot be")])
+def test_what_the_system_refuses_is_a_message(failing, text, capsys):
+    with pytest.raises(typer.Exit) as left, typed_errors():
+        failing()
+    assert left.value.exit_code == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("SystemRefusalError: ") and text in shown and len(shown.splitlines()) == 1
