@@ -181,7 +181,10 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
     if columns is not None and len(columns) != array.shape[1]:
         raise SchemaError(f"X has {array.shape[1]} features, but {len(columns)} features are expected as input.")
     names = list(columns) if columns is not None else [f"x{i}" for i in range(array.shape[1])]
-    frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    try:
+        frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
+    except OverflowError as error:  # pandas 2, of whole numbers beyond all floats
+        raise DataError(f"The table cannot be read ({error}). Replace the number by a smaller one.") from error
     return frame.infer_objects() if array.dtype == object else frame
 
 
