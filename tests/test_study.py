@@ -13,6 +13,7 @@ from cashmere.exceptions import InconsistentResumeError, LookaheadError, Strateg
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.records.cause import CauseKind
 from cashmere.records.origin import OriginKind
 from cashmere.records.trial import Outcome, Suggestion, TrialStatus
 from cashmere.records.work_budget import WorkBudget
@@ -460,3 +461,41 @@ def test_trials_are_raced_against_those_on_as_many_rows():
     promoted = study.ask()
     assert promoted.fidelity == RUNGS[1]
     assert promoted.stop_above == np.inf
+
+
+class Interruptible:
+    """An objective whose trials have a result at once, say so by a file, and never end."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def __call__(self, trial):
+        raise AssertionError("a worker supervises")
+
+    def run(self, trial, supervisor):
+        while not supervisor.wants_checkpoint():
+            time.sleep(0.05)
+        supervisor.keep(bowl_at_share(trial))
+        time.sleep(1.0)  # for the coordinator to read what was sent
+        (self._folder / str(trial.number)).touch()
+        time.sleep(60)
+
+
+@pytest.mark.parametrize("plan", [WorkBudget(worker_seconds=100.0), WorkBudget(trials=10, worker_seconds=100.0)])
+def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
+    (told := tmp_path / "told").mkdir()
+    executor = WorkerProcessExecutor(2, n_threads=1)
+    with RunStore(tmp_path / "run") as store:
+        study = Study(SPACE, "random", seed=1, lookahead=2, store=store, plan=plan)
+        try:
+            study.optimize(Interruptible(told), None, executor=executor, stop=lambda: len([*told.iterdir()]) == 2)
+        finally:
+            executor.shutdown()
+        study.keep_unfinished()
+        kept = [(o.trial.number, o.outcome.cut_short.kind) for o in study.history]
+    expected = [(0, CauseKind.SEARCH_ENDED), (1, CauseKind.SEARCH_ENDED)] if plan.trials is None else []
+    assert kept == expected
+    assert [row["number"] for row in RunStore(tmp_path / "run", read_only=True).rows()] == [
+        number for number, _ in kept
+    ]
+    assert study.ask().number == len(kept)

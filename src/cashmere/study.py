@@ -151,6 +151,7 @@ class Study:
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
         self._clock = Deadline(None)
         self._plan: WorkBudget | None = None
+        self._unfinished: dict[Future[Outcome], Trial] = {}
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
         self._nothing_fits = (-1, -1, 0.0)
@@ -485,11 +486,29 @@ class Study:
             if on_tick is not None:
                 on_tick()
         # Running trials were decided but never observed: forget the decisions, they can be made again.
+        self._unfinished = running
         del self._trials[len(self._committed) :]
         self._forget_decision()
         if self._store is not None:
             self._store.set_fact("elapsed_seconds", self.elapsed)
         return self.history
+
+    def keep_unfinished(self) -> None:
+        """Take over what the trials had achieved that were running when `optimize` ended.
+
+        To be called after the executor has stopped them, with a budget of time: with a number of trials they run again
+        on resume, as if nothing had happened.
+        """
+        unfinished, self._unfinished = self._unfinished, {}
+        if self._planned_seconds is None:
+            return
+        for future, trial in sorted(unfinished.items(), key=lambda item: item[1].number):
+            if not future.done() or future.cancelled() or trial.number != len(self._trials):
+                return
+            self._trials.append(trial)
+            if not self.tell(trial, future.result()):
+                del self._trials[trial.number :]
+                return
 
     def _spent_by_trials(self) -> float:
         return sum(observation.duration_seconds for observation in self._committed)
@@ -502,7 +521,7 @@ class Study:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the open store when pickling; keep the history."""
         committed = [_in_memory(o) for o in self._committed]
-        return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}}
+        return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}, "_unfinished": {}}
 
 
 def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:

@@ -107,6 +107,7 @@ class _Slot(threading.Thread):
         super().__init__(daemon=True, name="cashmere-slot")
         self._tasks, self._closed, self._limits, self._n_threads, self._log = tasks, closed, limits, n_threads, log
         self._worker: WorkerProcess | None = None
+        self._is_spoilt = False
         self.start()
 
     def run(self) -> None:
@@ -119,10 +120,12 @@ class _Slot(threading.Thread):
                     outcome = self._run(objective, trial)
                 except Exception as error:  # a bug in the slot must not hang the study
                     logger.debug("slot failed on trial %d", trial.number, exc_info=True)
-                    self._discard_worker()
+                    self._is_spoilt = True
                     cause = Cause(kind=CauseKind.WORKER_SLOT, text=f"{type(error).__name__}: {error}")
                     outcome = Outcome(status=TrialStatus.ERROR, error=cause)
-                future.set_result(outcome)
+                future.set_result(outcome)  # nobody waits for the end of a worker whose memory is freed slowly
+                if self._is_spoilt:
+                    self._discard_worker()
         finally:
             self._discard_worker()
 
@@ -153,7 +156,7 @@ class _Slot(threading.Thread):
                 checkpoint = answer
                 verdict = self._verdict(trial, watch, time.perf_counter() - start)
         else:
-            self._discard_worker()
+            self._is_spoilt = True
             if checkpoint is not None:
                 verdict = _cut_short(unpack(checkpoint[1:]), verdict)
             return replace(verdict, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
@@ -162,7 +165,7 @@ class _Slot(threading.Thread):
             memory = watch.read()
             kill_descendants(worker.pid)
             if self._limits.memory_mib is not None and memory > self._limits.memory_mib / 2:
-                self._discard_worker()  # processes left by this trial must not count against the next one
+                self._is_spoilt = True  # what is left of this trial must not count against the next one
         return replace(outcome, memory_mib=watch.peak_mib)
 
     def _verdict(self, trial: Trial, watch: ProcessWatch, seconds: float) -> Outcome | None:
@@ -210,6 +213,7 @@ class _Slot(threading.Thread):
         return self._worker
 
     def _discard_worker(self) -> None:
+        self._is_spoilt = False
         if self._worker is not None:
             self._worker.kill()
             self._worker = None

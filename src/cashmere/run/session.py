@@ -188,6 +188,7 @@ class Session:
                 )
             finally:
                 executor.shutdown()
+        self.study.keep_unfinished()
         if interrupted.is_set():
             return StopReason.INTERRUPT
         if budget.trials is not None and len(self.study.history) >= budget.trials:
