@@ -608,6 +608,8 @@ def execute(folder: Path, *statements: str | int) -> None:
         ("PRAGMA user_version = 99",),
         ("UPDATE trials SET number = -5 WHERE number = 0",),
         ("UPDATE trials SET number = 9000000000 WHERE number = 0",),
+        ("UPDATE trials SET duration_seconds = 1e308, fit_seconds = 1e308",),
+        ("UPDATE trials SET finished_at = 1e308",),
         ("UPDATE trials SET configuration = '{'",),
         ("UPDATE trials SET configuration = '[]'",),
         ('UPDATE trials SET configuration = \'{"algorithm": "os.system"}\'',),

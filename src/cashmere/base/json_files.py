@@ -30,7 +30,10 @@ Finite = Annotated[float, msgspec.Meta(ge=-1.7e308, le=1.7e308)]
 """A number that is neither NaN nor infinite."""
 
 Positive = Annotated[float, msgspec.Meta(ge=0.0, le=1.7e308)]
-"""A finite number of at least 0, such as seconds."""
+"""A finite number of at least 0."""
+
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
+"""A time of at most thirty thousand years, so that the sum of many is finite, too."""
 
 ShortText = Annotated[str, msgspec.Meta(max_length=10_000)]
 """A name, or a line of text."""

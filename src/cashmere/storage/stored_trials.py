@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
 
-from cashmere.base.json_files import Count, Finite, Positive, ShortText, checked, parse_json
+from cashmere.base.json_files import Count, Finite, Positive, Seconds, ShortText, checked, parse_json
 from cashmere.records.cause import Cause
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
@@ -33,12 +33,12 @@ class _Row(TypedDict):
     status: TrialStatus
     loss: Finite | None
     fold_losses: _Text
-    duration_seconds: Positive
-    fit_seconds: Positive
-    predict_seconds: Positive
+    duration_seconds: Seconds
+    fit_seconds: Seconds
+    predict_seconds: Seconds
     memory_mib: Positive | None
     error: _Text | None
-    finished_at: Positive
+    finished_at: Seconds
     predictions_crc: Annotated[int, Meta(ge=0, lt=2**32)] | None
     member_bytes: Count | None
 
