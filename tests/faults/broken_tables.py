@@ -517,8 +517,8 @@ case(
 case(
     "quote that is never closed, header",
     line(1, 'size,"kind,target'),
-    "DataError: EOF inside string starting at row 0",
-    "DataError: EOF inside string starting at row 0",
+    "DataError: line 1: a quote is opened among the column names",
+    "DataError: line 1: a quote is opened among the column names",
 )
 case("stray quote in a cell", line(30, '14.0,a"b,no'), MODEL, PREDICTED)
 case("text after a quoted cell", line(30, '14.0,"a"b,no'), MODEL, PREDICTED)

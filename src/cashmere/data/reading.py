@@ -274,6 +274,10 @@ def _read_csv(path: Path) -> pd.DataFrame:
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         _check_widths(path, encoding, delimiter, len(header))
+        if "EOF inside string" in str(error):  # in another line, the widths would not be right
+            raise DataError(
+                f"{path}, line 1: a quote is opened among the column names and never closed. Close or remove it."
+            ) from error
         raise DataError(f"{path}: cannot be read as a table ({error}). Check quotes and delimiters.") from error
     if len(frame) and frame.iloc[:, -1].isna().any():  # pandas fills short rows silently
         _check_widths(path, encoding, delimiter, len(header))
