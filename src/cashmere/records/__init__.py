@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cashmere.records.budget import Budget, Deadline
+from cashmere.records.time_left import TimeLeft
 from cashmere.records.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus, configuration_key
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "Suggestion",
+    "TimeLeft",
     "Trial",
     "TrialStatus",
     "configuration_key",
