@@ -358,6 +358,7 @@ def test_in_the_last_seconds_only_what_fits_is_started():
     assert OriginKind.LAST_SECONDS in {o.trial.origin.kind for o in study.history}
     assert not study.fit_into(0.05)
     assert not study.fit_into(0.04)
+    assert not study.fit_into(0.04, has_checkpoints=lambda configuration: True)  # too short for any result
     assert study.fit_into(1000.0)
 
 
@@ -471,6 +472,9 @@ class Interruptible:
 
     def __call__(self, trial):
         raise AssertionError("a worker supervises")
+
+    def has_checkpoints(self, configuration):
+        return True
 
     def run(self, trial, supervisor):
         while not supervisor.wants_checkpoint():

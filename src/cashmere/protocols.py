@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
+from ConfigSpace import Configuration
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.records.loss import Loss
@@ -143,6 +144,10 @@ class Supervisor(Protocol):
 @runtime_checkable
 class SupervisedObjective(Protocol):
     """An addition to `Objective` for functions whose trials have a result before they end."""
+
+    def has_checkpoints(self, configuration: Configuration) -> bool:
+        """Return whether trials of a configuration have such results."""
+        ...
 
     def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
         """Evaluate the trial's configuration, as `Objective.__call__` does."""

@@ -26,7 +26,7 @@ from cashmere.exceptions import (
     UsageError,
 )
 from cashmere.execution.in_process import InProcessExecutor
-from cashmere.protocols import Executor, MetricCheck, Objective, Strategy
+from cashmere.protocols import Executor, MetricCheck, Objective, Strategy, SupervisedObjective
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin, OriginKind
@@ -48,6 +48,9 @@ from cashmere.strategies import make_strategy
 from cashmere.strategies.shared.last_seconds import decide_in_time
 from cashmere.strategies.shared.promotion import on_all_rows, promotion
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
+
+_FIRST_RESULT_SECONDS = 3.0
+"""With less time left, a trial is started only if it is likely to end, whether or not it has earlier results."""
 
 _EARLY_SHARE = 1 / 3
 """Share of the planned time in which configurations are promoted only if enough others were tried beside them."""
@@ -355,7 +358,7 @@ class Study:
 
     # ------------------------------------------------------------ the last seconds
 
-    def fit_into(self, seconds: float) -> bool:
+    def fit_into(self, seconds: float, *, has_checkpoints: Callable[[Configuration], bool] | None = None) -> bool:
         """Make sure that the next trial is likely to end within some seconds, at the price of another decision.
 
         The origin of another decision is ``LAST_SECONDS``: the clock has decided, and the history alone does not
@@ -366,6 +369,8 @@ class Study:
         ----------
         seconds : float
             Wall seconds until the end.
+        has_checkpoints : callable, optional
+            Whether a trial of a configuration has a result before it ends; it is then let pass.
 
         Returns
         -------
@@ -376,6 +381,8 @@ class Study:
             return False
         n_known, number = len(self._committed), len(self._trials)
         if self._planned_seconds is None or not math.isfinite(seconds) or number in self._arrived:
+            return True
+        if seconds > _FIRST_RESULT_SECONDS and has_checkpoints is not None and has_checkpoints(decision.configuration):
             return True
         if self._nothing_fits[:2] == (n_known, number) and seconds <= self._nothing_fits[2]:
             return False
@@ -464,13 +471,17 @@ class Study:
         if self._plan is None and budget is not None:
             seconds = None if budget.seconds is None else self._spent_by_trials() + budget.seconds * executor.n_workers
             self._set_plan(WorkBudget(trials=budget.trials, worker_seconds=seconds))
+        has_checkpoints: Callable[[Configuration], bool] | None = None
+        if isinstance(objective, SupervisedObjective) and not isinstance(executor, InProcessExecutor):
+            has_checkpoints = objective.has_checkpoints
         running: dict[Future[Outcome], Trial] = {}
         limit = math.inf if budget is None or budget.trials is None else budget.trials
         while len(self._committed) < limit and deadline.remaining > 0 and not stop():
             while len(self._trials) < limit and len(running) <= executor.n_workers and self.can_ask():
                 seconds = min(deadline.remaining, seconds_left())
                 # The last one waits until a worker is free: half of the time may be gone by then.
-                if not self.fit_into(seconds / 2 if len(running) == executor.n_workers else seconds):
+                seconds = seconds / 2 if len(running) == executor.n_workers else seconds
+                if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
                     break
                 trial = self.ask()
                 if trial.number not in self._arrived:

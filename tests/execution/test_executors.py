@@ -112,6 +112,9 @@ class Following:
     def __call__(self, trial):
         raise AssertionError("a worker supervises")
 
+    def has_checkpoints(self, configuration):
+        return True
+
     def run(self, trial, supervisor):
         while not supervisor.wants_checkpoint():
             time.sleep(0.05)

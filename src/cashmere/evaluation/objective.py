@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from ConfigSpace import Configuration
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -85,6 +86,10 @@ class CrossValidationObjective:
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial's configuration on every fold."""
         return self.run(trial, Unsupervised())
+
+    def has_checkpoints(self, configuration: Configuration) -> bool:
+        """Return whether the algorithm is followed along a path."""
+        return self.space.algorithm_of(configuration).path is not None
 
     def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
         """Evaluate the trial's configuration on every fold; hand over what a trial that is stopped has achieved."""
