@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ModelFileError, SigningKeyError
 from cashmere.model import first_load
-from cashmere.model.files import file_digest, read_manifest
+from cashmere.model.files import check_files, file_digest, read_manifest
 from cashmere.model.keys import fingerprint, key_folder, own_public_key, signing_key, trust_key, trusted_keys
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
 
@@ -319,3 +320,15 @@ def test_inspect_model_says_who_signed(model, elsewhere):
     assert "logistic_regression" in shown
     path_of_signature(model).unlink()
     assert "not signed" in run("inspect-model", model).output
+
+
+def test_files_of_any_size_are_verified_in_little_memory(model):
+    member = next(model.glob("member-*.skops"))
+    os.truncate(member, 2**30)  # a hole: no byte is written
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="does not have the checksum"):
+            check_files(model, read_manifest(model))
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.base.files import failures_as, read_file
+from cashmere.base.files import failures_as, open_regular, read_file
 from cashmere.data.task import Encoding
 from cashmere.exceptions import ModelFileError
 from cashmere.model.audit import AuditedArchive, audit
@@ -83,11 +83,23 @@ def read_archive(path: Path, sha256: str | None = None) -> bytes:
     with failures_as(ModelFileError, path, "Is the model folder complete?"):
         data = read_file(path, limit=_MOST_BYTES)
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise ModelFileError(
-            path,
-            "does not have the checksum in the manifest: it is damaged or was tampered with. Restore it from a copy.",
-        )
+        raise _changed(path)
     return data
+
+
+def check_archive_file(path: Path, sha256: str) -> None:
+    """Refuse an archive that `read_archive` would refuse, without taking memory for it."""
+    with failures_as(ModelFileError, path, "Is the model folder complete?"):
+        with open_regular(path, limit=_MOST_BYTES) as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != sha256:
+            raise _changed(path)
+
+
+def _changed(path: Path) -> ModelFileError:
+    return ModelFileError(
+        path, "does not have the checksum in the manifest: it is damaged or was tampered with. Restore it from a copy."
+    )
 
 
 def check(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> AuditedArchive:

@@ -34,7 +34,7 @@ from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble
 from cashmere.exceptions import ModelFileError, SigningKeyError
-from cashmere.model.archives import dump, read_archive
+from cashmere.model.archives import check_archive_file, dump
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
 
 _logger = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ def entry_path(folder: Path, entry: Mapping[str, str]) -> Path:
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
     """Refuse a model folder whose archives do not have the checksums of its manifest."""
     for entry in [manifest["encoders"], *manifest["members"].values()]:
-        read_archive(entry_path(folder, entry), entry["sha256"])
+        check_archive_file(entry_path(folder, entry), entry["sha256"])
 
 
 def members_signed_here(folder: Path) -> dict[int, str]:
