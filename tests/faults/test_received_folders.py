@@ -642,6 +642,7 @@ def execute(folder: Path, *statements: str | int) -> None:
         ("UPDATE facts SET value = '{\"trials\": 1e999, \"seconds\": null}' WHERE name = 'goal'",),
         ("UPDATE facts SET value = '[]' WHERE name = 'goal'",),
         ("UPDATE facts SET value = '\"later\"' WHERE name = 'elapsed_seconds'",),
+        ("UPDATE facts SET value = '1e308' WHERE name = 'elapsed_seconds'",),
         ("UPDATE facts SET value = '{\"members\": [\"a\"]}' WHERE name = 'ensemble'",),
         ("UPDATE facts SET value = 5 WHERE name = 'ensemble'",),
     ],

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
 
-from cashmere.base.json_files import Count, Finite, ShortText, checked, parse_json
+from cashmere.base.json_files import Count, Finite, Seconds, ShortText, checked, parse_json
 
 _MOST_FACTS = 1000
 
@@ -101,7 +101,7 @@ class RunFacts:
     decision: dict[str, Any] | None = None
     latency: dict[ShortText, float] | None = None
     digest: _Text | None = None
-    elapsed_seconds: float | None = None
+    elapsed_seconds: Seconds | None = None
     busy_seconds: float | None = None
     utilisation: float | None = None
     suggest_seconds: float | None = None
