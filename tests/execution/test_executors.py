@@ -77,6 +77,17 @@ class TestWorkerProcessExecutor(ExecutorContract):
         assert not any(psutil.pid_exists(pid) for pid in pids)
         assert all(f.cancelled() or f.result().status is TrialStatus.ABORTED for f in futures)
 
+    def test_shutdown_does_not_wait_for_workers_that_start(self, new_executor):
+        before = {child.pid for child in psutil.Process().children()}
+        future = new_executor.submit(square, trial(0))
+        while not (started := {child.pid for child in psutil.Process().children()} - before):
+            time.sleep(0.001)
+        start = time.perf_counter()
+        new_executor.shutdown()
+        assert time.perf_counter() - start < 3
+        assert not any(psutil.pid_exists(pid) for pid in started)
+        assert future.cancelled() or future.result().status in (TrialStatus.ABORTED, TrialStatus.SUCCESS)
+
     def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, new_executor):
         before = {child.pid for child in psutil.Process().children()}
         future = new_executor.submit(square, trial(0))

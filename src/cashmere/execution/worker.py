@@ -41,7 +41,7 @@ class WorkerProcess:
     Attributes
     ----------
     pid : int
-        Process number of the worker, known when `wait_until_ready` returns.
+        Process number of the worker, known once `is_ready`.
 
     Notes
     -----
@@ -67,20 +67,22 @@ class WorkerProcess:
         reader = (self._process.stdout, self._answers)
         threading.Thread(target=_read_answers, args=reader, daemon=True, name="cashmere-answers").start()
 
-    def wait_until_ready(self, seconds: float) -> None:
-        """Wait for the first answer.
+    def is_ready(self, seconds: float) -> bool:
+        """Wait that long for the first answer, and tell whether it has come; to be asked until it has.
 
         Raises
         ------
         ChildProcessError
             If the worker has ended while it started.
-        TimeoutError
-            If it is not ready within `seconds`.
         """
-        answer = self.receive(seconds)
+        try:
+            answer = self.receive(seconds)
+        except TimeoutError:
+            return False
         if answer is None:
             raise ChildProcessError("the worker ended while it started")
         self.pid = unpack(answer)
+        return True
 
     def send(self, message: bytes) -> None:
         """Send a message; if the worker has ended, `receive` says so."""

@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 _POLL_SECONDS = 0.05
 _START_SECONDS = 120.0
 
+_END_SECONDS = 10.0
+"""How long `shutdown` waits at most: freeing the memory of killed workers takes time, and needs nobody to wait."""
+
 
 class WorkerProcessExecutor:
     """Run trials in reusable worker processes, under limits enforced from outside.
@@ -89,8 +92,9 @@ class WorkerProcessExecutor:
                 item[0].cancel()
         for _ in self._slots:
             self._queue.put(None)
+        end = time.monotonic() + _END_SECONDS
         for slot in self._slots:
-            slot.join(timeout=10.0)
+            slot.join(timeout=max(0.0, end - time.monotonic()))
 
 
 class _Slot(threading.Thread):
@@ -137,6 +141,8 @@ class _Slot(threading.Thread):
         except Exception as error:  # an objective that cannot be pickled
             return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
         worker = self._ready_worker()
+        if worker is None:
+            return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
         watch = ProcessWatch(worker.pid)
         start = time.perf_counter()
         worker.send(task)
@@ -189,8 +195,8 @@ class _Slot(threading.Thread):
             return Outcome(status=TrialStatus.MEMORY, error=cause)
         return None
 
-    def _ready_worker(self) -> WorkerProcess:
-        """Return the worker of the slot; start one if there is none.
+    def _ready_worker(self) -> WorkerProcess | None:
+        """Return the worker of the slot; start one if there is none. None if the executor is shut down meanwhile.
 
         Raises
         ------
@@ -209,7 +215,12 @@ class _Slot(threading.Thread):
                 "OMP_WAIT_POLICY": "PASSIVE",
             }
             self._worker = WorkerProcess(environment=environment, log=self._log)
-            self._worker.wait_until_ready(_START_SECONDS)
+            end = time.monotonic() + _START_SECONDS
+            while not self._worker.is_ready(_POLL_SECONDS):
+                if self._closed.is_set():
+                    return None
+                if time.monotonic() > end:
+                    raise TimeoutError(f"the worker was not ready within {_START_SECONDS:.0f} s")
         return self._worker
 
     def _discard_worker(self) -> None:
