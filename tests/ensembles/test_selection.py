@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 
 from cashmere.ensembles import IncrementalSelection, choose_rows, select_ensemble
+from cashmere.ensembles.stopping import StoppedError
 from cashmere.evaluation.metrics import METRICS
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 
@@ -390,3 +391,19 @@ def test_chosen_rows_keep_class_shares():
     assert (np.diff(rows) > 0).all()
     assert np.bincount(y[rows]).tolist() == [70, 20, 10]
     assert choose_rows(y, 2000, np.random.default_rng(0)).tolist() == list(range(1000))
+
+
+@pytest.mark.parametrize("measure", [CLASSIFICATION["log_loss"], CLASSIFICATION["log_loss"].nameless])
+def test_selection_that_is_stopped_at_any_instant_can_be_made_later(measure):
+    candidates, y = make_candidates("log_loss", np.random.default_rng(0))
+    fresh = select_ensemble(candidates, y, measure, size=6)
+    n_stopped = 0
+    for instant in range(60):
+        selection = IncrementalSelection(y, measure, size=6)
+        clock = iter(range(1000))
+        try:
+            selection.select(range(len(candidates)), candidates, stop=lambda c=clock, i=instant: next(c) >= i)
+        except StoppedError:
+            n_stopped += 1
+        assert_same(selection.select(range(len(candidates)), candidates), fresh)
+    assert n_stopped > 8

@@ -157,3 +157,50 @@ def test_given_threshold_is_used_and_judged():
     np.testing.assert_allclose(fixed.thresholds, [0.9, 0.1])
     assert fixed.decision_gain == pytest.approx(plain.loss - fixed.loss)
     assert fixed.decision_gain > 0.1
+
+
+def test_choice_that_is_stopped_leaves_the_one_before():
+    seen, y = history(12)
+    chosen, never = builder(y), builder(y)
+    chosen.update(History(observations=seen.observations[:3]))
+    before = (chosen.ensemble, chosen.loss)
+    chosen.update(seen, stop=lambda: True)
+    never.update(seen, stop=lambda: True)
+    assert (chosen.ensemble, chosen.loss) == before
+    assert (never.ensemble.members, never.loss) == ((BASELINE,), None)
+    assert chosen.cross_fitted_loss(seen, stop=lambda: True) is None
+    fresh = builder(y)
+    for each in (chosen, fresh):
+        each.update(seen)
+    assert (chosen.ensemble, chosen.loss) == (fresh.ensemble, fresh.loss) != before
+    assert chosen.cross_fitted_loss(seen) == fresh.cross_fitted_loss(seen, stop=lambda: False)
+
+
+def test_ensemble_can_be_chosen_among_some_trials():
+    seen, y = history(12)
+    few, some = builder(y), builder(y)
+    some.update(seen)
+    some.update(seen, among={2, 5, BASELINE})
+    few.update(History(observations=tuple(seen.observations[n] for n in (2, 5))))
+    assert set(some.ensemble.members) <= {2, 5}
+    assert (some.ensemble, some.loss) == (few.ensemble, few.loss)
+
+
+def test_choice_that_is_stopped_at_any_instant_changes_ensemble_and_thresholds_together():
+    seen, y = imbalanced(6)
+    few = History(observations=seen.observations[:2])
+
+    def state(chosen):
+        return chosen.ensemble, chosen.loss, chosen.thresholds.tolist(), chosen.decision_gain
+
+    before, after = builder(y, metric="balanced_accuracy"), builder(y, metric="balanced_accuracy")
+    before.update(few)
+    after.update(seen)
+    found = []
+    for instant in range(0, 60, 3):
+        chosen = builder(y, metric="balanced_accuracy")
+        chosen.update(few)
+        clock = iter(range(10_000))
+        chosen.update(seen, stop=lambda c=clock, i=instant: next(c) >= i)
+        found.append([state(before), state(after)].index(state(chosen)))
+    assert found == sorted(found) and set(found) == {0, 1}

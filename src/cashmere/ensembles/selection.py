@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64, Kernel, Scorer, make_kernel
+from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.records.loss import Loss
 
@@ -202,6 +203,7 @@ class IncrementalSelection:
         predictions: Sequence[FloatArray] | FloatArray,
         *,
         rng: np.random.Generator | None = None,
+        stop: Stop = never,
     ) -> SelectionResult:
         """Choose an ensemble, see `select_ensemble`.
 
@@ -214,6 +216,8 @@ class IncrementalSelection:
             Predictions in the same order.
         rng : numpy.random.Generator, optional
             For random ties.
+        stop : Stop
+            Whether to give up.
 
         Returns
         -------
@@ -224,6 +228,8 @@ class IncrementalSelection:
         ------
         ArrayError
             If shapes differ or no candidate is finite.
+        StoppedError
+            If `stop` says so. What has been read of the candidates is kept.
         """
         numbers = tuple(numbers)
         self._check(numbers, predictions)
@@ -232,12 +238,12 @@ class IncrementalSelection:
             self._y = as_targets(self._y, predictions[0].ndim)
             self._pool = _Pool(self._make_kernel(predictions[0].shape), self._cache_bytes)
         try:
-            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed))
+            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), stop)
         except _KernelMismatchError:
             # A custom metric with a kernel's name, or probabilities that the metric rescales: always call the metric.
             self.clear()
             self._pool = _Pool(None, self._cache_bytes)
-            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed))
+            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), stop)
 
     def _run(
         self,
@@ -245,21 +251,22 @@ class IncrementalSelection:
         numbers: tuple[int, ...],
         predictions: Sequence[FloatArray] | FloatArray,
         rng: np.random.Generator,
+        stop: Stop,
     ) -> SelectionResult:
-        finite = pool.add(numbers, predictions)
+        finite = pool.add(numbers, predictions, stop)
         if not finite.any():
             raise ArrayError(
                 "predictions",
                 "All candidates predict NaN or infinity somewhere; at least one must have finite predictions only.",
             )
-        settled = self._settled_steps(numbers, predictions, finite)
+        settled = self._settled_steps(numbers, predictions, finite, stop)
         order, minima = self._order[:settled], self._minima[:settled]
         trajectory = self._trajectory[:settled]
         total = np.zeros(predictions[0].shape)
         for chosen in order:
             total += predictions[chosen]
         for step in range(settled + 1, self._size + 1):
-            rivals, losses = self._rivals(pool, numbers, predictions, finite, total, step)
+            rivals, losses = self._rivals(pool, numbers, predictions, finite, total, step, stop)
             minimum = float(losses.min())
             ties = rivals[losses <= minimum + TIE_TOLERANCE]
             chosen = self._break_tie(ties, predictions, total, step, rng)
@@ -283,6 +290,7 @@ class IncrementalSelection:
         finite: BoolArray,
         total: Float64,
         step: int,
+        stop: Stop,
     ) -> tuple[IntArray, Float64]:
         """Return the positions that can have the lowest loss, and their losses."""
         lower, upper = pool.bounds(numbers, predictions, total, step)
@@ -292,6 +300,7 @@ class IncrementalSelection:
         known: dict[float, float] = {}
         losses = np.empty(len(rivals))
         for i, candidate in enumerate(rivals.tolist()):
+            go_on_unless(stop)
             bound = float(lower[candidate]) if pool.exact and lower[candidate] == upper[candidate] else None
             if bound is not None and bound in known:
                 losses[i] = known[bound]
@@ -305,7 +314,11 @@ class IncrementalSelection:
         return rivals, losses
 
     def _settled_steps(
-        self, numbers: tuple[int, ...], predictions: Sequence[FloatArray] | FloatArray, finite: BoolArray
+        self,
+        numbers: tuple[int, ...],
+        predictions: Sequence[FloatArray] | FloatArray,
+        finite: BoolArray,
+        stop: Stop,
     ) -> int:
         """Count the leading steps of the last choice that the new candidates do not change."""
         known = len(self._numbers)
@@ -315,6 +328,7 @@ class IncrementalSelection:
             return 0
         total = np.zeros(predictions[0].shape)
         for settled, (chosen, minimum) in enumerate(zip(self._order, self._minima, strict=True)):
+            go_on_unless(stop)
             # A new candidate above the tie band changes neither the minimum nor the band, and so not the choice.
             losses = [self._evaluate(total, predictions[position], settled + 1) for position in new]
             if min(losses, default=np.inf) <= minimum + TIE_TOLERANCE:
@@ -410,10 +424,11 @@ class _Pool:
         self._used = 0
         self.exact = kernel is not None and kernel.exact
 
-    def add(self, numbers: Sequence[int], predictions: Sequence[FloatArray] | FloatArray) -> BoolArray:
+    def add(self, numbers: Sequence[int], predictions: Sequence[FloatArray] | FloatArray, stop: Stop) -> BoolArray:
         """Keep the columns of new candidates; return which candidates are finite."""
         for number, prediction in zip(numbers, predictions, strict=True):
             if number not in self._finite:
+                go_on_unless(stop)
                 finite = bool(np.isfinite(prediction).all())
                 self._finite[number] = finite
                 if finite and self._kernel is not None:

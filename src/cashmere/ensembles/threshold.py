@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import CashmereError
 from cashmere.records.loss import Loss
 
@@ -98,6 +99,7 @@ def tune_thresholds(
     *,
     weight: FloatArray | None = None,
     rng: np.random.Generator,
+    stop: Stop = never,
 ) -> TunedThresholds:
     """Choose thresholds, and keep them only if they help on unseen rows.
 
@@ -116,6 +118,13 @@ def tune_thresholds(
         Positive row weights.
     rng : numpy.random.Generator
         Draws the halves.
+    stop : Stop
+        Whether to give up.
+
+    Raises
+    ------
+    StoppedError
+        If `stop` says so.
     """
     p, y = _normalised(probabilities), np.asarray(y, dtype=np.int64)
     if len(y) < _LEAST_ROWS or len(np.unique(y)) < 2:
@@ -125,6 +134,7 @@ def tune_thresholds(
         for _ in range(_N_HALVINGS):
             half = _halves(y, rng)
             for k in (0, 1):
+                go_on_unless(stop)
                 rows = half == k
                 w = None if weight is None else weight[rows]
                 logs = np.log(choose_thresholds(p[rows], y[rows], metric, weight=w))

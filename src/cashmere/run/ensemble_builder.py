@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from cashmere.ensembles import (
 )
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_loss
+from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never
 from cashmere.ensembles.threshold import as_certain, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, Metric
 from cashmere.exceptions import CashmereError
@@ -101,35 +103,58 @@ class EnsembleBuilder:
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
 
-    def update(self, history: History) -> None:
-        """Choose again from everything observed."""
+    def update(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
+        """Choose again from everything observed.
+
+        Parameters
+        ----------
+        history : History
+            All that has been observed.
+        among : container of int, optional
+            The trials to choose from; by default all of them.
+        stop : Stop
+            Whether to give up: the choice of before then stands. Selection and thresholds ask it all the time.
+        """
         clock = time.perf_counter()
-        observations = self._eligible(history)
-        if observations:
-            numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
-            if self._selection is not None:
-                result = self._selection.select(numbers, stacks, rng=np.random.default_rng(self._seed))
-                self.ensemble, self.loss = ensemble_of_selection(numbers, result)
-            else:
-                losses = [float(o.loss) for o in observations if o.loss is not None]
-                self.ensemble, self.loss = self._build(numbers, stacks, losses, self._pool.y, self._pool.weight)
-            if self.decides_by_threshold:
-                self._choose_thresholds(dict(zip(numbers, stacks, strict=True)))
+        observations = [o for o in self._eligible(history) if among is None or o.trial.number in among]
+        with contextlib.suppress(StoppedError):
+            if observations:
+                self._choose(observations, stop)
         self.seconds = time.perf_counter() - clock
 
-    def cross_fitted_loss(self, history: History) -> float | None:
-        """Estimate the loss on rows that chose neither ensemble nor thresholds; see `cross_fitted_loss`."""
+    def _choose(self, observations: Sequence[Observation], stop: Stop) -> None:
+        numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
+        losses = [float(o.loss) for o in observations if o.loss is not None]
+        y, weight = self._pool.y, self._pool.weight
+        ensemble, loss = self._build(numbers, stacks, losses, y, weight, stop, selection=self._selection)
+        thresholds, gain = self.thresholds, self.decision_gain
+        if self.decides_by_threshold:
+            stack = dict(zip(numbers, stacks, strict=True))
+            combined = ensemble.combine([stack[number] for number in ensemble.members])
+            thresholds, gain = self._thresholds(combined, y, weight, stop)
+            if thresholds is not None and self._metric.needs == "labels":
+                loss = self._decided_loss(combined, y, weight, thresholds)
+        self.ensemble, self.loss, self.thresholds, self.decision_gain = ensemble, loss, thresholds, gain
+
+    def cross_fitted_loss(self, history: History, *, stop: Stop = never) -> float | None:
+        """Estimate the loss on rows that chose neither ensemble nor thresholds; see `cross_fitted_loss`.
+
+        Returns
+        -------
+        float or None
+            None if it cannot be estimated, or if `stop` has become true meanwhile.
+        """
         observations = self._eligible(history)
         if not observations:
             return None
         losses = [float(o.loss) for o in observations if o.loss is not None]
 
         def build(stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None) -> Ensemble:
-            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight)[0]
+            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop)[0]
             if not self.decides_by_threshold or self._metric.needs != "labels":
                 return ensemble
             combined = ensemble.combine([stacks[i] for i in ensemble.members])
-            return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight)[0])
+            return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight, stop)[0])
 
         try:
             return cross_fitted_loss(
@@ -140,7 +165,7 @@ class EnsembleBuilder:
                 weight=self._pool.weight,
                 rng=np.random.default_rng(self._seed),
             )
-        except (CashmereError, ValueError):  # a part may miss a class
+        except (CashmereError, ValueError, StoppedError):  # a part may miss a class
             return None
 
     @property
@@ -150,22 +175,15 @@ class EnsembleBuilder:
             return self._metric.needs == "labels" and self._metric != METRICS["accuracy"]
         return self._decision_threshold != "none"
 
-    def _choose_thresholds(self, stacks: Mapping[int, AnyArray]) -> None:
-        """Choose the thresholds of the current ensemble, and its loss with them."""
-        y, weight = self._pool.y, self._pool.weight
-        combined = self.ensemble.combine([stacks[number] for number in self.ensemble.members])
-        self.thresholds, self.decision_gain = self._thresholds(combined, y, weight)
-        if self.thresholds is not None and self._metric.needs == "labels":
-            self.loss = self._decided_loss(combined, y, weight, self.thresholds)
-
     def _thresholds(
-        self, combined: Float64, y: AnyArray, weight: FloatArray | None
+        self, combined: Float64, y: AnyArray, weight: FloatArray | None, stop: Stop
     ) -> tuple[Float64 | None, float | None]:
         """Return the thresholds for predictions of an ensemble, and what they gain."""
         if not isinstance(self._decision_threshold, str):
             before, after = (self._decided_loss(combined, y, weight, t) for t in (None, self.thresholds))
             return self.thresholds, before - after
-        found = tune_thresholds(combined, y, self.decision_metric, weight=weight, rng=np.random.default_rng(self._seed))
+        rng = np.random.default_rng(self._seed)
+        found = tune_thresholds(combined, y, self.decision_metric, weight=weight, rng=rng, stop=stop)
         return found.thresholds, found.gain
 
     def _decided_loss(
@@ -186,7 +204,16 @@ class EnsembleBuilder:
         losses: Sequence[float],
         y: AnyArray,
         weight: FloatArray | None,
+        stop: Stop,
+        *,
+        selection: IncrementalSelection | None = None,
     ) -> tuple[Ensemble, float]:
+        go_on_unless(stop)
+        if self._method == "selection":
+            if selection is None:
+                selection = IncrementalSelection(y, self._metric, size=self._size, weight=weight, tie=_TIE)
+            result = selection.select(numbers, predictions, rng=np.random.default_rng(self._seed), stop=stop)
+            return ensemble_of_selection(numbers, result)
         return build_ensemble(
             self._method,
             numbers,
@@ -195,8 +222,6 @@ class EnsembleBuilder:
             self._metric,
             losses=losses,
             weight=weight,
-            size=self._size,
-            tie=_TIE,
             rng=np.random.default_rng(self._seed),
         )
 
