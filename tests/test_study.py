@@ -228,6 +228,35 @@ def test_time_budget_ends_the_loop():
     assert len(history) > 3
 
 
+def test_nothing_is_decided_that_would_take_longer_than_the_time_left():
+    asked = []
+
+    class Slow:
+        def suggest(self, history, rng):
+            asked.append(time.perf_counter())
+            time.sleep(0.4)
+            return Suggestion(configuration=SPACE.sample_configuration())
+
+    start = time.perf_counter()
+    history = Study(SPACE, Slow()).optimize(bowl, "1.3s")
+    assert time.perf_counter() - start < 1.3 + 0.3
+    assert len(asked) == len(history) == 2  # the third would have fitted on an idle machine only
+
+
+def test_outcome_that_comes_too_late_to_be_written_is_decided_again(tmp_path):
+    ran = []
+
+    def large(trial):
+        ran.append(trial.number)
+        return Outcome(status=TrialStatus.SUCCESS, loss=1.0, model=bytes(64 * 2**20))
+
+    with RunStore(tmp_path, new=True) as store:
+        study = Study(SPACE, "random", store=store)
+        late = study.optimize(large, None, seconds_left=lambda: 0.1 if ran else 60.0)
+        assert (ran, len(late), store.rows()) == ([0], 0, [])
+        assert len(study.optimize(large, "1trials")) == 1
+
+
 def test_warm_start_comes_first():
     first = SPACE.sample_configuration(2)
     history = Study(SPACE, "random", warm_start=first).optimize(bowl, "4trials")
@@ -364,9 +393,8 @@ def test_in_the_last_seconds_only_what_fits_is_started():
 
 def test_loop_ends_when_nothing_more_would_end_in_time():
     study = timed_study(warm_start=one_of_each(), strategy="random")
-    left = iter([1000.0] * 6 + [0.01] * 1000)
-    history = study.optimize(priced, None, seconds_left=lambda: next(left))
-    assert 3 <= len(history) <= 6
+    history = study.optimize(priced, None, seconds_left=lambda: 1000.0 if len(study.history) < 4 else 0.01)
+    assert len(history) == 4
 
 
 def test_resumed_study_takes_what_the_clock_decided_as_it_is_stored(tmp_path):

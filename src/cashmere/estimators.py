@@ -141,6 +141,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        assert finished.predictor is not None  # it was asked for
         self._predictor = finished.predictor
         self.study_ = finished.study
         weights = finished.weights

@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import math
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
@@ -16,6 +17,7 @@ import numpy as np
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
+from cashmere.base.pace import Pace
 from cashmere.base.threads import one_blas_thread
 from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
 from cashmere.exceptions import (
@@ -58,6 +60,11 @@ _EARLY_SHARE = 1 / 3
 logger = logging.getLogger(__name__)
 
 Callback = Callable[["Study", Observation], None]
+
+_DECIDING, _STORING = "deciding", "storing"
+
+_SECONDS_PER_MIB = 0.02
+"""To store an outcome, as long as none has been stored: a slow disk."""
 
 
 class Study:
@@ -146,6 +153,7 @@ class Study:
         self.metric, self.targets, self.row_weights = metric, targets, row_weights
         self._rungs, self._largest_share = tuple(rungs), largest_share
         self.suggest_seconds: dict[int, float] = {}
+        self._pace = Pace()
         self._store = store
         self._trials: list[Trial] = []
         self._committed: list[Observation] = []
@@ -312,7 +320,9 @@ class Study:
                 self._decision = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
             if self._decision is not None:
                 self._decision = replace(self._decision, fidelity=self._rungs[0])
-            self.suggest_seconds[number] = self.suggest_seconds.get(number, 0.0) + clock.elapsed
+            seconds = clock.elapsed
+            self.suggest_seconds[number] = self.suggest_seconds.get(number, 0.0) + seconds
+            self._pace.note(_DECIDING, seconds)
             if self._decision is None:
                 self._n_insufficient = visible
                 if visible == number:
@@ -450,7 +460,8 @@ class Study:
             Called about twenty times a second; true ends the loop and leaves running trials unfinished.
         seconds_left : callable
             Wall seconds until trials will be stopped, if a clock outside decides. Near the end, trials that are
-            unlikely to be finished are not started, see `fit_into`; the loop ends when nothing runs or fits.
+            unlikely to be finished are not started, see `fit_into`; nothing is decided or stored that would take
+            longer, judged by how long it took before; the loop ends when nothing runs or fits.
         callback : callable, optional
             Called in trial order with every committed observation.
         on_tick : callable, optional
@@ -474,11 +485,15 @@ class Study:
         has_checkpoints: Callable[[Configuration], bool] | None = None
         if isinstance(objective, SupervisedObjective) and not isinstance(executor, InProcessExecutor):
             has_checkpoints = objective.has_checkpoints
+
+        def left() -> float:
+            return min(deadline.remaining, seconds_left())
+
         running: dict[Future[Outcome], Trial] = {}
         limit = math.inf if budget is None or budget.trials is None else budget.trials
-        while len(self._committed) < limit and deadline.remaining > 0 and not stop():
-            while len(self._trials) < limit and len(running) <= executor.n_workers and self.can_ask():
-                seconds = min(deadline.remaining, seconds_left())
+        while len(self._committed) < limit and left() > 0 and not stop():
+            while len(self._trials) < limit and len(running) <= executor.n_workers and self._can_ask_within(left()):
+                seconds = left()
                 # The last one waits until a worker is free: half of the time may be gone by then.
                 seconds = seconds / 2 if len(running) == executor.n_workers else seconds
                 if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
@@ -486,14 +501,23 @@ class Study:
                 trial = self.ask()
                 if trial.number not in self._arrived:
                     running[executor.submit(objective, trial)] = trial
-                if deadline.remaining <= 0 or stop() or any(future.done() for future in running):
+                if left() <= 0 or stop() or any(future.done() for future in running):
                     break
             self._announce(self._commit(), callback)
-            if not running and self._nothing_fits[:2] == (len(self._committed), len(self._trials)):
-                break
+            if not running and (
+                len(self._trials) >= limit
+                or self._nothing_fits[:2] == (len(self._committed), len(self._trials))
+                or not self._can_ask_within(left())
+            ):
+                break  # nothing more can happen
             done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
             for future in sorted(done, key=lambda f: running[f].number):
-                self._announce(self.tell(running.pop(future), future.result()), callback)
+                trial, outcome = running.pop(future), future.result()
+                if left() < self._pace.bound(_STORING, _mib(outcome), expected=_SECONDS_PER_MIB):
+                    continue  # it has come too late
+                clock = time.perf_counter()
+                self._announce(self.tell(trial, outcome), callback)
+                self._pace.note(_STORING, time.perf_counter() - clock, _mib(outcome))
             if on_tick is not None:
                 on_tick()
         # Running trials were decided but never observed: forget the decisions, they can be made again.
@@ -503,6 +527,9 @@ class Study:
         if self._store is not None:
             self._store.set_fact("elapsed_seconds", self.elapsed)
         return self.history
+
+    def _can_ask_within(self, seconds: float) -> bool:
+        return seconds > self._pace.bound(_DECIDING, expected=0.0) and self.can_ask()
 
     def keep_unfinished(self) -> None:
         """Take over what the trials had achieved that were running when `optimize` ended.
@@ -558,6 +585,12 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
     for number, weight in sorted(weights):
         digest.update(f"{number}:{float(weight).hex()}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _mib(outcome: Outcome) -> float:
+    """Return the size of what is written for an outcome; the constant stands for what small ones take."""
+    n_bytes = 0 if outcome.predictions is None else outcome.predictions.nbytes
+    return 1.0 + (n_bytes + len(outcome.model or b"")) / 2**20
 
 
 def _in_memory(observation: Observation) -> Observation:

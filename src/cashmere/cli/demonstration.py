@@ -38,7 +38,7 @@ def demo(
         say(False, f"credit-g: {len(train)} rows for training, {len(test)} for testing, {frame.shape[1] - 1} columns")
         X = to_frame(train.drop(columns=DEMO_TARGET))
         y, progress = train[DEMO_TARGET], make_progress(quiet=False)
-        finished = fit_run(out, X, y, settings, already_spent=seconds_since_start(), progress=progress)
+        finished = fit_run(out, X, y, settings, load=False, already_spent=seconds_since_start(), progress=progress)
         tell(finished, quiet=False)
         model = Predictor.load(out)
         truth, features = test[DEMO_TARGET].to_numpy(), test.drop(columns=DEMO_TARGET)

@@ -124,7 +124,13 @@ def fit(
         if frame.shape[1] == 0:
             raise DataError(f"{table}: there is no column beside the target {target!r}. Expected at least one feature.")
         finished = fit_run(
-            out, to_frame(frame), y, settings, already_spent=seconds_since_start(), progress=make_progress(quiet)
+            out,
+            to_frame(frame),
+            y,
+            settings,
+            load=False,
+            already_spent=seconds_since_start(),
+            progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)
 
@@ -146,7 +152,9 @@ def resume(
         from cashmere.run import StopReason, continue_run
 
         more = None if budget is None else Budget.parse(budget)
-        finished = continue_run(folder, more, already_spent=seconds_since_start(), progress=make_progress(quiet))
+        finished = continue_run(
+            folder, more, load=False, already_spent=seconds_since_start(), progress=make_progress(quiet)
+        )
         tell(finished, quiet=quiet)
         if finished.n_new == 0 and finished.stop_reason is StopReason.TRIALS:
             say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")

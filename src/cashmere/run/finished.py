@@ -43,8 +43,8 @@ class FinishedRun:
         Classes in the order of their codes; empty for regression.
     study : Study
         The search.
-    predictor : Predictor
-        The ensemble, loaded.
+    predictor : Predictor or None
+        The ensemble, loaded; None if it was not asked for and there was no time.
     weights : dict
         Weight of each member by trial number.
     rows : list of dict
@@ -61,7 +61,7 @@ class FinishedRun:
     metric: Metric
     labels: tuple[Any, ...]
     study: Study
-    predictor: Predictor
+    predictor: Predictor | None
     weights: Mapping[int, float]
     rows: list[dict[str, Any]]
     facts: RunFacts

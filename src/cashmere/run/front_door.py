@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ def fit_run(
     named: bool = True,
     resume: bool = False,
     report: bool = True,
+    load: bool = True,
     already_spent: float = 0.0,
     progress: Callable[[], Progress] = Silence,
 ) -> FinishedRun:
@@ -50,6 +52,8 @@ def fit_run(
         Continue the run in the folder if there is one; table and settings must be those it was started with.
     report : bool
         Write the report, also after an error.
+    load : bool
+        Return the ensemble in memory; otherwise it is loaded only if time is left.
     already_spent : float
         Seconds of the budget that have gone before this call.
     progress : callable
@@ -72,15 +76,16 @@ def fit_run(
             with run:
                 run.check_same(frame, y, settings, weight=weight)
                 run.set_goal(settings.budget)
-                return _work(run, settings.budget, deadline, progress, report=report)
+                return _work(run, settings.budget, deadline, progress, report=report, load=load)
         with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named) as run:
-            return _work(run, settings.budget, deadline, progress, report=report)
+            return _work(run, settings.budget, deadline, progress, report=report, load=load)
 
 
 def continue_run(
     folder: str | Path,
     more: Budget | None = None,
     *,
+    load: bool = True,
     already_spent: float = 0.0,
     progress: Callable[[], Progress] = Silence,
 ) -> FinishedRun:
@@ -93,7 +98,7 @@ def continue_run(
     more : Budget, optional
         On top of what is spent; by default the rest of the earlier budget. If nothing is left of it, no trial is run:
         model and report are made again.
-    already_spent, progress
+    load, already_spent, progress
         See `fit_run`.
 
     Raises
@@ -108,19 +113,26 @@ def continue_run(
     with write_failures_explained(Path(folder)), RunDirectory.open(folder) as run:
         budget = run.extend(more) or Budget(trials=max(1, run.spent.trials))
         deadline = Deadline(budget.seconds, already_spent=already_spent)
-        return _work(run, budget, deadline, progress, report=True)
+        return _work(run, budget, deadline, progress, report=True, load=load)
 
 
 def _work(
-    run: RunDirectory, budget: Budget, deadline: Deadline, make_progress: Callable[[], Progress], *, report: bool
+    run: RunDirectory,
+    budget: Budget,
+    deadline: Deadline,
+    make_progress: Callable[[], Progress],
+    *,
+    report: bool,
+    load: bool,
 ) -> FinishedRun:
-    from cashmere.report import write_report  # templates are loaded when all else is done
+    from cashmere.report import write_report  # with its templates it is not needed before
 
     progress = make_progress()
+    write = functools.partial(write_report, run.folder) if report else None
     try:
-        session = Session.begin(run, budget, deadline, progress=progress)
+        session = Session.begin(run, budget, deadline, progress=progress, write_report=write, load=load)
         return session.finish(session.search())
     finally:
         progress.close()
-        if report:
-            write_report(run.folder)
+        if write is not None:
+            write()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import Any
 
+from cashmere.base.pace import Pace
+from cashmere.ensembles.stopping import Stop, never
 from cashmere.model.files import Encoders, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
@@ -15,6 +17,8 @@ from cashmere.run.members import Members, algorithm_of
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.facts import CurvePoint
 from cashmere.study import run_digest
+
+_CHOOSING, _SAVING = "choosing", "saving"
 
 
 class GrowingModel:
@@ -30,6 +34,8 @@ class GrowingModel:
         The models that the ensemble consists of.
     builder : EnsembleBuilder
         Chooses the ensemble.
+    pace : Pace
+        Measures how long it takes to choose and to save.
 
     Attributes
     ----------
@@ -39,21 +45,27 @@ class GrowingModel:
         Time taken by choices of the ensemble, in all calls of the run.
     """
 
-    def __init__(self, run: RunDirectory, *, encoders: Encoders, members: Members, builder: EnsembleBuilder) -> None:
+    def __init__(
+        self, run: RunDirectory, *, encoders: Encoders, members: Members, builder: EnsembleBuilder, pace: Pace
+    ) -> None:
         facts = run.store.facts()
         self.builder = builder
         self.seconds = float(facts.ensemble_seconds or 0.0)
-        self._run, self._encoders, self._members = run, encoders, members
+        self._run, self._encoders, self._members, self._pace = run, encoders, members, pace
         self._curve: list[CurvePoint] = list(facts.curve or ())
         self._tried: set[int] = set()
 
-    def choose(self, history: History) -> None:
-        """Choose the ensemble from the current trials, without saving it."""
-        self.builder.update(history)
+    def choose(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
+        """Choose the ensemble from the current trials, without saving it; see `EnsembleBuilder.update`."""
+        self._update(history, among=among, stop=stop)
         self.seconds += self.builder.seconds
         self._try_members(history)
 
-    def refresh(self, history: History, *, at_seconds: float) -> None:
+    def _update(self, history: History, *, among: Container[int] | None = None, stop: Stop) -> None:
+        self.builder.update(history, among=among, stop=stop)
+        self._pace.note(_CHOOSING, self.builder.seconds)
+
+    def refresh(self, history: History, *, at_seconds: float, stop: Stop = never) -> None:
         """Choose the ensemble from the current trials, save it if it has changed, and add its loss to the curve.
 
         Parameters
@@ -62,10 +74,12 @@ class GrowingModel:
             All that has been observed.
         at_seconds : float
             Age of the study.
+        stop : Stop
+            See `EnsembleBuilder.update`.
         """
         clock = time.perf_counter()
         before = self.builder.ensemble.members
-        self.builder.update(history)
+        self._update(history, stop=stop)
         if self.builder.ensemble.members != before or not (self._run.folder / "model" / "manifest.json").exists():
             self.save(self.information(history))
         self._try_members(history)
@@ -73,6 +87,7 @@ class GrowingModel:
             self._curve.append({"trials": len(history), "seconds": at_seconds, "ensemble_loss": self.builder.loss})
             self._run.store.set_fact("curve", self._curve)
         self._members.prune(self.builder.ensemble.members, history)
+        self._members.forget(self.builder.ensemble.members)
         self.seconds += time.perf_counter() - clock
 
     def _try_members(self, history: History) -> None:
@@ -126,6 +141,7 @@ class GrowingModel:
 
     def save(self, information: Mapping[str, Any]) -> None:
         """Write the model folder."""
+        clock = time.perf_counter()
         save_model(
             self._run.folder / "model",
             schema=self._run.schema,
@@ -138,9 +154,49 @@ class GrowingModel:
             # Members that another machine trained, or somebody has changed, must not get this machine's signature.
             sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
+        self._pace.note(_SAVING, time.perf_counter() - clock)
+
+    def choosing_seconds(self) -> float:
+        """Return a bound of the time to choose the ensemble again."""
+        return self._pace.bound(_CHOOSING, expected=0.1)
+
+    def saving_seconds(self) -> float:
+        """Return a bound of the time to save it."""
+        return self._pace.bound(_SAVING, expected=0.2)
+
+    def load_members(self, fits: Callable[[float], bool], *, at_least: int = 0) -> bool:
+        """Load the members of the ensemble, heaviest first, as long as there is time.
+
+        Parameters
+        ----------
+        fits : callable
+            Tells whether there is time for a step of so many seconds.
+        at_least : int
+            How many to load without asking.
+
+        Returns
+        -------
+        bool
+            Whether all of them are in memory.
+        """
+        weights = self.builder.weights
+        for position, number in enumerate(sorted(weights, key=lambda n: -weights[n])):
+            if position >= at_least and not fits(self._members.loading_seconds(number)):
+                return False
+            self._members.load(number)
+        return True
+
+    def loading_seconds(self) -> float:
+        """Return a bound of the time to load the members that are not in memory."""
+        return sum(self._members.loading_seconds(number) for number in self.builder.ensemble.members)
+
+    @property
+    def loaded(self) -> Collection[int]:
+        """The trials whose models are in memory."""
+        return self._members.loaded
 
     def predictor(self, history: History) -> Predictor:
-        """Load the members and return the ensemble as a predictor."""
+        """Return the ensemble as a predictor; load the members that are not in memory."""
         return Predictor(
             schema=self._run.schema,
             target=self._run.target,
@@ -149,13 +205,6 @@ class GrowingModel:
             models={number: self._members.load(number) for number in self.builder.ensemble.members},
             information=self.information(history),
             thresholds=self.builder.thresholds,
-        )
-
-    def loading_seconds(self, history: History) -> float:
-        """Estimate how long `predictor` will take."""
-        members = self.builder.ensemble.members
-        return self._members.loading_seconds(
-            {o.trial.number: algorithm_of(o) for o in history.successes if o.trial.number in members}
         )
 
     @property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from cashmere.base.files import failures_as, is_regular, write_atomically
-from cashmere.exceptions import CashmereError, ModelFileError
+from cashmere.base.pace import Pace
+from cashmere.exceptions import ModelFileError
 from cashmere.model.archives import dump_fold_models, load_fold_models
 from cashmere.model.files import file_digest, members_signed_here
 from cashmere.model.fold_model import FoldModel
@@ -19,6 +21,14 @@ from cashmere.storage.store import RunStore
 _LIMIT_MIB = 4096.0
 """Disk space for the models of trials; beyond it, those with the worst losses are deleted."""
 
+_LOADING = "loading"
+
+_CONSTANT_MIB = 4.0
+"""Added to the size of a file: the smallest takes about as long as this many MiB more."""
+
+_EXPECTED_SECONDS = 0.025
+"""Per MiB; boosters take this long, forests a fifth."""
+
 
 class Members:
     """The models an ensemble of the run can consist of: a file of fold models per trial, and the constant predictor.
@@ -29,15 +39,19 @@ class Members:
         Knows where the files are.
     baseline : sequence of FoldModel
         The constant predictor; written at once.
+    pace : Pace
+        Measures how long loading takes.
     trusted : collection of str
         Types that model files may hold beside those of the package, see `Algorithm.trusted_types`.
     """
 
-    def __init__(self, store: RunStore, baseline: Sequence[FoldModel], *, trusted: Collection[str] = ()) -> None:
+    def __init__(
+        self, store: RunStore, baseline: Sequence[FoldModel], *, pace: Pace, trusted: Collection[str] = ()
+    ) -> None:
         self._store = store
         self.trusted = list(trusted)
         self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
-        self._seconds_per_byte: dict[str, float] = {}
+        self._pace = pace
         self._known: dict[int, bool] = {BASELINE: True}
         self._in_own_model = members_signed_here(store.folder / "model")
         write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
@@ -74,31 +88,34 @@ class Members:
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""
         if number not in self._loaded:
+            clock, n_modules = time.perf_counter(), len(sys.modules)
             self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
+            if len(sys.modules) == n_modules:  # else it has imported libraries, which happens once
+                self._pace.note(_LOADING, time.perf_counter() - clock, self._size_mib(number))
         return self._loaded[number]
 
-    def loading_seconds(self, algorithms: Mapping[int, str]) -> float:
-        """Estimate the time of loading models, from one measured file of each algorithm.
+    def loading_seconds(self, number: int) -> float:
+        """Return a bound of the time to load the models of a trial; 0 for models in memory."""
+        if number in self._loaded:
+            return 0.0
+        return self._pace.bound(_LOADING, self._size_mib(number), expected=_EXPECTED_SECONDS)
 
-        Parameters
-        ----------
-        algorithms : dict
-            The algorithm of every trial whose models are to be loaded; those already in memory cost nothing.
-        """
-        total = 0.0
-        for number, algorithm in algorithms.items():
-            if number in self._loaded:
-                continue
-            try:
-                size = self.path(number).stat().st_size
-                if algorithm not in self._seconds_per_byte:
-                    clock = time.perf_counter()
-                    self.load(number)
-                    self._seconds_per_byte[algorithm] = (time.perf_counter() - clock) / max(1, size)
-            except (OSError, CashmereError):  # the final loading will say so
-                continue
-            total += self._seconds_per_byte[algorithm] * size
-        return total
+    @property
+    def loaded(self) -> Collection[int]:
+        """The trials whose models are in memory."""
+        return self._loaded.keys()
+
+    def forget(self, keep: Collection[int]) -> None:
+        """Give up the memory of all models but these; they can be loaded again."""
+        for number in self._loaded.keys() - {BASELINE, *keep}:
+            del self._loaded[number]
+
+    def _size_mib(self, number: int) -> float:
+        """Return the size of a file, with a constant for what takes as long for small ones."""
+        try:
+            return _CONSTANT_MIB + self.path(number).stat().st_size / 2**20
+        except OSError:  # loading it will say so
+            return _CONSTANT_MIB
 
     def prune(self, keep: Collection[int], history: History) -> None:
         """Delete the worst models if all together take too much disk space; keep those of the trials in `keep`."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from cashmere.analysis import contest_fact, latent_map_fact
 from cashmere.base.interrupts import stop_on_interrupt
+from cashmere.base.pace import Pace
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.rungs import rungs
 from cashmere.ensembles.pool import ValidationPool
+from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.exceptions import NoSuccessfulTrialError
@@ -35,20 +38,26 @@ _REFRESH_PAUSE_SECONDS = 1.0
 _REFRESH_SPACING = 20
 """Multiple of its latest duration that the next choice of the ensemble waits: it takes a twentieth of the search."""
 
-_END_SECONDS = 1.5
-"""Time reserved for the end of any call: saving the model, facts, report."""
+_REPORT_SPACING = 50
+"""The same for the report, whose duration is measured in this way."""
 
-_END_CHOICES = 8
-"""Also reserved, in choices of the ensemble: the final one, five for the cross-fitted loss, and two to spare."""
+_LOADING_SHARE = 0.05
+"""Share of the time so far that loading one member may take during the search."""
 
-_CROSS_FIT_CHOICES = 6
-"""Cost of the cross-fitted loss, in choices of the ensemble: one for each of its five parts, and one to spare."""
+_LOADED_MIB = 512.0
+"""Largest model, in files, whose members are loaded during the search: trials need the memory."""
 
-_CROSS_FIT_MARGIN_SECONDS = 0.3
-"""Time to leave for saving after the cross-fitted loss."""
+_LOADING_SHARE_OF_END = 0.25
+"""Largest share of the budget that is reserved for loading at the end."""
 
-_LATENCY_LEAST_LEFT_SECONDS = 0.5
-"""With less time left, latency is not measured."""
+_REPORT = "report"
+
+_SPARE_SECONDS = 0.3
+"""For what is not measured: ending the workers, removing temporary files, ending the process. As these take the longer
+the busier the machine is, the time of saving or of the report, whichever is longer, is added."""
+
+_CROSS_FIT_CHOICES = 5
+"""The cross-fitted loss takes at least so many choices of the ensemble, one for each of its parts."""
 
 _LATENCY_SECONDS = (0.1, 1.0)
 """Least and most time for measuring latency; in between, a quarter of the time left."""
@@ -73,6 +82,20 @@ class Session:
         The clock of the whole call.
     progress : Progress
         Told about every change.
+    pace : Pace
+        How long steps take.
+    write_report : callable or None
+        Writes the report of the run as it is.
+    load : bool
+        Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
+
+    Notes
+    -----
+    A call ends within its time because everything after the search is a step with a bound, from how long it took during
+    the search, on a machine as busy as now: choosing, loading and saving the ensemble, and writing the report, which
+    for that purpose is written now and then. The search ends when the bounds of all steps are left. After it, a step
+    that nobody depends on is left out if its bound does not fit, and given up halfway if it takes longer: then the
+    choice of a few trials ago stands.
     """
 
     def __init__(
@@ -84,16 +107,29 @@ class Session:
         budget: Budget,
         deadline: Deadline,
         progress: Progress,
+        pace: Pace,
+        write_report: Callable[[], object] | None,
+        load: bool,
     ) -> None:
         self.run, self.study, self.model = run, study, model
         self._budget, self._deadline, self._progress = budget, deadline, progress
+        self._pace, self._write_report, self._load = pace, write_report, load
         self._n_before = len(study.history)
         self._suggested_before = float(run.store.facts().suggest_seconds or 0.0)
         self._refreshed_at = -1
-        self._next_refresh = 0.0
+        self._next_refresh = self._next_report = 0.0
 
     @classmethod
-    def begin(cls, run: RunDirectory, budget: Budget, deadline: Deadline, *, progress: Progress | None = None) -> Self:
+    def begin(
+        cls,
+        run: RunDirectory,
+        budget: Budget,
+        deadline: Deadline,
+        *,
+        progress: Progress | None = None,
+        write_report: Callable[[], object] | None = None,
+        load: bool = True,
+    ) -> Self:
         """Encode the folds, evaluate the constant predictor and restore the study.
 
         Parameters
@@ -106,8 +142,12 @@ class Session:
             The clock of the whole call.
         progress : Progress, optional
             Told about every change.
+        write_report : callable, optional
+            Writes the report of the run as it is.
+        load : bool
+            Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
         """
-        progress = progress or Silence()
+        progress, pace = progress or Silence(), Pace()
         progress.update(Status(metric=run.metric.name, phase="preparing"))
         settings, rows = run.settings, run.rows
         plan = _plan(run, budget)
@@ -126,7 +166,7 @@ class Session:
         )
         baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
         trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
-        members = Members(run.store, baseline, trusted=trusted)
+        members = Members(run.store, baseline, pace=pace, trusted=trusted)
         run.store.set_fact("baseline_loss", baseline_loss)
         study = Study(
             run.space.configuration_space,
@@ -155,8 +195,18 @@ class Session:
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,
         )
-        model = GrowingModel(run, encoders=encoders, members=members, builder=builder)
-        return cls(run, study=study, model=model, budget=budget, deadline=deadline, progress=progress)
+        model = GrowingModel(run, encoders=encoders, members=members, builder=builder, pace=pace)
+        return cls(
+            run,
+            study=study,
+            model=model,
+            budget=budget,
+            deadline=deadline,
+            progress=progress,
+            pace=pace,
+            write_report=write_report,
+            load=load,
+        )
 
     # ------------------------------------------------------------ search
 
@@ -177,13 +227,12 @@ class Session:
         )
         with stop_on_interrupt() as interrupted:
             try:
-                self._refresh()
                 self.study.optimize(
                     objective,
                     None if budget.trials is None else Budget(trials=budget.trials),
                     executor=executor,
-                    stop=lambda: interrupted.is_set() or self._seconds_left() <= 0,
-                    seconds_left=self._seconds_left,
+                    stop=interrupted.is_set,
+                    seconds_left=self._left_for_search,
                     on_tick=self._tick,
                 )
             finally:
@@ -204,21 +253,49 @@ class Session:
         history, now = self.study.history, self._deadline.elapsed
         if len(history) == self._refreshed_at or (self._refreshed_at > 0 and now < self._next_refresh):
             return
+        if self._refreshed_at > 0 and self._left_for_search() < self.model.choosing_seconds():
+            return  # `finish` will do the same
         clock = time.perf_counter()
-        self.model.refresh(history, at_seconds=self.study.elapsed)
+        self.model.refresh(history, at_seconds=self.study.elapsed, stop=lambda: self._left_for_search() < 0)
         self._keep_contest(history)
+        if self._deadline.seconds is not None:
+            self._load_ahead()
+            self._report_ahead()
         self._refreshed_at = len(history)
         spent = time.perf_counter() - clock
         self._next_refresh = self._deadline.elapsed + max(_REFRESH_PAUSE_SECONDS, _REFRESH_SPACING * spent)
 
-    def _seconds_left(self) -> float:
-        """Seconds that are left for trials."""
-        return self._deadline.remaining - self._seconds_of_the_end()
+    def _load_ahead(self) -> None:
+        """Load members, as far as it takes little time and memory, so that few are left for the end."""
+        if self._load and self.model.size_bytes <= _LOADED_MIB * 2**20:
+            most = min(_LOADING_SHARE * self._deadline.elapsed, self._left_for_search())
+            self.model.load_members(lambda seconds: seconds <= most)
 
-    def _seconds_of_the_end(self) -> float:
-        """Seconds that `finish` and the report will need."""
-        choices = _END_CHOICES * self.model.builder.seconds
-        return _END_SECONDS + choices + self.model.loading_seconds(self.study.history)
+    def _report_ahead(self) -> None:
+        """Write the report now and then, to know how long it takes."""
+        if self._write_report is None or self._deadline.elapsed < self._next_report:
+            return
+        if self._left_for_search() > self._reporting_seconds():
+            clock = time.perf_counter()
+            self._write_report()
+            seconds = time.perf_counter() - clock
+            self._pace.note(_REPORT, seconds)
+            self._next_report = self._deadline.elapsed + _REPORT_SPACING * seconds
+
+    def _reporting_seconds(self) -> float:
+        return 0.0 if self._write_report is None else self._pace.bound(_REPORT, expected=0.5)
+
+    def _left_for_search(self) -> float:
+        """Return the seconds until the search must end."""
+        if self._deadline.seconds is None:
+            return float("inf")
+        loading = min(self.model.loading_seconds(), _LOADING_SHARE_OF_END * self._deadline.seconds)
+        return self._left_at_the_end() - self.model.choosing_seconds() - loading
+
+    def _left_at_the_end(self) -> float:
+        """Return the seconds that are left for what need not be done after the search."""
+        saving, reporting = self.model.saving_seconds(), self._reporting_seconds()
+        return self._deadline.remaining - saving - reporting - max(saving, reporting) - _SPARE_SECONDS
 
     def _status(self) -> Status:
         history, score, loss = self.study.history, self.run.metric.score, self.model.builder.loss
@@ -250,12 +327,13 @@ class Session:
         """
         self._progress.update(self._status().finishing())
         history, model = self.study.history, self.model
-        model.choose(history)
+        predictor = self._final_ensemble(history)
         cross_fitted_loss = self._cross_fitted_loss(history)
-        predictor = model.predictor(history)
-        latency = self._measure_latency(predictor)
-        predictor.information.update(model.information(history, cross_fitted_loss), latency=latency)
-        model.save(predictor.information)
+        latency = {} if predictor is None else self._measure_latency(predictor, history)
+        information = {**model.information(history, cross_fitted_loss), "latency": latency}
+        if predictor is not None:
+            predictor.information = information
+        model.save(information)
         self._keep_facts(history, stop_reason, cross_fitted_loss=cross_fitted_loss, latency=latency)
         rows = self.run.store.rows()
         if history.failures and not history.successes:
@@ -274,22 +352,46 @@ class Session:
             n_new=len(history) - self._n_before,
         )
 
+    def _final_ensemble(self, history: History) -> Predictor | None:
+        """Choose the last ensemble and load it; without time to load it, choose one of the members loaded so far."""
+        model = self.model
+        if len(history) == self._n_before:  # nothing new: it is the model of the call before, however long that takes
+            model.choose(history)
+            return model.predictor(history)
+        model.choose(history, stop=self._is_over if model.builder.loss is not None else never)
+        if not self._load:
+            return model.predictor(history) if self._fits(model.loading_seconds()) else None
+        if not model.load_members(self._fits, at_least=1):
+            model.choose(history, among=model.loaded)
+        return model.predictor(history)
+
+    def _fits(self, seconds: float) -> bool:
+        """Tell whether there is time for a step that could be left out."""
+        return self._left_at_the_end() >= seconds
+
+    def _is_over(self) -> bool:
+        return not self._fits(0)
+
     def _cross_fitted_loss(self, history: History) -> float | None:
         """Return the cross-fitted loss of the ensemble, if it is known already or there is time to compute it."""
         known = self.run.store.facts()
         if known.cross_fitted_loss is not None and known.digest == self.model.digest(history):
             return known.cross_fitted_loss
-        needed = _CROSS_FIT_CHOICES * self.model.builder.seconds + self.model.loading_seconds(history)
-        if self._deadline.remaining <= needed + _CROSS_FIT_MARGIN_SECONDS:
+        if not self._fits(_CROSS_FIT_CHOICES * self.model.choosing_seconds()):
             return None
-        return self.model.builder.cross_fitted_loss(history)
+        return self.model.builder.cross_fitted_loss(history, stop=self._is_over)
 
-    def _measure_latency(self, predictor: Predictor) -> dict[str, float]:
-        sample, left = self.run.read_sample(), self._deadline.remaining
-        if sample is None or left <= _LATENCY_LEAST_LEFT_SECONDS:
+    def _measure_latency(self, predictor: Predictor, history: History) -> dict[str, float]:
+        sample = self.run.read_sample()
+        if sample is None:
+            return {}
+        # A trial predicts every validation row with one of its models; here all of them predict the sample.
+        members, n_rows = set(predictor.ensemble.members), max(1, len(self.run.rows.y))
+        seconds = sum(o.predict_seconds for o in history.successes if o.trial.number in members)
+        if not self._fits(2 * seconds * len(sample) * len(self.run.splits) / n_rows + _LATENCY_SECONDS[0]):
             return {}
         least, most = _LATENCY_SECONDS
-        return predictor.measure_latency(sample, seconds=min(most, max(least, left / 4)))
+        return predictor.measure_latency(sample, seconds=min(most, max(least, self._left_at_the_end() / 4)))
 
     def _keep_facts(
         self, history: History, stop_reason: StopReason, *, cross_fitted_loss: float | None, latency: dict[str, float]
@@ -311,10 +413,10 @@ class Session:
             "ensemble_seconds": self.model.seconds,
             "model_bytes": self.model.size_bytes,
         }
-        for name, value in facts.items():
-            self.run.store.set_fact(name, value)
+        if self._fits(max(self.study.suggest_seconds.values(), default=0.0)):  # it fits a surrogate, as a decision does
+            facts["latent_map"] = latent_map_fact(self.study.strategy, history)
+        self.run.store.set_facts(facts)
         self._keep_contest(history)
-        self.run.store.set_fact("latent_map", latent_map_fact(self.study.strategy, history))
 
     def _keep_contest(self, history: History) -> None:
         """Store the rounds so far, if the strategy is a contest."""

@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -352,10 +352,16 @@ class RunStore:
 
     def set_fact(self, name: str, value: object) -> None:
         """Store a small JSON value under one of the names of `RunFacts`."""
-        if name not in FACT_NAMES:
-            raise UnknownNameError("fact", name, FACT_NAMES)
-        with failures_explained(self._path):
-            self._database.execute("INSERT OR REPLACE INTO facts VALUES (?,?)", (name, json.dumps(value)))
+        self.set_facts({name: value})
+
+    def set_facts(self, facts: Mapping[str, object]) -> None:
+        """Store several of them at once: all or none."""
+        if unknown := facts.keys() - set(FACT_NAMES):
+            raise UnknownNameError("fact", min(unknown), FACT_NAMES)
+        rows = [(name, json.dumps(value)) for name, value in facts.items()]
+        with failures_explained(self._path), self._database:
+            self._database.execute("BEGIN")
+            self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?,?)", rows)
 
     def facts(self) -> RunFacts:
         """Return all stored facts."""

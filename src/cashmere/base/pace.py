@@ -1,0 +1,54 @@
+"""How long the steps of a call take on this machine, as busy as it is now."""
+
+from __future__ import annotations
+
+from collections import deque
+
+_LATEST = 5
+"""Executions of a step that count: the load of a machine changes."""
+
+_MARGIN = 1.5
+"""A bound is this multiple of the slowest of them."""
+
+
+class Pace:
+    """Bounds the time of the next execution of a step by how long the latest ones took.
+
+    Examples
+    --------
+    >>> pace = Pace()
+    >>> pace.bound("save", expected=0.1)
+    0.15000000000000002
+    >>> pace.note("save", seconds=2.0)
+    >>> pace.bound("save", expected=0.1)
+    3.0
+    """
+
+    def __init__(self) -> None:
+        self._rates: dict[str, deque[float]] = {}
+
+    def note(self, step: str, seconds: float, size: float = 1.0) -> None:
+        """Take account of an execution.
+
+        Parameters
+        ----------
+        step : str
+            What was done.
+        seconds : float
+            How long it took.
+        size : float
+            Positive; seconds are proportional to it.
+        """
+        self._rates.setdefault(step, deque(maxlen=_LATEST)).append(seconds / size)
+
+    def bound(self, step: str, size: float = 1.0, *, expected: float) -> float:
+        """Return the seconds that the next execution should not exceed.
+
+        Parameters
+        ----------
+        step, size
+            See `note`.
+        expected : float
+            Seconds of size 1, for a step that was not executed yet.
+        """
+        return _MARGIN * size * max(self._rates.get(step, ()), default=expected)
