@@ -229,8 +229,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         on rows that did not choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
         except accuracy; ``"none"`` takes the most probable class. A number t, for two classes only, predicts
         ``classes_[1]`` where its probability is at least t. `predict_proba` does not depend on it.
-    fold_racing : {"none", "incumbent"}
-        ``"incumbent"`` stops a trial early if, after a fold, its mean fold loss is above the worst fold of the best
+    fold_racing : {"none", "forgiving"}
+        ``"forgiving"`` stops a trial early if, after a fold, its mean fold loss is above the worst fold of the best
         trial so far; such a trial has no score.
     n_workers : int, optional
         Trials to run at the same time, each in its own process; by default the available cores, at most 4.

@@ -88,10 +88,11 @@ class Study:
         Evaluated first, before the strategy is asked: in this order, or the cheapest first if the plan is a time.
     store : RunStore, optional
         Where finished trials are kept; a study it already holds is continued.
-    fold_racing : {"none", "incumbent"}
-        With ``"incumbent"`` a trial is stopped after a fold if the mean loss of its folds is above the worst fold of
+    fold_racing : {"none", "forgiving"}
+        With ``"forgiving"`` a trial is stopped after a fold if the mean loss of its folds is above the worst fold of
         the best trial that the lookahead lets it know. It then gets no score. A good configuration may be lost this
-        way.
+        way. This is the forgiving rule of Bergman, Purucker and Hutter (2024), Don't waste your time: early stopping
+        cross-validation, AutoML Conf., https://arxiv.org/abs/2405.03389.
     plan : WorkBudget, optional
         Total work of the study, for strategies that divide it. By default the budget of the first `optimize`. A store
         keeps its first plan, so that an extended study continues as planned.
@@ -139,7 +140,7 @@ class Study:
         if lookahead < 1:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
         if fold_racing not in FOLD_RACING:
-            raise InvalidParameterError("fold_racing", fold_racing, "'none' or 'incumbent'")
+            raise InvalidParameterError("fold_racing", fold_racing, "'none' or 'forgiving'")
         self._searched = space
         self.space = space.space if isinstance(space, SpaceEncoder) else space
         self.strategy = make_strategy(strategy, space)

@@ -67,7 +67,7 @@ def test_trial_ends_after_the_first_fold_that_settles_it(objective):
 
 def test_racing_saves_folds_and_loses_no_incumbent(objective):
     plain = make_study(objective, "none").optimize(objective, "24trials")
-    raced = make_study(objective, "incumbent").optimize(objective, "24trials")
+    raced = make_study(objective, "forgiving").optimize(objective, "24trials")
     assert [o.trial.key for o in plain] == [o.trial.key for o in raced]  # random search does not look at losses
     stopped = [o for o in raced if o.status is TrialStatus.STOPPED]
     assert 3 <= len(stopped) < 24
@@ -80,7 +80,7 @@ def test_racing_saves_folds_and_loses_no_incumbent(objective):
 
 
 def test_stopped_trial_is_neither_score_nor_failure(objective):
-    raced = make_study(objective, "incumbent").optimize(objective, "24trials")
+    raced = make_study(objective, "forgiving").optimize(objective, "24trials")
     assert not raced.failures and len(raced.successes) < 24
     numbers = [o.trial.number for o in raced if o.status is TrialStatus.STOPPED]
     assert set(raced.losses[numbers]) == {max(o.loss for o in raced.successes)}
@@ -89,28 +89,28 @@ def test_stopped_trial_is_neither_score_nor_failure(objective):
 
 
 def test_racing_gives_the_same_run_with_workers_and_after_a_resume(objective, tmp_path):
-    digests = {run_digest(make_study(objective, "incumbent").optimize(objective, "12trials"))}
+    digests = {run_digest(make_study(objective, "forgiving").optimize(objective, "12trials"))}
     executor = WorkerProcessExecutor(2, n_threads=1)
     try:
-        digests.add(run_digest(make_study(objective, "incumbent").optimize(objective, "12trials", executor=executor)))
+        digests.add(run_digest(make_study(objective, "forgiving").optimize(objective, "12trials", executor=executor)))
     finally:
         executor.shutdown()
     for trials in (7, 12):
         with RunStore(tmp_path) as store:
-            history = make_study(objective, "incumbent", store=store).optimize(objective, f"{trials}trials")
+            history = make_study(objective, "forgiving", store=store).optimize(objective, f"{trials}trials")
     digests.add(run_digest(history))
     assert len(digests) == 1
 
 
 def test_unknown_racing_is_refused(objective):
-    with pytest.raises(InvalidParameterError, match="incumbent"):
+    with pytest.raises(InvalidParameterError, match="forgiving"):
         make_study(objective, "always")
 
 
 def test_racing_run_counts_what_it_gave_up_apart_from_failures(tmp_path):
     X, y = load_breast_cancer(return_X_y=True)
     model = AutoClassifier(
-        budget="16trials", strategy="random", space=_two_algorithms, resampling="4fold", fold_racing="incumbent",
+        budget="16trials", strategy="random", space=_two_algorithms, resampling="4fold", fold_racing="forgiving",
         isolation="none", run_directory=tmp_path / "run",
     ).fit(X[:200, :5], y[:200])  # fmt: skip
     stopped = [o.trial.number for o in model.study_.history if o.status is TrialStatus.STOPPED]

@@ -76,12 +76,17 @@ def test_stored_settings_are_read_back_with_the_users_objects():
     assert RunSettings.from_json({**stored, "of_another_version": 1}, {"metric": metric}) == settings
 
 
+def test_rule_is_also_read_by_its_earlier_name():
+    settings = RunSettings(fold_racing="forgiving")
+    assert RunSettings.from_json({**settings.to_json(), "fold_racing": "incumbent"}, {}) == settings
+
+
 @pytest.mark.parametrize("name", sorted(DEFAULTS))
 def test_resume_may_change_what_does_not_decide(name):
     other = {
         "budget": Budget(trials=1), "n_workers": 3, "lookahead": 64, "seed": 7, "memory_mib": 100.0,
         "trial_seconds": 5.0, "isolation": "none", "ensemble": "best", "ensemble_size": 3,
-        "decision_threshold": "none", "fold_racing": "incumbent", "resampling": "holdout",
+        "decision_threshold": "none", "fold_racing": "forgiving", "resampling": "holdout",
     }.get(name, "another")  # fmt: skip
     settings = RunSettings()
     changed = settings.changed_in(replace(settings, **{name: other}))

@@ -70,7 +70,7 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="When to stop trials early: none, or incumbent (once their folds show that they cannot win).",
+            help="When to stop trials early: none, or forgiving (after folds worse than any of the best trial).",
         ),
     ] = "none",
     workers: Annotated[

@@ -22,7 +22,7 @@ from cashmere.records.path import FollowedPath
 from cashmere.records.time_left import TimeLeft
 from cashmere.records.work_budget import WorkBudget
 
-FOLD_RACING = ("none", "incumbent")
+FOLD_RACING = ("none", "forgiving")
 """When to stop trials early, see `cashmere.study.Study`."""
 
 

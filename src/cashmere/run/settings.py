@@ -126,8 +126,8 @@ class RunSettings:
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
         except accuracy, for which it gains nothing; ``"none"`` takes the most probable class. A number t in (0, 1), for
         two classes only, predicts the second class where its probability is at least t.
-    fold_racing : {"none", "incumbent"}
-        ``"incumbent"`` stops trials that cannot win after some folds, see `cashmere.study.Study`.
+    fold_racing : {"none", "forgiving"}
+        ``"forgiving"`` stops trials that cannot win after some folds, see `cashmere.study.Study`.
     target_name : str
         Name of the target column, for reports.
     """
@@ -183,7 +183,7 @@ class RunSettings:
             expected = "'auto', 'tune', 'none' or a number between 0 and 1"
             raise InvalidParameterError("decision_threshold", threshold, expected)
         if self.fold_racing not in FOLD_RACING:
-            raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'incumbent'")
+            raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'forgiving'")
         if not isinstance(self.budget, Budget):
             raise InvalidParameterError("budget", self.budget, "a Budget", "Budget.parse reads texts and seconds.")
 
@@ -233,6 +233,8 @@ class RunSettings:
             The custom objects, of which `stored` has only descriptions.
         """
         known = {name: value for name, value in stored.items() if name in inputs()}
+        if known.get("fold_racing") == "incumbent":
+            known["fold_racing"] = "forgiving"  # as early versions called it
         if "budget" in known:
             known["budget"] = Budget.parse(known["budget"])
         return cls(**{**known, **own_objects})
