@@ -13,7 +13,7 @@ from cashmere.run.executor import make_executor, trial_limits
     [
         (Budget(trials=5), 600.0),
         (Budget(seconds=30.0), 10.0),
-        (Budget(seconds=600.0), 100.0),
+        (Budget(seconds=600.0), 150.0),
         (Budget(seconds=1e6), 600.0),
     ],
 )
