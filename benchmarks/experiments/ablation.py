@@ -1,6 +1,6 @@
 """Fit with a time budget, with and without what makes use of time, and compare the losses.
 
-    python -m benchmarks ablation --data DIR --seeds 3 --out benchmarks/results/ablation.csv
+    python -m benchmarks ablation --data DIR --seeds 3
 
 Each variant lacks one part of `everything`; `before` lacks all of them. Each run fits on three quarters of a table and
 is judged on the rest. Rows are added as runs end; the same command continues an interrupted one. Run it alone: wall

@@ -558,9 +558,16 @@ class Study:
                 callback(self, observation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the open store when pickling; keep the history."""
+        """Leave out the open store and what a run has passed when pickling; keep the history."""
         committed = [_in_memory(o) for o in self._committed]
-        return {**self.__dict__, "_store": None, "_committed": committed, "_arrived": {}, "_unfinished": {}}
+        return {
+            **self.__dict__,
+            "_store": None,
+            "_committed": committed,
+            "_arrived": {},
+            "_unfinished": {},
+            "_largest_share": None,
+        }
 
 
 def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:

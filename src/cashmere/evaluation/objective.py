@@ -318,6 +318,11 @@ def fold_context(
     )
 
 
+def forget_folds() -> None:
+    """Close the folds that trials in this process have opened; mapped files hold descriptors and space on the disk."""
+    _open_folds.cache_clear()
+
+
 @functools.lru_cache(maxsize=2)
 def _open_folds(folder: str, changed: int) -> PreparedFolds:
     return PreparedFolds(Path(folder))

@@ -16,7 +16,7 @@ from cashmere.data.rungs import rungs
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
-from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
 from cashmere.exceptions import NoSuccessfulTrialError
 from cashmere.model.predictor import Predictor
 from cashmere.records.budget import Budget, Deadline
@@ -237,6 +237,7 @@ class Session:
                 )
             finally:
                 executor.shutdown()
+                forget_folds()
         self.study.keep_unfinished()
         if interrupted.is_set():
             return StopReason.INTERRUPT
