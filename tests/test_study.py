@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from cashmere.exceptions import InconsistentResumeError, LookaheadError, Strateg
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
-from cashmere.records.cause import CauseKind
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.origin import OriginKind
 from cashmere.records.trial import Outcome, Suggestion, TrialStatus
 from cashmere.records.work_budget import WorkBudget
@@ -531,3 +532,30 @@ def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
         number for number, _ in kept
     ]
     assert study.ask().number == len(kept)
+
+
+def test_results_behind_a_trial_that_had_none_at_the_end_count(tmp_path):
+    study = Study(SPACE, "random", seed=1, lookahead=4, plan=WorkBudget(worker_seconds=100.0))
+    futures = [Future() for _ in range(4)]
+
+    class Waiting:
+        n_workers = 4
+
+        def submit(self, objective, trial):
+            return futures[trial.number]
+
+    futures[2].set_result(Outcome(status=TrialStatus.SUCCESS, loss=0.5))
+    n_ticks = iter(range(100))
+    study.optimize(bowl, None, executor=Waiting(), stop=lambda: next(n_ticks) > 8)
+    assert len(study.history) == 0
+    cut = Cause(kind=CauseKind.SEARCH_ENDED)
+    futures[0].set_result(Outcome(status=TrialStatus.SUCCESS, loss=0.4, cut_short=cut))
+    futures[1].set_result(Outcome(status=TrialStatus.ABORTED, error=cut))
+    futures[3].set_result(Outcome(status=TrialStatus.ABORTED, error=cut))
+    study.keep_unfinished()
+    assert [(o.status, o.loss) for o in study.history] == [
+        (TrialStatus.SUCCESS, 0.4),
+        (TrialStatus.TIMEOUT, None),
+        (TrialStatus.SUCCESS, 0.5),
+    ]
+    assert study.ask().number == 3

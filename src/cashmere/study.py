@@ -30,6 +30,7 @@ from cashmere.exceptions import (
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor, MetricCheck, Objective, Strategy, SupervisedObjective
 from cashmere.records.budget import Budget, Deadline
+from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.time_left import TimeLeft
@@ -536,18 +537,24 @@ class Study:
         """Take over what the trials had achieved that were running when `optimize` ended.
 
         To be called after the executor has stopped them, with a budget of time: with a number of trials they run again
-        on resume, as if nothing had happened.
+        on resume, as if nothing had happened. A trial that had achieved nothing has failed if a later one has a result,
+        which counts only behind it.
         """
-        unfinished, self._unfinished = self._unfinished, {}
+        unfinished = {trial.number: (trial, _outcome_of(future)) for future, trial in self._unfinished.items()}
+        self._unfinished = {}
         if self._planned_seconds is None:
             return
-        for future, trial in sorted(unfinished.items(), key=lambda item: item[1].number):
-            if not future.done() or future.cancelled() or trial.number != len(self._trials):
+        with_results = {number for number, (_, outcome) in unfinished.items() if outcome is not None}
+        for number in range(len(self._trials), max(with_results | self._arrived.keys(), default=-1) + 1):
+            if number in self._arrived:
+                self._trials.append(self._arrived[number].trial)
+                self._commit()
+                continue
+            if number not in unfinished:
                 return
+            trial, outcome = unfinished[number]
             self._trials.append(trial)
-            if not self.tell(trial, future.result()):
-                del self._trials[trial.number :]
-                return
+            self.tell(trial, outcome or Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED)))
 
     def _spent_by_trials(self) -> float:
         return sum(observation.duration_seconds for observation in self._committed)
@@ -599,6 +606,13 @@ def _mib(outcome: Outcome) -> float:
     """Return the size of what is written for an outcome; the constant stands for what small ones take."""
     n_bytes = 0 if outcome.predictions is None else outcome.predictions.nbytes
     return 1.0 + (n_bytes + len(outcome.model or b"")) / 2**20
+
+
+def _outcome_of(future: Future[Outcome]) -> Outcome | None:
+    """Return the outcome of a trial that may have been stopped without one."""
+    if not future.done() or future.cancelled() or future.result().status is TrialStatus.ABORTED:
+        return None
+    return future.result()
 
 
 def _in_memory(observation: Observation) -> Observation:

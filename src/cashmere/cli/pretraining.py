@@ -28,7 +28,8 @@ def pretrain(
         list[Path] | None, typer.Option(metavar="DIR", help="Finished run to learn from; repeat for more runs.")
     ] = None,
     space: Annotated[
-        str, typer.Option(metavar="NAME", help="Search space: default, volcano, sklearn12, imbalance or autosklearn6.")
+        str,
+        typer.Option(metavar="NAME", help="Search space: default, paths, volcano, sklearn12, imbalance, autosklearn6."),
     ] = "sklearn12",
     group: Annotated[
         str | None, typer.Option(metavar="NAME", help="Use only tables of this group of the manifest.")

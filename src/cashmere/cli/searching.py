@@ -51,7 +51,8 @@ def fit(
         ),
     ] = "bo",
     space: Annotated[
-        str, typer.Option(metavar="NAME", help="Search space: default, volcano, sklearn12, imbalance or autosklearn6.")
+        str,
+        typer.Option(metavar="NAME", help="Search space: default, paths, volcano, sklearn12, imbalance, autosklearn6."),
     ] = "default",
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")
