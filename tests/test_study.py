@@ -20,6 +20,7 @@ from cashmere.records.trial import Outcome, Suggestion, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.storage.store import RunStore
 from cashmere.study import Study, run_digest
+from contracts.executor_contract import Checkpointing
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
@@ -493,35 +494,21 @@ def test_trials_are_raced_against_those_on_as_many_rows():
     assert promoted.stop_above == np.inf
 
 
-class Interruptible:
-    """An objective whose trials have a result at once, say so by a file, and never end."""
-
-    def __init__(self, folder):
-        self._folder = folder
-
-    def __call__(self, trial):
-        raise AssertionError("a worker supervises")
-
-    def has_checkpoints(self, configuration):
-        return True
-
-    def run(self, trial, supervisor):
-        while not supervisor.wants_checkpoint():
-            time.sleep(0.05)
-        supervisor.keep(bowl_at_share(trial))
-        time.sleep(1.0)  # for the coordinator to read what was sent
-        (self._folder / str(trial.number)).touch()
-        time.sleep(60)
-
-
 @pytest.mark.parametrize("plan", [WorkBudget(worker_seconds=100.0), WorkBudget(trials=10, worker_seconds=100.0)])
 def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
     (told := tmp_path / "told").mkdir()
+
+    def tell(trial):
+        time.sleep(1.0)  # for the coordinator to read what was sent
+        (told / str(trial.number)).touch()
+        time.sleep(60)
+
+    objective = Checkpointing(bowl_at_share, tell)
     executor = WorkerProcessExecutor(2, n_threads=1)
     with RunStore(tmp_path / "run") as store:
         study = Study(SPACE, "random", seed=1, lookahead=2, store=store, plan=plan)
         try:
-            study.optimize(Interruptible(told), None, executor=executor, stop=lambda: len([*told.iterdir()]) == 2)
+            study.optimize(objective, None, executor=executor, stop=lambda: len([*told.iterdir()]) == 2)
         finally:
             executor.shutdown()
         study.keep_unfinished()

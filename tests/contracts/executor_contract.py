@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import wait
 
 import pytest
@@ -41,6 +42,32 @@ def talking(trial: Trial) -> Outcome:
     os.write(1, b"native noise")
     warnings.warn("a learner warns", stacklevel=1)
     return square(trial)
+
+
+class Checkpointing:
+    """An objective that hands over a checkpoint, then does something until it is stopped.
+
+    Parameters
+    ----------
+    checkpoint, then : callable
+        Trial -> the outcome to hand over, and what is done afterwards.
+    """
+
+    def __init__(self, checkpoint, then):
+        self._checkpoint, self._then = checkpoint, then
+
+    def __call__(self, trial):
+        raise AssertionError("a worker supervises")
+
+    def has_checkpoints(self, configuration):
+        return True
+
+    def run(self, trial, supervisor):
+        while not supervisor.wants_checkpoint():
+            time.sleep(0.05)
+        supervisor.keep(self._checkpoint(trial))
+        self._then(trial)
+        return Outcome(status=TrialStatus.SUCCESS, loss=0.125)
 
 
 class ExecutorContract:

@@ -15,7 +15,7 @@ from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
-from contracts.executor_contract import ExecutorContract, square, talking, trial
+from contracts.executor_contract import Checkpointing, ExecutorContract, square, talking, trial
 
 
 class TestInProcessExecutor(ExecutorContract):
@@ -114,38 +114,22 @@ class TestWorkerProcessExecutor(ExecutorContract):
             assert time.perf_counter() - start < 8
 
 
-class Following:
-    """An objective that hands over a checkpoint, then does something until it is stopped."""
-
-    def __init__(self, then):
-        self._then = then
-
-    def __call__(self, trial):
-        raise AssertionError("a worker supervises")
-
-    def has_checkpoints(self, configuration):
-        return True
-
-    def run(self, trial, supervisor):
-        while not supervisor.wants_checkpoint():
-            time.sleep(0.05)
-        supervisor.keep(Outcome(status=TrialStatus.SUCCESS, loss=0.25, predictions=np.ones(3, dtype=np.float32)))
-        self._then(supervisor)
-        return Outcome(status=TrialStatus.SUCCESS, loss=0.125)
+def quarter(trial):
+    return Outcome(status=TrialStatus.SUCCESS, loss=0.25, predictions=np.ones(3, dtype=np.float32))
 
 
-def sleep(supervisor):
+def sleep(trial):
     time.sleep(60)
 
 
-def grow(supervisor):
+def grow(trial):
     blocks = []
     while True:
         blocks.append(bytearray(20 * 2**20))
         time.sleep(0.02)
 
 
-def die(supervisor):
+def die(trial):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -156,7 +140,7 @@ def die(supervisor):
 def test_trial_that_is_stopped_has_its_last_checkpoint(then, kind):
     executor = WorkerProcessExecutor(1, limits=Limits(seconds=3 if then is sleep else 30, memory_mib=700))
     try:
-        outcome = executor.submit(Following(then), trial(0)).result(timeout=60)
+        outcome = executor.submit(Checkpointing(quarter, then), trial(0)).result(timeout=60)
         assert (outcome.status, outcome.loss, outcome.cut_short.kind) == (TrialStatus.SUCCESS, 0.25, kind)
         assert outcome.predictions.tolist() == [1, 1, 1]
         assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
@@ -165,12 +149,12 @@ def test_trial_that_is_stopped_has_its_last_checkpoint(then, kind):
 
 
 def test_end_of_the_search_leaves_the_last_checkpoint(tmp_path):
-    def tell(supervisor):
+    def tell(trial):
         (tmp_path / "kept").touch()
         time.sleep(60)
 
     executor = WorkerProcessExecutor(1)
-    future = executor.submit(Following(tell), trial(0))
+    future = executor.submit(Checkpointing(quarter, tell), trial(0))
     while not (tmp_path / "kept").exists():
         time.sleep(0.05)
     time.sleep(1.0)  # for the coordinator to read what was sent
@@ -182,7 +166,7 @@ def test_end_of_the_search_leaves_the_last_checkpoint(tmp_path):
 def test_trial_that_ends_by_itself_has_its_own_outcome():
     executor = WorkerProcessExecutor(1, limits=Limits(seconds=30))
     try:
-        outcome = executor.submit(Following(lambda supervisor: None), trial(0)).result(timeout=60)
+        outcome = executor.submit(Checkpointing(quarter, lambda trial: None), trial(0)).result(timeout=60)
         assert (outcome.loss, outcome.cut_short) == (0.125, None)
     finally:
         executor.shutdown()

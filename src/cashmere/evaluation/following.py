@@ -119,10 +119,12 @@ class FollowedFolds:
 
     def _forget_beaten(self, i: int) -> None:
         """Free the predictions that no later fold needs for its pooled loss."""
-        if len(self._paths) == self._n_folds:
-            for predictions in self._predictions:
-                for beaten in [j for j in predictions if j <= i and j != self.best]:
-                    del predictions[beaten]
+        if len(self._paths) < self._n_folds:
+            return
+        best = self.best
+        for predictions in self._predictions:
+            for beaten in [j for j in predictions if j <= i and j != best]:
+                del predictions[beaten]
 
     def _growth(self, i: int) -> float:
         """Estimate how much longer the way to position i takes than the one before."""

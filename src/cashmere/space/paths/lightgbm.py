@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 from lightgbm import Booster, Dataset
-from scipy.special import expit, softmax
 
 from cashmere.base.arrays import FloatArray
 from cashmere.space.path import PathData
+from cashmere.space.paths.boosted import fitted_shell, predictions_of
 
 _OURS = ("n_estimators", "category_columns", "class_weight", "importance_type", "objective")
 """Parameters of the estimator that the library does not know, or that are set here."""
@@ -48,12 +47,12 @@ class LightGBMPath:
                 num_threads=self._data.n_threads,
             )
             self._n_predicted = self._n_rounds
-        return _predictions(self._raw, self._data.n_classes)
+        return predictions_of(self._raw, self._data.n_classes)
 
     def learner_at(self, position: float) -> Any:
         """Return a learner with the first rounds."""
         text = self._booster.model_to_string(num_iteration=min(int(position), self._n_rounds))
-        learner = _shell(self._learner, self._data)
+        learner = fitted_shell(self._learner, self._data)
         learner.n_estimators = int(position)
         learner._Booster = Booster(model_str=text)
         return learner
@@ -63,21 +62,3 @@ def _objective(n_classes: int) -> dict[str, Any]:
     if n_classes == 1:
         return {"objective": "regression"}
     return {"objective": "binary"} if n_classes == 2 else {"objective": "multiclass", "num_class": n_classes}
-
-
-def _predictions(raw: Any, n_classes: int) -> FloatArray:
-    if n_classes == 1:
-        return np.asarray(raw)
-    if n_classes == 2:
-        positive = expit(raw)
-        return np.column_stack([1 - positive, positive])
-    probabilities: FloatArray = softmax(raw, axis=1)
-    return probabilities
-
-
-def _shell(learner: Any, data: PathData) -> Any:
-    """Return a fitted copy whose trees are to be replaced: one round on one row of each class."""
-    one_of_each = np.unique(data.y, return_index=True)[1] if data.n_classes > 1 else np.arange(min(2, len(data.y)))
-    shell = copy.deepcopy(learner)
-    shell.n_estimators = 1
-    return shell.fit(np.asarray(data.X[one_of_each]), data.y[one_of_each])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-import numpy as np
 import xgboost
-from scipy.special import expit, softmax
 
 from cashmere.base.arrays import FloatArray
 from cashmere.space.path import PathData
+from cashmere.space.paths.boosted import fitted_shell, predictions_of
 
 
 class XGBoostPath:
@@ -38,21 +36,11 @@ class XGBoostPath:
 
     def predict(self) -> FloatArray:
         """Apply the new trees; the others are remembered."""
-        raw = self._booster.predict(self._unseen, output_margin=True)
-        if self._data.n_classes == 1:
-            return np.asarray(raw)
-        if self._data.n_classes == 2:
-            positive = expit(raw)
-            return np.column_stack([1 - positive, positive])
-        probabilities: FloatArray = softmax(raw, axis=1)
-        return probabilities
+        return predictions_of(self._booster.predict(self._unseen, output_margin=True), self._data.n_classes)
 
     def learner_at(self, position: float) -> Any:
         """Return a learner with the first rounds."""
-        data = self._data
-        one_of_each = np.unique(data.y, return_index=True)[1] if data.n_classes > 1 else np.arange(min(2, len(data.y)))
-        learner = copy.deepcopy(self._learner).set_params(n_estimators=1)
-        learner.fit(np.asarray(data.X[one_of_each]), data.y[one_of_each])  # sets all but the trees
+        learner = fitted_shell(self._learner, self._data)
         learner.n_estimators = int(position)
         learner._Booster = self._booster[: int(position)]
         return learner
