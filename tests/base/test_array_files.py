@@ -12,6 +12,7 @@ from cashmere.base.array_files import (
     map_array,
     open_arrays,
     reserve_rows,
+    write_arrays,
     write_rows,
 )
 from cashmere.base.files import open_regular
@@ -40,13 +41,18 @@ def npy(array, **changes) -> bytes:
 def test_arrays_come_back(tmp_path, array):
     np.save(tmp_path / "a.npy", array)
     np.savez(tmp_path / "a.npz", first=array, second=array)
+    with (tmp_path / "b.npz").open("wb") as file:
+        write_arrays(file, {"first": array, "second": array})
     read = array_of((tmp_path / "a.npy").read_bytes())
     with open_regular(tmp_path / "a.npy") as file:
         mapped = map_array(file, "c")
     with open_arrays(tmp_path / "a.npz", limit=10_000) as arrays:
         assert list(arrays) == ["first", "second"]
         unpacked = arrays["second"]
-    for found in (read, mapped, unpacked):
+    with open_arrays(tmp_path / "b.npz", limit=10_000) as arrays:
+        assert list(arrays) == ["first", "second"]
+        written_by_us = arrays["second"]
+    for found in (read, mapped, unpacked, written_by_us):
         np.testing.assert_array_equal(found, array)
         assert found.dtype == array.dtype
         assert found.flags.f_contiguous == array.flags.f_contiguous

@@ -99,6 +99,17 @@ def write_rows(path: Path, rows: AnyArray, start: int) -> None:
         file.write(np.ascontiguousarray(rows).data)
 
 
+def write_arrays(file: BinaryIO, arrays: Mapping[str, AnyArray]) -> None:
+    """Write a ``.npz`` file that is not compressed, as `numpy.savez` does but without copies of large arrays."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
+                whole = array if array.flags.f_contiguous else np.ascontiguousarray(array)
+                np.lib.format.write_array_header_1_0(part, np.lib.format.header_data_from_array_1_0(whole))
+                if whole.size:
+                    part.write(whole.reshape(-1, order="A").view(np.uint8).data)
+
+
 def map_archived(path: Path, name: str, *, limit: int = MOST_BYTES) -> AnyArray:
     """Map one array of a ``.npz`` file into memory, for reading only; nothing checks its content against its checksum.
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -124,10 +124,12 @@ def fit(
         y = frame.pop(target)
         if frame.shape[1] == 0:
             raise DataError(f"{table}: there is no column beside the target {target!r}. Expected at least one feature.")
+        given: list[Any] = [y, to_frame(frame)]
+        del frame, y  # handed over: their memory is free as soon as the run has what it needs
         finished = fit_run(
             out,
-            to_frame(frame),
-            y,
+            given.pop(),
+            given.pop(),
             settings,
             load=False,
             already_spent=seconds_since_start(),

@@ -8,6 +8,7 @@ written out once their length is known.
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,12 @@ def read_parquet(source: Path | bytes, name: str, *, limit: int | None = None) -
             table = table.set_column(position, field.with_type(kind), column.cast(kind))
     frame: pd.DataFrame = table.to_pandas()
     return frame
+
+
+def return_freed_memory() -> None:
+    """Return to the system what Arrow has freed and keeps for later: frames may have been in its memory."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def _chunks(file: Any) -> Iterator[Any]:

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.data.expansion import expansion_error, expansion_limit
-from cashmere.data.parquet import read_parquet
+from cashmere.data.parquet import read_parquet, return_freed_memory
 from cashmere.exceptions import DataError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -296,13 +296,12 @@ def _check_widths(path: Path, encoding: str, delimiter: str, width: int, *, limi
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         _unique_names(pq.read_schema(path).names, str(path))
         frame = read_parquet(path, str(path))
-        pa.default_memory_pool().release_unused()  # else what reading took stays with the process for the whole run
+        return_freed_memory()  # else what reading took stays with the process for the whole run
     except DataError:
         raise
     except Exception as error:  # of many kinds: those of Arrow, of JSON in its header, of time zones, lack of memory

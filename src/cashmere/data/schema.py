@@ -6,7 +6,7 @@ import datetime as dt
 import functools
 import hashlib
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.json_files import checked
 from cashmere.data.frames import infinity_error
+from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
 
 _IDENTIFIER_ROWS = 50
@@ -90,7 +91,7 @@ class CodedTable:
     ----------
     values : (n_rows, n_value_columns) array of float64, or of float32 if coded compactly
         Numbers, 0/1 for booleans, level codes of categories, parts of dates; NaN where missing or unknown.
-    texts : tuple of (n_rows,) object arrays of str
+    texts : tuple of (n_rows,) object arrays of str, or of PackedTexts if they stay in a file
         One per text column; missing is ``""``.
     schema : TableSchema
         What the columns mean.
@@ -99,7 +100,7 @@ class CodedTable:
     """
 
     values: FloatArray
-    texts: tuple[AnyArray, ...]
+    texts: tuple[AnyArray | PackedTexts, ...]
     schema: TableSchema
     unseen: dict[str, int] = field(default_factory=dict)
 
@@ -110,10 +111,14 @@ class CodedTable:
         """Return the given rows."""
         return CodedTable(
             values=take_rows(self.values, rows),
-            texts=tuple(text[rows] for text in self.texts),
+            texts=self.take_texts(rows),
             schema=self.schema,
             unseen={},
         )
+
+    def take_texts(self, rows: IntArray | slice) -> tuple[AnyArray, ...]:
+        """Return the texts of the given rows, in memory."""
+        return tuple(text[rows] for text in self.texts)
 
     @property
     def value_names(self) -> tuple[str, ...]:
@@ -247,6 +252,7 @@ class TableSchema:
         rows: IntArray | None = None,
         compact: bool = False,
         estimator: str = "cashmere",
+        check: Callable[[], object] = lambda: None,
     ) -> CodedTable:
         """Turn a table into numbers.
 
@@ -263,6 +269,8 @@ class TableSchema:
             what learners see.
         estimator : str
             Name to show in the error about a wrong number of columns.
+        check : callable
+            Called before each column; what it raises ends the work.
 
         Raises
         ------
@@ -276,6 +284,7 @@ class TableSchema:
         unseen: dict[str, int] = {}
         position = 0
         for column, series in self._match(frame, estimator):
+            check()
             with _failures_of(column.name):
                 if column.kind is ColumnKind.TEXT:
                     text = _text_values(series)
@@ -284,10 +293,9 @@ class TableSchema:
                 coded: FloatArray
                 coded, bad = _coded(column, series)
             unseen.update({column.name: bad} if bad else {})
-            if compact:
-                coded = np.clip(coded, -LARGEST, LARGEST).astype(np.float32)
-            values[:, position : position + coded.shape[1]] = coded if rows is None else coded[rows]
-            position += coded.shape[1]
+            for part in coded.T:
+                _place(part, rows, values[:, position])
+                position += 1
         return CodedTable(values=values, texts=tuple(texts), schema=self, unseen=unseen)
 
     def _match(self, frame: pd.DataFrame, estimator: str) -> list[tuple[Column, pd.Series[Any]]]:
@@ -307,6 +315,20 @@ class TableSchema:
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
+
+
+def _place(coded: FloatArray, rows: IntArray | None, column: FloatArray) -> None:
+    """Write the given rows of a coded column to a column of the result, whose type decides how large numbers may be."""
+    if column.dtype == np.float32:
+        with np.errstate(over="ignore"):
+            coded = coded.astype(np.float32)
+        np.clip(coded, -LARGEST, LARGEST, out=coded)
+    if rows is None:
+        column[:] = coded
+    elif column.flags.c_contiguous:
+        np.take(coded, rows, out=column, mode="clip")  # unlike "raise", it writes to the column itself
+    else:
+        column[:] = coded[rows]
 
 
 @contextmanager
@@ -340,7 +362,7 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[NDArray[np.float64],
     return coded, bad
 
 
-def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
+def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[], object] = lambda: None) -> TableSchema:
     """Learn the meaning of the columns of the training table.
 
     Text columns are read as numbers if every value parses, as dates if 95 % are ISO dates, as text if they have
@@ -354,6 +376,8 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
         From `cashmere.data.frames.to_frame`.
     named : bool
         Whether later tables are to be matched by column name.
+    check : callable
+        Called before each column; what it raises ends the work.
 
     Raises
     ------
@@ -371,6 +395,7 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True) -> TableSchema:
     columns: list[Column] = []
     first_with: dict[bytes, str] = {}
     for position, name in enumerate(frame.columns):
+        check()
         with _failures_of(str(name)):
             column, digest = _infer_column(str(name), frame.iloc[:, position])
         if column.dropped is None:
@@ -391,11 +416,11 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
         content = (_numbers if kind is ColumnKind.NUMERIC else _booleans)(series, name) + 0.0  # turns -0.0 into 0.0
         missing = np.isnan(content)
-        distinct = _few_distinct(content[~missing])
+        distinct = _few_distinct(content, missing)
     elif kind is ColumnKind.DATE:
         dates, _ = _dates(series, name)
         content, missing = dates.view(np.int64), np.isnat(dates)
-        distinct = _few_distinct(content[~missing])
+        distinct = _few_distinct(content, missing)
         with_time = bool(np.any(dates[~missing] != dates[~missing].astype("datetime64[D]")))
     else:
         codes, labels = _factorised(series)
@@ -414,15 +439,21 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     elif distinct == 1 and not missing.any():
         dropped = "constant"
     digest = hashlib.sha256(f"{kind} {categories}".encode("utf-8", "surrogatepass"))
-    digest.update(np.ascontiguousarray(content).tobytes())
+    digest.update(np.ascontiguousarray(content).data)
     used_categories = categories if kind is ColumnKind.CATEGORICAL and dropped is None else ()
     column = Column(name=name, kind=kind, categories=used_categories, with_time=with_time, dropped=dropped)
     return column, digest.digest()
 
 
-def _few_distinct(content: AnyArray) -> int:
-    """Return 0, 1 or 2 (meaning more than one) distinct values."""
-    return 0 if content.size == 0 else 1 + int(np.any(content != content[0]))
+def _few_distinct(content: AnyArray, missing: BoolArray) -> int:
+    """Return 0, 1 or 2 (meaning more than one) distinct values that are not missing."""
+    n_distinct = 0
+    for part in (slice(1000), slice(None)):  # the first rows show it in most columns
+        present = content[part][~missing[part]]
+        n_distinct = 0 if present.size == 0 else 1 + int(np.any(present != present[0]))
+        if n_distinct == 2:
+            break
+    return n_distinct
 
 
 def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:

@@ -79,14 +79,14 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
             f"Input y contains NaN: {missing.size} missing value(s) in the target, the first in row {missing[0]}. "
             "Remove these rows."
         )
-    if target.dtype == object and not all(isinstance(value, str) for value in target):
+    if target.dtype == object and pd.api.types.infer_dtype(target, skipna=False) != "string":
         inferred = pd.Series(target).infer_objects()
         target = target if inferred.dtype == object or _is_extension(inferred.dtype) else inferred.to_numpy()
         if target.dtype == object and all(isinstance(value, (Decimal, int, float)) for value in target):
             target = target.astype(np.float64)
     if target.dtype.kind == "f" and np.isinf(target).any():
         raise DataError("Input y contains infinity or a value too large for dtype('float64'). Remove these rows.")
-    if target.dtype.kind not in "biufUO" or (target.dtype == object and {type(v) for v in target} != {str}):
+    if target.dtype.kind not in "biufUO" or (target.dtype == object and set(map(type, target)) != {str}):
         kinds = sorted({type(value).__name__ for value in target})
         raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Convert it to numbers or text.")
     if target.dtype == object:
