@@ -14,6 +14,7 @@ from cashmere.data.resampling import make_folds
 from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskType
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.storage.directory import TrainingRows
 
 
 @pytest.fixture
@@ -182,13 +183,48 @@ def test_rows_beyond_those_an_encoder_has_learned_from_get_its_own_means(tmp_pat
     np.testing.assert_array_equal(train[:12], first)
 
 
-def test_tables_with_texts_are_encoded_at_once(tmp_path):
-    frame = pd.DataFrame({"n": np.arange(60.0), "t": [f"some words about number {i}" for i in range(60)]})
+@pytest.fixture
+def with_texts():
+    frame = pd.DataFrame({"n": np.arange(60.0), "t": [f"some words about number {i % 7} or é{i}" for i in range(60)]})
     coded, y = infer_schema(frame).code(frame), np.arange(60) % 2
-    folds = make_folds(y, TaskType.BINARY, "2fold", seed=0)
-    np.savez(tmp_path / "table.npz", values=coded.values)
-    prepare(tmp_path / "p", (coded, y, folds), rungs=SHARES, table=tmp_path / "table.npz")
-    assert np.load(tmp_path / "p" / "fold0-onehot-train.npy").any(axis=1).all()
+    return coded, y, make_folds(y, TaskType.BINARY, "2fold", seed=0)
+
+
+def test_texts_are_encoded_late_as_at_once(tmp_path, with_texts):
+    coded, y, _ = with_texts
+    TrainingRows(values=coded.values, texts=coded.texts, y=y, weight=None).save(tmp_path / "table.npz")
+    at_once, encoders = prepare(tmp_path / "at_once", with_texts, rungs=SHARES)
+    late, late_encoders = prepare(tmp_path / "late", with_texts, rungs=SHARES, table=tmp_path / "table.npz")
+    n_first = len(late.train_rows(0, SHARES[0]))
+    assert not np.load(late.folder / "fold0-onehot-train.npy")[n_first:].any()
+    other = PreparedFolds(late.folder)  # as in a worker, which learns the words by itself
+    for folds in (other, late):
+        for encoding in Encoding:
+            for share in SHARES:
+                for loaded, expected in zip(
+                    folds.load(1, encoding, share), at_once.load(1, encoding, share), strict=True
+                ):
+                    np.testing.assert_array_equal(loaded, expected)
+    for encoding in Encoding:
+        a, b = (fold[1][encoding]._vectorizers[0] for fold in (encoders, late_encoders))
+        assert a.vocabulary_ == b.vocabulary_
+
+
+def test_words_are_learned_once_for_all_forms_and_from_a_bounded_number_of_texts(tmp_path, with_texts, monkeypatch):
+    monkeypatch.setattr("cashmere.data.prepared._LEARNING_TEXTS", 10)
+    coded, y, _ = with_texts
+    TrainingRows(values=coded.values, texts=coded.texts, y=y, weight=None).save(tmp_path / "table.npz")
+    learned = []
+    learn = FoldEncoder._fit_texts
+
+    def counted(self, texts, seed):
+        learned.append(len(texts[0]))
+        learn(self, texts, seed)
+
+    monkeypatch.setattr(FoldEncoder, "_fit_texts", counted)
+    prepare(tmp_path / "late", with_texts, rungs=SHARES, table=tmp_path / "table.npz")
+    prepare(tmp_path / "at_once", with_texts, rungs=SHARES)
+    assert learned == [10, 10, 30, 30]  # for each of two folds
 
 
 def test_an_encoding_has_the_largest_rung_that_is_small_enough(tmp_path, parts):

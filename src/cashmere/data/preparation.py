@@ -8,6 +8,8 @@ read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
 from __future__ import annotations
 
 import contextlib
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +115,9 @@ class FoldEncoder:
         self.n_levels = np.asarray(n_levels, dtype=np.int64)
         self.n_texts = n_texts
         self.categorical: BoolArray = np.zeros(0, dtype=bool)
+        self._vectorizers: list[Any]
+        self._reducers: list[Any]
+        self._n_components: list[int]
 
     @classmethod
     def for_schema(cls, encoding: Encoding, schema: TableSchema) -> FoldEncoder:
@@ -138,22 +143,32 @@ class FoldEncoder:
         (n_rows, n_outputs) array of float32
             C-contiguous. For ``target`` it differs from ``transform(coded)``: no row sees its own target.
         """
-        others = self.fit(coded.values, coded.texts, y, task_type, seed)
+        others = self.fit(coded.values, coded.take_texts(slice(None)), y, task_type, seed)
         result = self.transform(coded)
         others.overwrite(result, coded.values)
         return result
 
     def fit(
-        self, values: FloatArray, texts: tuple[AnyArray, ...], y: AnyArray, task_type: TaskType, seed: int
+        self,
+        values: FloatArray,
+        texts: tuple[AnyArray, ...],
+        y: AnyArray,
+        task_type: TaskType,
+        seed: int,
+        *,
+        words_of: FoldEncoder | None = None,
     ) -> MeansOfOthers:
         """Learn from training rows.
 
         Parameters
         ----------
         values, texts
-            Those of a `CodedTable`.
+            Those of a `CodedTable`; texts may be those of fewer rows.
         y, task_type, seed
             As for `fit_transform`.
+        words_of : FoldEncoder, optional
+            An encoder of another form that has learned from the same texts with the same seed: learning words takes
+            longer than all the rest, and is the same for all forms.
 
         Returns
         -------
@@ -174,7 +189,12 @@ class FoldEncoder:
             self._table(rows, int(n), y, task_type)
             for rows, n in zip(levels, self.n_levels[self._categories], strict=True)
         ]
-        self._fit_texts(texts, seed)
+        if words_of is None:
+            self._fit_texts(texts, seed)
+        else:
+            self._vectorizers, self._reducers, self._n_components = copy.deepcopy(
+                (words_of._vectorizers, words_of._reducers, words_of._n_components)
+            )
         n_plain = len(self._numbers) + len(self._flagged)
         self._n_values = n_plain + sum(table.shape[1] for table in self._tables)
         self._n_outputs = self._n_values + sum(self._n_components)
@@ -185,19 +205,24 @@ class FoldEncoder:
 
     def transform(self, coded: CodedTable) -> Matrix:
         """Return the float32 matrix ``(n_rows, n_outputs)`` of any rows; each row depends only on its own content."""
-        result = self.transform_values(coded.values)
-        position = self._n_values
+        return self.transform_values(coded.values, self.text_components(coded.take_texts(slice(None)), len(coded)))
+
+    def text_components(self, texts: Sequence[AnyArray], n_rows: int) -> Matrix:
+        """Return the columns of texts, ``(n_rows, n_components)``; they are the same in all forms."""
+        result = np.empty((n_rows, sum(self._n_components)), dtype=np.float32)
+        position = 0
         for text, vectorizer, reducer, n in zip(
-            coded.texts, self._vectorizers, self._reducers, self._n_components, strict=True
+            texts, self._vectorizers, self._reducers, self._n_components, strict=True
         ):
             if n:
                 result[:, position : position + n] = reducer.transform(vectorizer.transform(text))
                 position += n
         return result
 
-    def transform_values(self, values: FloatArray) -> Matrix:
-        """Return the matrix of rows without texts, or with zeros in their place."""
+    def transform_values(self, values: FloatArray, components: Matrix) -> Matrix:
+        """Return the matrix of rows whose texts have become `text_components` already."""
         result = np.zeros((len(values), max(self._n_outputs, 1)), dtype=np.float32)
+        result[:, self._n_values : self._n_outputs] = components
         step = max(1, _BLOCK_CELLS // result.shape[1])
         for start in range(0, len(values), step):
             self._fill_in(values[start : start + step], result[start : start + step])
@@ -261,9 +286,7 @@ class FoldEncoder:
         return MeansOfOthers(part=part, columns=tuple(columns))
 
     def _fit_texts(self, texts: tuple[AnyArray, ...], seed: int) -> None:
-        self._vectorizers: list[Any] = []
-        self._reducers: list[Any] = []
-        self._n_components: list[int] = []
+        self._vectorizers, self._reducers, self._n_components = [], [], []
         if not texts:
             return
         from sklearn.decomposition import TruncatedSVD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
@@ -34,6 +34,7 @@ from cashmere.data.resampling import Fold
 from cashmere.data.rungs import rows_at, rung_order
 from cashmere.data.schema import CodedTable, take_rows
 from cashmere.data.task import Encoding, TaskType
+from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 
 _INDEX = "prepared.json"
@@ -43,6 +44,12 @@ _LEARNING_ROWS = 1_000_000
 
 _STEP_CELLS = 8_000_000
 """Cells of a matrix that are encoded before this is written down: 32 MiB."""
+
+_LEARNING_TEXTS = 20_000
+"""And words from the texts of so many: every process that encodes rows learns them again, for seconds."""
+
+_STEP_TEXTS = 10_000
+"""Rows with texts that are encoded before this is written down: words take long."""
 
 _AGAIN = "Prepare the folds again: `cashmere resume` does so."
 
@@ -174,9 +181,11 @@ class PreparedFolds:
         with FileLock(self.folder / f"{name}.lock"):  # the system releases it when its holder is killed
             learned = self._learn(fold, encoding)
             step = max(1, _STEP_CELLS // len(learned.encoder.categorical))
+            step = min(step, _STEP_TEXTS) if self._texts else step
             for start in range(self._n_encoded(fold, encoding), n_rows, step):
                 stop = min(n_rows, start + step)
-                write_rows(self.folder / f"{name}.npy", learned.encoded(self._values, start, stop), start)
+                rows = learned.encoded(self._values, self._texts, start, stop)
+                write_rows(self.folder / f"{name}.npy", rows, start)
                 _write_json(self.folder / f"{name}.json", {"rows": stop})
 
     def _n_encoded(self, fold: int, encoding: Encoding) -> int:
@@ -189,14 +198,18 @@ class PreparedFolds:
         if (fold, encoding) not in self._learned:
             assert self._source is not None
             rows = self.folds[fold].train
+            others = [learned.encoder for (k, _), learned in self._learned.items() if k == fold]
             self._learned[fold, encoding] = _Learned.from_rows(
                 take_rows(self._values, rows[:_LEARNING_ROWS]),
+                tuple(text[rows[:_LEARNING_TEXTS]] for text in self._texts) if not others else (),
                 self.y,
                 rows,
                 encoding=encoding,
                 n_levels=np.array(self._source["n_levels"], dtype=np.int64),
                 task_type=self.task_type,
                 seed=self._source["seeds"][fold],
+                n_texts=len(self._texts),
+                words_of=others[0] if others else None,
             )
         return self._learned[fold, encoding]
 
@@ -207,6 +220,14 @@ class PreparedFolds:
         path = self.folder / self._source["table"]
         with failures_as(CorruptStoreError, path, _AGAIN):
             return np.asarray(map_archived(path, "values"))
+
+    @functools.cached_property
+    def _texts(self) -> tuple[PackedTexts, ...]:
+        """Texts of the coded table."""
+        assert self._source is not None
+        path = self.folder / self._source["table"]
+        with failures_as(CorruptStoreError, path, _AGAIN):
+            return tuple(map_texts(path, i) for i in range(self._source.get("n_texts", 0)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +252,7 @@ class _Learned:
     def from_rows(
         cls,
         values: FloatArray,
+        texts: tuple[AnyArray, ...],
         y: AnyArray,
         rows: IntArray,
         *,
@@ -238,16 +260,20 @@ class _Learned:
         n_levels: IntArray,
         task_type: TaskType,
         seed: int,
+        n_texts: int,
+        words_of: FoldEncoder | None,
     ) -> _Learned:
-        """Learn from the first of the training rows, whose values are given."""
-        encoder = FoldEncoder(encoding, n_levels)
-        others = encoder.fit(values, (), y[rows[: len(values)]], task_type, seed)
+        """Learn from the first of the training rows, whose values and texts are given; words may be known already."""
+        encoder = FoldEncoder(encoding, n_levels, n_texts)
+        others = encoder.fit(values, texts, y[rows[: len(values)]], task_type, seed, words_of=words_of)
         return cls(encoder=encoder, others=others, rows=rows)
 
-    def encoded(self, values: FloatArray, start: int, stop: int) -> NDArray[np.float32]:
+    def encoded(self, values: FloatArray, texts: Sequence[PackedTexts], start: int, stop: int) -> NDArray[np.float32]:
         """Return some rows of the training matrix."""
-        taken = take_rows(values, self.rows[start:stop])
-        matrix = self.encoder.transform_values(taken)
+        rows = self.rows[start:stop]
+        taken = take_rows(values, rows)
+        components = self.encoder.text_components([text[rows] for text in texts], len(rows))
+        matrix = self.encoder.transform_values(taken, components)
         self.others.overwrite(matrix, taken, start=start)
         return matrix
 
@@ -262,6 +288,7 @@ class _Source(TypedDict):
     table: ShortText
     n_levels: list[Count]
     seeds: list[Count]
+    n_texts: NotRequired[Count]
 
 
 _Share = Annotated[float, Meta(gt=0, le=1)]
@@ -317,6 +344,7 @@ def prepare_folds(
     rungs: Sequence[float] = (1.0,),
     table: Path | None = None,
     largest_matrix_mib: float = np.inf,
+    check: Callable[[], object] = lambda: None,
 ) -> tuple[PreparedFolds, list[dict[Encoding, FoldEncoder]]]:
     """Encode every fold in every form and write the matrices.
 
@@ -346,11 +374,13 @@ def prepare_folds(
         of `rung_order`. Encoders learn from training rows of all rungs: so a level is encoded alike on every rung, and
         models of all rungs read the same matrices.
     table : Path, optional
-        A ``.npz`` file that holds the values of `coded` as its array ``values``. Given it, only the smallest rung is
-        encoded now, unless there are texts: learning their words takes too long to be done by every worker.
+        A ``.npz`` file that holds the values of `coded` as its array ``values``, and its texts as `map_texts` reads
+        them. Given it, only the smallest rung is encoded now.
     largest_matrix_mib : float
         Size up to which the training matrix of a form is offered, see `PreparedFolds.largest_share`. The smallest rung
         always is.
+    check : callable
+        Called before each form of each fold; what it raises ends the work.
 
     Returns
     -------
@@ -371,7 +401,6 @@ def prepare_folds(
     stored_as = {encoding: encoding for encoding in wanted}
     if not coded.schema.has_categories and Encoding.TARGET in stored_as:
         stored_as[Encoding.TARGET] = Encoding.ONEHOT
-    is_late = table is not None and not coded.texts
     files: list[str] = []
 
     def write(name: str, array: AnyArray) -> None:
@@ -392,32 +421,42 @@ def prepare_folds(
             train_rows = train_rows[rung_order(y[train_rows], task_type, fold_seed)]
         write(f"fold{number}-rows-train.npy", train_rows)
         write(f"fold{number}-rows-valid.npy", fold.validation)
-        validation = coded.take(fold.validation)
-        train = coded.take(train_rows[:_LEARNING_ROWS] if is_late else train_rows)
-        fitted: dict[Encoding, FoldEncoder] = {}
+        n_learning, n_texts = (_LEARNING_ROWS, _LEARNING_TEXTS) if table is not None else (None, None)
+        values, texts = take_rows(coded.values, train_rows[:n_learning]), coded.take_texts(train_rows[:n_texts])
+        of_fold: dict[Encoding, _Learned] = {}
         for encoding in dict.fromkeys(stored_as.values()):
+            check()
+            of_fold[encoding] = _Learned.from_rows(
+                values,
+                texts,
+                y,
+                train_rows,
+                encoding=encoding,
+                n_levels=coded.schema.n_levels,
+                task_type=task_type,
+                seed=fold_seed,
+                n_texts=len(coded.texts),
+                words_of=next((other.encoder for other in of_fold.values()), None),
+            )
+        any_encoder = next(iter(of_fold.values())).encoder
+        validation = take_rows(coded.values, fold.validation)
+        of_validation = any_encoder.text_components(coded.take_texts(fold.validation), len(fold.validation))
+        of_train = any_encoder.text_components(texts, len(train_rows)) if table is None else None
+        for encoding, one in of_fold.items():
+            check()
             name = f"fold{number}-{encoding}-train.npy"
-            if is_late:
-                learned[number, encoding] = _Learned.from_rows(
-                    train.values,
-                    y,
-                    train_rows,
-                    encoding=encoding,
-                    n_levels=coded.schema.n_levels,
-                    task_type=task_type,
-                    seed=fold_seed,
-                )
-                encoder = learned[number, encoding].encoder
+            if of_train is None:
+                learned[number, encoding] = one
                 with writing(folder / name, durable=False) as file:
-                    reserve_rows(file, (len(train_rows), len(encoder.categorical)), np.float32)
+                    reserve_rows(file, (len(train_rows), len(one.encoder.categorical)), np.float32)
                 files.append(name)
             else:
-                encoder = FoldEncoder.for_schema(encoding, coded.schema)
-                write(name, encoder.fit_transform(train, y[train_rows], task_type, fold_seed))
-            write(f"fold{number}-{encoding}-valid.npy", encoder.transform(validation))
-            categorical[encoding.value].append(encoder.categorical.tolist())
-            fitted[encoding] = encoder
-        encoders.append({encoding: fitted[stored] for encoding, stored in stored_as.items()})
+                matrix = one.encoder.transform_values(values, of_train)
+                one.others.overwrite(matrix, values)
+                write(name, matrix)
+            write(f"fold{number}-{encoding}-valid.npy", one.encoder.transform_values(validation, of_validation))
+            categorical[encoding.value].append(one.encoder.categorical.tolist())
+        encoders.append({encoding: of_fold[stored].encoder for encoding, stored in stored_as.items()})
     n_rows = max(len(fold.train) for fold in folds)
     index: dict[str, Any] = {
         "n_folds": len(folds),
@@ -435,11 +474,12 @@ def prepare_folds(
         },
         "files": files,
     }
-    if table is not None and is_late:
+    if table is not None:
         index["source"] = {
             "table": os.path.relpath(table, folder),
             "n_levels": coded.schema.n_levels.tolist(),
             "seeds": seeds,
+            "n_texts": len(coded.texts),
         }
     _write_json(folder / _INDEX, index)
     prepared = PreparedFolds(folder)

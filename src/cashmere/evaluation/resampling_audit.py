@@ -149,7 +149,7 @@ def _without_validation(coded: CodedTable, y: AnyArray, fold: Fold, n_classes: i
     values, classes = coded.values.copy(), y.copy()
     values[fold.validation] = np.nan
     classes[fold.validation] = (classes[fold.validation] + 1) % n_classes
-    texts = tuple(text.copy() for text in coded.texts)
+    texts = tuple(text.copy() for text in coded.take_texts(slice(None)))
     for text in texts:
         text[fold.validation] = ""
     return CodedTable(schema=coded.schema, values=values, texts=texts), classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +14,11 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from cashmere.base import json_files
-from cashmere.base.array_files import map_archived, open_arrays
+from cashmere.base.array_files import map_archived, open_arrays, write_arrays
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
+from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 
 RUN_VERSION = 1
@@ -118,6 +120,27 @@ def _left_by_kill(name: str) -> bool:
     return name in FILES or name in _FIRST_FOLDERS or written_name(name) in FILES
 
 
+def remove_run(folder: Path, *, with_folder: bool) -> None:
+    """Remove the files of a run that has nothing to keep, so that the folder can be used again.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory, which nobody has open.
+    with_folder : bool
+        Whether the folder goes as well, with whatever it holds.
+    """
+    (folder / "run.json").unlink(missing_ok=True)  # first: without it the folder is no run
+    if with_folder:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for path in folder.iterdir():
+        if path.name in SUB_FOLDERS and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name in FILES or written_name(path.name) in FILES:
+            path.unlink(missing_ok=True)
+
+
 def check_sub_folders(folder: Path) -> None:
     """Refuse a run directory in which a sub-folder is a link: somebody else's files may lie at its other end.
 
@@ -190,21 +213,28 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
         ) from error
 
 
+_TEXT_NAME = r"text(\d{1,6})(?:\.content)?"
+"""Names of the texts of a column; with an ending if they are packed, as earlier versions did not."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRows:
     """The coded training rows as kept in ``table.npz``: everything a resume needs, without pickle."""
 
     values: FloatArray
-    texts: tuple[AnyArray, ...]
+    texts: tuple[AnyArray | PackedTexts, ...]
     y: AnyArray
     weight: NDArray[np.float64] | None
 
     def save(self, path: Path) -> None:
         """Write the rows atomically."""
-        texts = {f"text{i}": np.asarray(text, dtype=str) for i, text in enumerate(self.texts)}
+        texts: dict[str, AnyArray] = {}
+        for i, text in enumerate(self.texts):
+            packed = text if isinstance(text, PackedTexts) else PackedTexts.pack(text)
+            texts |= {f"text{i}.{part}": getattr(packed, part) for part in ("content", "ends")}
         weight = {} if self.weight is None else {"weight": self.weight}
         with writing(path) as file:
-            np.savez(file, allow_pickle=False, values=self.values, y=self.y, **texts, **weight)
+            write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight})
 
     @property
     def are_compact(self) -> bool:
@@ -212,18 +242,19 @@ class TrainingRows:
         return self.values.dtype == np.float32
 
     def mapped_from(self, path: Path) -> TrainingRows:
-        """Return the same rows with values that stay in the file they were saved in or read from."""
+        """Return the same rows with values and texts that stay in the file they were saved in or read from."""
         with failures_as(CorruptStoreError, path, RESTORE):
-            return replace(self, values=map_archived(path, "values"))
+            texts = tuple(map_texts(path, i) for i in range(len(self.texts)))
+            return replace(self, values=map_archived(path, "values"), texts=texts)
 
     @classmethod
     def read(cls, path: Path) -> TrainingRows:
         """Read the rows; a damaged file raises `CorruptStoreError`."""
         with failures_as(CorruptStoreError, path, RESTORE), open_arrays(path, limit=MOST_BYTES) as arrays:
-            texts = sorted((n for n in arrays if re.fullmatch(r"text\d{1,6}", n)), key=lambda n: int(n[4:]))
+            numbers = sorted({int(found[1]) for name in arrays if (found := re.fullmatch(_TEXT_NAME, name))})
             rows = cls(
                 values=arrays["values"],
-                texts=tuple(arrays[name].astype(object) for name in texts),
+                texts=tuple(_read_texts(arrays, i) for i in numbers),
                 y=arrays["y"],
                 weight=arrays.get("weight"),
             )
@@ -240,10 +271,16 @@ class TrainingRows:
             and weight.dtype.kind in "if"
             and len(self.values) == n_rows > 0
             and weight.shape == (n_rows,)
-            and all(text.shape == (n_rows,) and isinstance(text[0], str) for text in self.texts)
+            and all(len(text) == n_rows and isinstance(text[:1][0], str) for text in self.texts)
             and bool(np.isfinite(self.y).all() and np.isfinite(weight).all())
         ):
             raise ValueError("its arrays are not those of a coded table, or not of the same length")
+
+
+def _read_texts(arrays: Mapping[str, AnyArray], i: int) -> AnyArray:
+    if f"text{i}" in arrays:
+        return arrays[f"text{i}"].astype(object)
+    return PackedTexts(content=arrays[f"text{i}.content"], ends=arrays[f"text{i}.ends"])[:]
 
 
 def read_targets(path: Path) -> tuple[AnyArray, AnyArray | None]:
