@@ -39,6 +39,7 @@ NO_TEXT = {
     "MissingDependencyError",
     "MissingPredictionsError",
     "NoSuccessfulTrialError",
+    "BudgetTooShortError",
 }
 
 TRANSLATED = r"\b(an own|anew|goes on|go on|for want of|is owed to|told apart|so dear|must be preceded)\b"

@@ -20,6 +20,7 @@ a method was called too early or too often            `UsageError` and those der
 a strategy broke its contract                         `StrategyError`
 a file or folder is missing, damaged or foreign       `RunDirectoryError`, `ModelFileError`, ...
 a file for the user cannot be written                 `OutputError`
+the time ends before a table is prepared              `BudgetTooShortError`
 the system lacks memory, files or processes           `SystemRefusalError`
 ====================================================  ========================================
 """
@@ -27,9 +28,13 @@ the system lacks memory, files or processes           `SystemRefusalError`
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+_PREPARATIONS_IN_A_BUDGET = 4
+"""How often the time for preparing a table should fit into a budget: it is given up only after the whole budget."""
 
 
 class CashmereError(Exception):
@@ -419,6 +424,28 @@ class OutputError(CashmereError):
 
 class SystemRefusalError(CashmereError):
     """The system refused a command what it needs, such as memory, a file or a process."""
+
+
+class BudgetTooShortError(CashmereError, ValueError):
+    """The time budget ended before the table was prepared, so no search could begin.
+
+    Parameters
+    ----------
+    seconds : float
+        The budget.
+    elapsed : float
+        Seconds that had gone when preparing was given up.
+    """
+
+    def __init__(self, seconds: float, elapsed: float) -> None:
+        self.seconds, self.elapsed = seconds, elapsed
+        self.enough_seconds = 60.0 * math.ceil(_PREPARATIONS_IN_A_BUDGET * elapsed / 60)
+        """A budget that would do, in whole minutes."""
+        super().__init__(
+            f"The budget of {seconds:.0f} s ended before the table was prepared: {elapsed:.0f} s had gone, most "
+            "of them for reading and preparing it. Give a budget of at least "
+            f"{self.enough_seconds / 60:.0f}m, use fewer rows, or wait until the machine is less busy."
+        )
 
 
 class NoSuccessfulTrialError(CashmereError):

@@ -9,8 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from cashmere.data.parquet import return_freed_memory
+from cashmere.exceptions import BudgetTooShortError
 from cashmere.records.budget import Budget, Deadline
 from cashmere.run.finished import FinishedRun
+from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
@@ -66,10 +69,15 @@ def fit_run(
         disk is full or permission to write is lost meanwhile.
     DataError, MetricError, UnknownNameError, InvalidParameterError, IncompatibleParametersError
         If table, target or settings cannot be used.
+    BudgetTooShortError
+        If the time ends before a large table is prepared. As after Ctrl+C until the search begins, nothing is left of
+        the run.
     NoSuccessfulTrialError
         If trials were run and every one failed.
     """
     deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
+    check = preparation_check(deadline, frame.size)
+    check()  # reading the table may have taken all the time
     with write_failures_explained(Path(folder)):
         if resume and (Path(folder) / "run.json").exists():
             run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
@@ -77,8 +85,10 @@ def fit_run(
                 run.check_same(frame, y, settings, weight=weight)
                 run.set_goal(settings.budget)
                 return _work(run, settings.budget, deadline, progress, report=report, load=load)
-        with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named) as run:
-            return _work(run, settings.budget, deadline, progress, report=report, load=load)
+        with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named, check=check) as run:
+            del frame, y  # what the run needs of them is in its directory: the memory is for trials
+            return_freed_memory()
+            return _work(run, settings.budget, deadline, progress, report=report, load=load, is_new=True)
 
 
 def continue_run(
@@ -107,12 +117,15 @@ def continue_run(
         If the folder is not that of a run, or the run was started with custom objects; or if it cannot be written.
     CorruptStoreError
         If a file is damaged.
+    BudgetTooShortError
+        If the time ends before a large table is prepared.
     NoSuccessfulTrialError
         If trials were run and every one failed.
     """
+    clock = Deadline(None, already_spent=already_spent)
     with write_failures_explained(Path(folder)), RunDirectory.open(folder) as run:
         budget = run.extend(more) or Budget(trials=max(1, run.spent.trials))
-        deadline = Deadline(budget.seconds, already_spent=already_spent)
+        deadline = Deadline(budget.seconds, already_spent=clock.elapsed)
         return _work(run, budget, deadline, progress, report=True, load=load)
 
 
@@ -124,14 +137,22 @@ def _work(
     *,
     report: bool,
     load: bool,
+    is_new: bool = False,
 ) -> FinishedRun:
     from cashmere.report import write_report  # with its templates it is not needed before
 
     progress = make_progress()
     write = functools.partial(write_report, run.folder) if report else None
+    has_begun = False
     try:
         session = Session.begin(run, budget, deadline, progress=progress, write_report=write, load=load)
+        has_begun = True
         return session.finish(session.search())
+    except (KeyboardInterrupt, BudgetTooShortError):
+        if is_new and not has_begun:
+            run.discard()
+            write = None
+        raise
     finally:
         progress.close()
         if write is not None:

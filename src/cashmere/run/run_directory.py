@@ -7,7 +7,7 @@ import io
 import shutil
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -23,7 +23,7 @@ from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.rows import canonical_rows
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
-from cashmere.data.target import TargetCoding
+from cashmere.data.target import TargetCoding, check_target
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
 from cashmere.exceptions import CashmereError, CorruptStoreError, MissingDependencyError, RunDirectoryError
@@ -42,6 +42,7 @@ from cashmere.storage.directory import (
     check_new,
     read_run_json,
     read_schema_json,
+    remove_run,
     write_json,
 )
 from cashmere.storage.store import RunStore
@@ -111,6 +112,7 @@ class RunDirectory:
         settings.check_task(target.task_type)
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
         self.rows, self.store = rows, store
+        self._has_made_folder = False
         self.metric: Metric = _metric(settings.metric, target)
         self.profile = TaskProfile(
             task_type=target.task_type,
@@ -141,6 +143,7 @@ class RunDirectory:
         *,
         weight: Any = None,
         named: bool = True,
+        check: Callable[[], object] = lambda: None,
     ) -> RunDirectory:
         """Start a run: learn the schema, put the rows in canonical order and write everything a resume needs.
 
@@ -158,6 +161,8 @@ class RunDirectory:
             Row weights; whole numbers are repetitions.
         named : bool
             Whether the columns have names of their own.
+        check : callable
+            Called before each step; what it raises ends the work, and nothing is left of it.
 
         Raises
         ------
@@ -169,15 +174,19 @@ class RunDirectory:
         folder = Path(folder)
         check_new(folder)
         is_new = not folder.exists()
-        store = RunStore(folder, new=True)
+        store: RunStore | None = None
         try:
+            store = RunStore(folder, new=True)
             task: Any = None if settings.task == "auto" else settings.task
+            y = check_target(y, n_rows=len(frame))
             target = TargetCoding.from_target(y, task if task in (None, "classification") else TaskType(task))
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
-            codes = target.encode(y, n_rows=len(frame))
+            codes = target.encode(y)
+            check()
             canonical = canonical_rows(frame, codes, weight, keep_order=own_splitter)
-            schema = canonical.schema(named=named)
-            coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)))
+            schema = canonical.schema(named=named, check=check)
+            coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
+            check()
             rows = TrainingRows(values=coded.values, texts=coded.texts, y=canonical.y, weight=canonical.weight)
             if settings.resampling == "auto":
                 n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
@@ -187,6 +196,7 @@ class RunDirectory:
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
+            check()
             rows.save(folder / "table.npz")
             run._map_values()
             _save_sample(folder / "sample.parquet", frame.iloc[canonical.source[:_SAMPLE_ROWS]].reset_index(drop=True))
@@ -205,10 +215,12 @@ class RunDirectory:
                 },
             )
         except BaseException:
-            store.close()
+            if store is not None:
+                store.close()
             if is_new:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
+        run._has_made_folder = is_new
         return run
 
     @classmethod
@@ -263,6 +275,11 @@ class RunDirectory:
         except BaseException:
             store.close()
             raise
+
+    def discard(self) -> None:
+        """Remove what `create` has made, as long as there is no trial to keep; the run cannot be used after that."""
+        self.store.close()
+        remove_run(self.folder, with_folder=self._has_made_folder)
 
     def __enter__(self) -> Self:
         return self

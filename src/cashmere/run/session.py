@@ -27,6 +27,7 @@ from cashmere.run.executor import largest_matrix_mib, make_executor
 from cashmere.run.finished import FinishedRun, StopReason
 from cashmere.run.growing_model import GrowingModel
 from cashmere.run.members import Members
+from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence, Status, searching
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.trial_tables import failures_table
@@ -146,6 +147,11 @@ class Session:
             Writes the report of the run as it is.
         load : bool
             Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
+
+        Raises
+        ------
+        BudgetTooShortError
+            If the time ends before the folds of a large table are encoded.
         """
         progress, pace = progress or Silence(), Pace()
         progress.update(Status(metric=run.metric.name, phase="preparing"))
@@ -163,6 +169,7 @@ class Session:
             rungs=rungs(min(len(fold.train) for fold in run.splits)),
             table=run.folder / "table.npz" if rows.are_compact else None,
             largest_matrix_mib=largest_matrix_mib(settings),
+            check=preparation_check(deadline, rows.values.size),
         )
         baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
         trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
