@@ -12,6 +12,10 @@ from cashmere import AutoClassifier
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.rungs import rungs
 from cashmere.exceptions import RunDirectoryError
+from cashmere.records.budget import Budget, Deadline
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.session import Session
+from cashmere.run.settings import RunSettings
 from cashmere.space import make_space
 from cashmere.storage.directory import TrainingRows
 
@@ -64,3 +68,19 @@ def test_run_goes_on_with_the_same_table_only(run, table):
         )
     again = AutoClassifier(budget="4trials", resume=True, isolation="none", **settings).fit(*table)
     assert [o.loss for o in again.study_.history][:3] == [o.loss for o in model.study_.history]
+
+
+@pytest.mark.parametrize(("first", "then", "smallest"), [("300s", "2trials", 1 / 3), ("2trials", "300s", 1.0)])
+def test_first_budget_decides_for_all_calls_whether_costs_and_rungs_count(table, tmp_path, first, then, smallest):
+    budgets = [Budget.parse(first), Budget.parse(then)]
+    settings = RunSettings(space=linear, budget=budgets[0], resampling="holdout", isolation="none")
+    for budget in budgets:
+        run = (
+            RunDirectory.create(tmp_path / "run", *table, settings)
+            if budget is budgets[0]
+            else RunDirectory.open(tmp_path / "run", {"space": linear})
+        )
+        with run:
+            study = Session.begin(run, budget, Deadline(budget.seconds)).study
+            assert study.ask().fidelity == smallest
+            assert (study.history.time_left is None) == (smallest == 1.0)

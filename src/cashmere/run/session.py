@@ -190,7 +190,7 @@ class Session:
             targets=np.asarray(rows.y[folds.validation_rows], dtype=np.float64),
             row_weights=None if rows.weight is None else rows.weight[folds.validation_rows],
             # A number of trials is a promise: that many configurations, each on all rows.
-            rungs=folds.rungs if budget.trials is None else folds.rungs[-1:],
+            rungs=folds.rungs if plan.trials is None else folds.rungs[-1:],
             largest_share=lambda configuration: folds.largest_share[run.space.encoding_of(configuration)],
         )
         builder = EnsembleBuilder(
@@ -434,7 +434,12 @@ class Session:
 
 
 def _plan(run: RunDirectory, budget: Budget) -> WorkBudget:
-    """Return the budget that strategies can plan with: the time of all calls, once for each worker."""
+    """Return the budget that strategies can plan with: that of the first call, its time once for each worker.
+
+    Later calls keep it, of whatever kind their budgets are: so costs and rungs count in all calls of a run, or in none.
+    """
+    if (stored := run.store.facts().plan) is not None:
+        return WorkBudget.from_text(stored)
     seconds = None if budget.seconds is None else run.spent.seconds + budget.seconds
     worker_seconds = None if seconds is None else seconds * run.settings.workers
     return WorkBudget(trials=budget.trials, worker_seconds=worker_seconds)
