@@ -9,6 +9,7 @@ from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.records.cause import Cause, CauseKind
+from cashmere.records.path import FollowedPath
 from cashmere.storage.trial_tables import (
     FAILURE_COLUMNS,
     LEADERBOARD_COLUMNS,
@@ -16,6 +17,7 @@ from cashmere.storage.trial_tables import (
     ensemble_weights,
     failures_table,
     leaderboard,
+    reached,
     run_failures,
     run_leaderboard,
     stored_metric,
@@ -39,6 +41,15 @@ def test_best_loss_comes_first_and_the_earlier_of_equals():
 def test_failures_and_losses_that_are_not_finite_are_left_out():
     rows = [row(0, None, "error"), row(1, float("nan")), row(2, float("inf")), row(3, 0.2)]
     assert leaderboard(rows)["trial"].tolist() == [3]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "chosen", "text"),
+    [("epochs", 1, "1 epoch"), ("neighbours", 1.0, "1 neighbour"), ("trees", 10, "10 trees"), ("C", 1.0, "C 1")],
+)
+def test_what_was_reached_is_counted_in_words(parameter, chosen, text):
+    path = FollowedPath(parameter=parameter, positions=(chosen,), losses=(0.5,), chosen=chosen)
+    assert reached({"path": path, "fidelity": 1.0, "cut_short": None}) == text
 
 
 def test_score_is_in_the_direction_of_the_metric():

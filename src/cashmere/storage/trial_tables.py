@@ -29,6 +29,8 @@ FAILURE_COLUMNS = ("trial", "algorithm", "status", "cause", "what_to_try")
 
 _NAME_LIMIT = 80
 
+_SINGULAR = {"rounds": "round", "trees": "tree", "neighbours": "neighbour", "epochs": "epoch"}
+
 _ADVICE_BY_STATUS = {
     "timeout": "Raise the time limit of a trial (--trial-timeout) or the budget, or use fewer rows or columns.",
     "memory": "Raise the memory limit of a trial (--memory), use fewer workers, or fewer rows or columns.",
@@ -167,7 +169,8 @@ def reached(row: Mapping[str, Any]) -> str:
     parts = []
     if (path := row.get("path")) is not None:
         is_count = float(path.chosen).is_integer() and path.parameter not in ("C", "alpha")
-        parts.append(f"{path.chosen:g} {path.parameter}" if is_count else f"{path.parameter} {path.chosen:.2g}")
+        name = _SINGULAR.get(path.parameter, path.parameter) if path.chosen == 1 else path.parameter
+        parts.append(f"{path.chosen:g} {name}" if is_count else f"{name} {path.chosen:.2g}")
     if row.get("fidelity", 1.0) < 1:
         parts.append(f"{100 * row['fidelity']:.2g}% of the rows")
     if row.get("cut_short") is not None:
