@@ -18,15 +18,18 @@ from benchmarks.faults.commands import (
     Ending,
     StoredTrials,
     fit_command,
+    fit_paths_command,
     predict,
     resume_command,
     stored_trials,
+    write_long_table,
     write_table,
 )
 from benchmarks.faults.kinds import FAULTS, Fault
 from benchmarks.faults.orphans import Orphans
 from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.faults.place import commit, temporary_place
+from benchmarks.faults.whole import count_cut_short, damaged_files
 from cashmere.exceptions import CashmereError
 from cashmere.records.cause import Cause, CauseKind
 
@@ -97,7 +100,7 @@ class InjectedFault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """The run without faults that a run with faults must equal.
+    """The run without faults that a run with faults must equal; of runs that follow paths, only the durations.
 
     Attributes
     ----------
@@ -121,14 +124,14 @@ class Reference:
     resume_seconds: float
 
 
-def make_reference(strategy: str) -> Reference:
+def make_reference(strategy: str, *, follows_paths: bool = False) -> Reference:
     """Run a strategy without faults."""
     with temporary_place() as folder:
         table = folder / "table.csv"
-        write_table(table)
+        (write_long_table if follows_paths else write_table)(table)
+        fit = (fit_paths_command if follows_paths else fit_command)(table, folder / "run", strategy)
         endings = [
-            Command(command, output=folder / "output.txt").end()
-            for command in (fit_command(table, folder / "run", strategy), resume_command(folder / "run"))
+            Command(command, output=folder / "output.txt").end() for command in (fit, resume_command(folder / "run"))
         ]
         for ending in endings:
             if ending.status != 0 or ending.digest is None:
@@ -179,7 +182,7 @@ class _Case:
         self._stored: StoredTrials = {}
 
     def run(self) -> list[InjectedFault]:
-        write_table(self._table)
+        (write_long_table if self._fault.follows_paths else write_table)(self._table)
         self._temporary.mkdir()
         try:
             for step in range(self._rng.randint(1, self._fault.most_strikes)):
@@ -204,10 +207,9 @@ class _Case:
         """Start the run, or continue it if there is something to continue."""
         begun = (self._fault.run / "run.json").exists()
         self._name = "resume" if begun else "fit"
+        fit = fit_paths_command if self._fault.follows_paths else fit_command
         command = (
-            resume_command(self._fault.run)
-            if begun
-            else fit_command(self._table, self._fault.run, self._reference.strategy)
+            resume_command(self._fault.run) if begun else fit(self._table, self._fault.run, self._reference.strategy)
         )
         self._command = Command(
             [*self._fault.prefix, *command],
@@ -219,7 +221,8 @@ class _Case:
     def _wait(self, command: Command) -> tuple[str, float]:
         """Wait for the instant of the next fault; return how it was drawn, and when it is."""
         (instant,) = self._rng.choices(list(_SHARES), list(_SHARES.values()))
-        whole = self._reference.fit_seconds if self._name == "fit" else self._reference.resume_seconds
+        is_long = self._name == "fit" or self._fault.follows_paths  # with what is left of the time
+        whole = self._reference.fit_seconds if is_long else self._reference.resume_seconds
         if instant == "early" and command.elapsed < 0.2:
             command.wait_until(self._rng.uniform(0.0, 0.2))
         elif instant == "ending":
@@ -277,6 +280,8 @@ class _Case:
         lost = [number for number, trial in self._stored.items() if now.get(number) != trial]
         if lost:
             self._note(FaultOutcome.LOST, f"trials {lost} were stored and are gone or changed")
+        if damaged := damaged_files(self._fault.run):
+            self._note(FaultOutcome.CORRUPT, f"missing or damaged: {', '.join(damaged)}")
         self._stored = now
 
     def _finish(self) -> None:
@@ -300,8 +305,11 @@ class _Case:
         if left := self._orphans.wait(_ORPHAN_SECONDS, but=self._fault.companions):
             self._note(FaultOutcome.ORPHAN, "; ".join(left))
         self._check_store()
-        self._compare(ending)
         self._check_files()
+        if self._fault.follows_paths:
+            self._check_paths()
+        else:
+            self._compare(ending)
 
     def _compare(self, ending: Ending) -> None:
         """Compare trials, digest and predictions with the reference, except trials whose worker was killed."""
@@ -324,6 +332,19 @@ class _Case:
             not killed and not np.array_equal(predictions, expected_predictions)
         ):
             self._note(FaultOutcome.CORRUPT, "the model predicts otherwise than without faults")
+
+    def _check_paths(self) -> None:
+        """Check that all trials are whole, those that were cut short as well, and that the model can be used."""
+        n_successes, n_cut_short, wrong = count_cut_short(self._fault.run)
+        self._note(FaultOutcome.CORRUPT if wrong else FaultOutcome.OK, "; ".join(wrong))
+        self._note(FaultOutcome.OK, f"{n_successes} successful trials, {n_cut_short} of them cut short")
+        try:
+            predictions = predict(self._fault.run, self._table)
+        except (CashmereError, OSError) as error:
+            self._note(FaultOutcome.CORRUPT, f"the model cannot be used: {error}")
+            return
+        if not np.isfinite(predictions).all() or predictions.shape != self._reference.predictions.shape:
+            self._note(FaultOutcome.CORRUPT, f"the model predicts an array of the shape {predictions.shape}")
 
     def _check_files(self) -> None:
         """Look for temporary files in the run directory and in the folder for temporary files."""

@@ -22,12 +22,19 @@ from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 
 CASHMERE = (sys.executable, "-m", "cashmere")
+SPACE_OF_PATHS = "paths"
 HANG_SECONDS = 180.0
 """Beyond it a command counts as hanging: it takes about 10 s on two free cores."""
 
 N_TRIALS = 16
 """Beyond the twelve defaults of the space, so that strategies decide the last ones."""
 _ROWS = 100
+
+SECONDS = 15
+"""Budget of runs that follow paths."""
+_SECONDS_OF_A_TRIAL = 4
+_ROWS_OF_A_PATH = 12_000
+_COLUMNS_OF_A_PATH = 12
 
 StoredTrials = dict[int, tuple[Any, ...]]
 """By number: configuration, losses of the folds, status, error."""
@@ -37,6 +44,30 @@ def write_table(path: Path) -> None:
     """Write the table that all runs learn: a few rows and columns of the demonstration table."""
     table = demo_table().sample(_ROWS, random_state=1)
     table[["checking_status", "duration", "credit_amount", "age", "target"]].to_csv(path, index=False)
+
+
+def write_long_table(path: Path) -> None:
+    """Write a table on which trials take seconds: each hands over checkpoints, many are cut short."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(_ROWS_OF_A_PATH, _COLUMNS_OF_A_PATH)).round(3)
+    noisy = X[:, 0] + np.sin(3 * X[:, 1]) * X[:, 2] + rng.normal(size=len(X))
+    table = pd.DataFrame(X, columns=[f"x{i}" for i in range(_COLUMNS_OF_A_PATH)])
+    table.assign(target=pd.qcut(noisy, 5, labels=list("abcde"))).to_csv(path, index=False)
+
+
+def fit_paths_command(table: Path, folder: Path, strategy: str) -> list[str]:
+    """Return the command that starts a run of `SECONDS` with two workers, whose trials follow paths."""
+    options = {
+        "--target": "target",
+        "--space": SPACE_OF_PATHS,
+        "--workers": "2",
+        "--strategy": strategy,
+        "--budget": f"{SECONDS}s",
+        "--trial-timeout": f"{_SECONDS_OF_A_TRIAL}s",
+        "--memory": "900MiB",
+        "--out": str(folder),
+    }
+    return [*CASHMERE, "fit", str(table), *(part for option in options.items() for part in option)]
 
 
 def fit_command(table: Path, folder: Path, strategy: str) -> list[str]:

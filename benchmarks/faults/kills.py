@@ -4,8 +4,9 @@
 
 A case is one run. It is hit one to ten times, by one kind of fault: while it fits, and while it is resumed. After each
 fault the store must open and hold all it held before, and no process may be left. At the end trials, digest and
-predictions must be those of the run without faults, and no temporary file may be left. Every fault is a row, added when
-its case is finished; the same command continues an interrupted one.
+predictions must be those of the run without faults, and no temporary file may be left. Runs that follow paths for a
+time are never the same twice: there every trial, cut short or not, must be whole, and the model must predict. Every
+fault is a row, added when its case is finished; the same command continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ def main(arguments: argparse.Namespace) -> None:
         else:
             kinds.append(kind)
     file = RowFile(arguments.out, InjectedFault)
-    references: dict[str, Reference] = {}
+    references: dict[tuple[str, bool], Reference] = {}
     with until_interrupted(console), adopting_orphans() as orphans:
         for key in next_cases(file, times=arguments.times, seed=arguments.seed, kinds=kinds):
-            strategies = FAULTS[key.kind].make.strategies
-            strategy = strategies[key.case % len(strategies)]
-            if strategy not in references:
-                references[strategy] = make_reference(strategy)
-            rows = run_case(key, references[strategy], orphans)
+            fault = FAULTS[key.kind].make
+            strategy = fault.strategies[key.case % len(fault.strategies)]
+            if (strategy, fault.follows_paths) not in references:
+                references[strategy, fault.follows_paths] = make_reference(strategy, follows_paths=fault.follows_paths)
+            rows = run_case(key, references[strategy, fault.follows_paths], orphans)
             file.add(rows)
             for row in rows:
                 console.print(

@@ -42,6 +42,8 @@ class Fault:
     """Whether the command that is hit is expected to go on to its normal end."""
     exit_statuses: ClassVar[tuple[int, ...]] = (0,)
     """Exit statuses that are as promised, besides typed errors."""
+    follows_paths: ClassVar[bool] = False
+    """Whether its runs follow paths for a time, with checkpoints; no two of them are the same."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -102,7 +104,7 @@ class KillCoordinator(Fault):
 class KillWorker(Fault):
     """SIGKILL to one worker; its trial fails, the run goes on."""
 
-    strategies = ("random",)  # its decisions do not depend on the failure
+    strategies: ClassVar[tuple[str, ...]] = ("random",)  # its decisions do not depend on the failure
     goes_on = True
 
     def strike(self, command: Command, rng: Random) -> str:
@@ -119,6 +121,28 @@ class KillAll(Fault):
         found = [*workers(command.process.pid), command.process.pid]
         rng.shuffle(found)
         return ", ".join([_send(pid, signal.SIGKILL) for pid in found])
+
+
+class KillCoordinatorOnPaths(KillCoordinator):
+    """SIGKILL to the coordinator of a run whose trials hand over checkpoints."""
+
+    follows_paths = True
+    most_strikes = 5
+
+
+class KillWorkerOnPaths(KillWorker):
+    """SIGKILL to one worker that hands over checkpoints: its last one counts."""
+
+    strategies = STRATEGIES
+    follows_paths = True
+    most_strikes = 5
+
+
+class KillAllOnPaths(KillAll):
+    """SIGKILL to the coordinator and its workers, which hand over checkpoints."""
+
+    follows_paths = True
+    most_strikes = 5
 
 
 class Terminate(Fault):
@@ -289,7 +313,7 @@ class MoveBetween(MoveAtWork):
 
 
 class Kind(NamedTuple):
-    """A kind of fault, and how many of 1000 faults are of it."""
+    """A kind of fault, and how many of 1080 faults are of it."""
 
     make: type[Fault]
     share: int
@@ -307,6 +331,9 @@ FAULTS = {
     "clock stepping back": Kind(StepClock, 20),
     "folder moved at work": Kind(MoveAtWork, 30),
     "folder moved between calls": Kind(MoveBetween, 20),
+    "coordinator killed on paths": Kind(KillCoordinatorOnPaths, 30),
+    "worker killed on paths": Kind(KillWorkerOnPaths, 25),
+    "coordinator and workers killed on paths": Kind(KillAllOnPaths, 25),
 }
 """Kinds by name."""
 
