@@ -418,6 +418,28 @@ def test_resumed_study_takes_what_the_clock_decided_as_it_is_stored(tmp_path):
         assert len(study.history) == 12
 
 
+@pytest.mark.parametrize(
+    ("shape", "is_first"),
+    [((3, 2), True), ((5, 2), True), ((3, 2), False), ((5, 2), False), ((4,), False), ((4, 3), False)],
+)
+def test_predictions_for_other_rows_or_classes_are_a_failure(tmp_path, shape, is_first):
+    def predicted(trial, shape):
+        return replace(bowl_at_share(trial), predictions=np.ones(shape, dtype=np.float32))
+
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", seed=1, store=store, targets=np.zeros(4))
+        if not is_first:
+            study.tell(trial := study.ask(), predicted(trial, (4, 2)))
+        study.tell(trial := study.ask(), predicted(trial, shape))
+        study.tell(trial := study.ask(), predicted(trial, (4, 2)))
+        hostile, good = study.history[-2:]
+    assert (hostile.status, hostile.error.kind, hostile.loss) == (TrialStatus.ERROR, CauseKind.UNUSABLE, None)
+    assert str(shape) in str(hostile.error)
+    assert good.succeeded
+    with RunStore(tmp_path) as store:  # all predictions in it can be used together
+        assert len(store.load(SPACE)) == 2 + (not is_first)
+
+
 RUNGS = (1 / 9, 1 / 3, 1.0)
 
 

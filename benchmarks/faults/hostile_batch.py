@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 
 from ConfigSpace import Configuration, ConfigurationSpace
 
-from benchmarks.faults.hostile_trials import ATTACKS, name_of
+from benchmarks.faults.hostile_trials import ATTACKS, CUT_SHORT, name_of
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.trial import Outcome, Trial
@@ -38,8 +38,9 @@ def main(names: list[str]) -> None:
 
 def _tell(number: int, future: Future[Outcome]) -> None:
     outcome = future.result()
-    cause, mib = str(outcome.error or ""), outcome.memory_mib or 0.0
-    print(json.dumps([number, outcome.status, outcome.duration_seconds, mib, cause]), flush=True)
+    cause, mib = str(outcome.error or outcome.cut_short or ""), outcome.memory_mib or 0.0
+    status = outcome.status if outcome.cut_short is None else CUT_SHORT
+    print(json.dumps([number, status, outcome.loss, outcome.duration_seconds, mib, cause]), flush=True)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from benchmarks.faults.commands import HANG_SECONDS, Command
 from benchmarks.faults.hostile_batch import LIMIT_MIB, LIMIT_SECONDS
-from benchmarks.faults.hostile_trials import ATTACKS, name_of
+from benchmarks.faults.hostile_trials import ATTACKS, LOSSES, name_of
 from benchmarks.faults.orphans import Orphans, adopting_orphans
 from benchmarks.faults.outcome import FaultOutcome, end_with_failures
 from benchmarks.faults.place import commit, temporary_place
@@ -49,7 +49,8 @@ class HostileTrial:
     attack : str
         Name of the function that ran.
     expected, status : str
-        How it had to end, and how it ended; "coordinator killed" if nobody was left to say so.
+        How it had to end, and how it ended: a `TrialStatus`, "success, cut short" if its last checkpoint counts, or
+        "coordinator killed" if nobody was left to say so.
     seconds, mib : float
         Its duration, and the resident memory of the worker and all it had started.
     outcome : str
@@ -119,7 +120,7 @@ def run_trials(
             told[number] = rest
     rows = []
     for number, attack in enumerate(attacks):
-        status, seconds, mib, cause = told.get(number, (_KILLED, 0.0, 0.0, ""))
+        status, loss, seconds, mib, cause = told.get(number, (_KILLED, None, 0.0, 0.0, ""))
         row = HostileTrial(
             seed=seed,
             batch=batch,
@@ -133,7 +134,7 @@ def run_trials(
             detail=cause.partition("\n")[0][:300],
             commit=commit(),
         )
-        rows.append(_judged(row, killed=kill_after is not None))
+        rows.append(_judged(row, loss, killed=kill_after is not None))
     if ending.status is None:
         rows[-1] = replace(rows[-1], outcome=FaultOutcome.HANG)
     if left := orphans.wait(_ORPHAN_SECONDS):
@@ -141,12 +142,12 @@ def run_trials(
     return rows
 
 
-def _judged(row: HostileTrial, *, killed: bool) -> HostileTrial:
+def _judged(row: HostileTrial, loss: float | None, *, killed: bool) -> HostileTrial:
     if row.status == _KILLED:
         return row if killed else replace(row, outcome=FaultOutcome.LOST)
     too_long = row.seconds > _MOST_SECONDS
     too_large = row.expected == TrialStatus.MEMORY and row.mib > 2 * LIMIT_MIB
-    if row.status != row.expected or too_large:
+    if row.status != row.expected or loss != LOSSES.get(row.status) or too_large:
         return replace(row, outcome=FaultOutcome.CORRUPT)
     return replace(row, outcome=FaultOutcome.HANG) if too_long else row
 

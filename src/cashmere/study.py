@@ -423,16 +423,36 @@ class Study:
     def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
         """Store an outcome and commit all that is complete so far; return the newly committed observations.
 
-        Aborted outcomes are forgotten: the same trial will be decided again on resume.
+        Aborted outcomes are forgotten: the same trial will be decided again on resume. Predictions for other rows or
+        classes than those of the trials before make it a failure: no ensemble could use both.
         """
         if outcome.status is TrialStatus.ABORTED:
             return []
+        outcome = self._checked(outcome)
         if self._store is not None:
             observation = self._store.add(trial, outcome, finished_at=self.elapsed)
         else:
             observation = Observation(trial=trial, outcome=replace(outcome, model=None), finished_at=self.elapsed)
         self._arrived[trial.number] = observation
         return self._commit()
+
+    def _checked(self, outcome: Outcome) -> Outcome:
+        """Return the outcome, or a failure if its predictions do not fit those of the trials before."""
+        if outcome.predictions is None:
+            return outcome
+        found, known = outcome.predictions.shape, (*self._committed, *self._arrived.values())
+        expected = next((o.predictions.shape for o in known if o.predictions is not None), None)
+        if expected is None and self.targets is not None:
+            expected = (len(self.targets), *found[1:])
+        if expected in (None, found):
+            return outcome
+        text = f"no usable outcome: its predictions have the shape {found}, expected {expected}"
+        return Outcome(
+            status=TrialStatus.ERROR,
+            error=Cause(kind=CauseKind.UNUSABLE, text=text),
+            duration_seconds=outcome.duration_seconds,
+            memory_mib=outcome.memory_mib,
+        )
 
     # ------------------------------------------------------------ the loop
 

@@ -9,6 +9,7 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from cashmere.protocols import Executor
+from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
@@ -114,6 +115,11 @@ class ExecutorContract:
         outcome = executor.submit(no_number, trial(0)).result(timeout=60)
         assert outcome.status is TrialStatus.ERROR
         assert "nan" in str(outcome.error)
+
+    @pytest.mark.parametrize("returned", [None, 0.25, Outcome(status="success", loss=0.25)])
+    def test_what_is_no_outcome_is_an_error(self, executor, returned):
+        outcome = executor.submit(lambda trial: returned, trial(0)).result(timeout=60)
+        assert (outcome.status, outcome.error.kind) == (TrialStatus.ERROR, CauseKind.UNUSABLE)
 
     def test_memory_error_is_a_memory_failure(self, executor):
         assert executor.submit(out_of_memory, trial(0)).result(timeout=60).status is TrialStatus.MEMORY

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import os
 import signal
 import threading
@@ -13,6 +14,7 @@ from cashmere.base.cores import threads_per_worker
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.execution.messages import read_message, write_message
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
 from contracts.executor_contract import Checkpointing, ExecutorContract, square, talking, trial
@@ -170,3 +172,92 @@ def test_trial_that_ends_by_itself_has_its_own_outcome():
         assert (outcome.loss, outcome.cut_short) == (0.125, None)
     finally:
         executor.shutdown()
+
+
+@pytest.fixture(scope="module")
+def one_worker():
+    executor = WorkerProcessExecutor(1, limits=Limits(seconds=4, memory_mib=700))
+    yield executor
+    executor.shutdown()
+
+
+def out_of_memory(trial):
+    raise MemoryError
+
+
+def fail(trial):
+    raise ValueError("diverged")
+
+
+def no_number(trial):
+    return Outcome(status=TrialStatus.SUCCESS, loss=float("nan"))
+
+
+def leave(trial):
+    raise SystemExit(3)
+
+
+def test_lack_of_memory_leaves_the_last_checkpoint(one_worker):
+    outcome = one_worker.submit(Checkpointing(quarter, out_of_memory), trial(0)).result(timeout=60)
+    assert (outcome.loss, outcome.cut_short.kind) == (0.25, CauseKind.MEMORY_LIMIT)
+    assert outcome.duration_seconds > 0
+
+
+@pytest.mark.parametrize("then", [fail, leave])
+def test_trial_that_fails_by_itself_has_failed_whatever_it_had_handed_over(one_worker, then):
+    outcome = one_worker.submit(Checkpointing(quarter, then), trial(0)).result(timeout=60)
+    assert (outcome.status, outcome.loss, outcome.cut_short) == (TrialStatus.ERROR, None, None)
+
+
+def test_checkpoint_that_cannot_be_used_fails_the_trial(one_worker):
+    outcome = one_worker.submit(Checkpointing(no_number, die), trial(0)).result(timeout=60)
+    assert (outcome.status, outcome.error.kind) == (TrialStatus.ERROR, CauseKind.NOT_FINITE)
+    assert one_worker.submit(square, trial(1)).result(timeout=60).loss == 0.25
+
+
+class HandingOverForEver:
+    """Leave a thread, or a forked child, that goes on to hand over checkpoints after the trial."""
+
+    def __init__(self, *, forks):
+        self._forks = forks
+
+    def __call__(self, trial):
+        raise AssertionError("a worker supervises")
+
+    def has_checkpoints(self, configuration):
+        return True
+
+    def run(self, trial, supervisor):
+        def hand_over():
+            while True:
+                supervisor.keep(quarter(trial))
+                time.sleep(0.01)
+
+        if not self._forks:
+            threading.Thread(target=hand_over, daemon=True).start()
+        elif (child := os.fork()) == 0:
+            supervisor.keep(quarter(trial))
+            return quarter(trial)
+        else:
+            os.waitpid(child, 0)  # which returns as a worker would
+        return square(trial)
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_nobody_speaks_for_the_next_trial(one_worker, forks):
+    outcome = one_worker.submit(HandingOverForEver(forks=forks), trial(0, 0.1)).result(timeout=60)
+    assert (outcome.loss, outcome.cut_short) == (pytest.approx(0.01), None)
+    outcome = one_worker.submit(sleep, trial(1)).result(timeout=60)
+    assert (outcome.status, outcome.error.kind) == (TrialStatus.TIMEOUT, CauseKind.TIME_LIMIT)
+
+
+def test_messages_longer_than_allowed_are_not_read():
+    stream = io.BytesIO()
+    write_message(stream, b"twelve bytes")
+    for longest, expected in ((12, b"twelve bytes"), (float("inf"), b"twelve bytes")):
+        stream.seek(0)
+        assert read_message(stream, longest=longest) == expected
+    stream.seek(0)
+    with pytest.raises(OverflowError, match="0 MiB at most"):
+        read_message(stream, longest=11)
+    assert read_message(io.BytesIO(stream.getvalue()[:-1])) is None

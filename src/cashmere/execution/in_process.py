@@ -11,13 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from cashmere.execution.exception_cause import cause_of_exception
+from cashmere.execution.outcome_check import why_unusable
 from cashmere.protocols import Objective, SupervisedObjective, Supervisor
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
 def run_trial(objective: Objective, trial: Trial, supervisor: Supervisor | None = None) -> Outcome:
-    """Call the objective; turn exceptions and losses that are not finite into failed outcomes.
+    """Call the objective; turn exceptions and what is no usable outcome into failed outcomes.
 
     Parameters
     ----------
@@ -44,9 +45,8 @@ def run_trial(objective: Objective, trial: Trial, supervisor: Supervisor | None 
     except Exception as error:
         cause = cause_of_exception(error, traceback.format_exc(limit=-8))
         outcome = Outcome(status=TrialStatus.ERROR, error=cause)
-    if outcome.status is TrialStatus.SUCCESS and (outcome.loss is None or not np.isfinite(outcome.loss)):
-        cause = Cause(kind=CauseKind.NOT_FINITE, text=f"the loss is {outcome.loss}, not a finite number")
-        outcome = Outcome(status=TrialStatus.ERROR, error=cause)
+    if (problem := why_unusable(outcome)) is not None:
+        outcome = Outcome(status=TrialStatus.ERROR, error=problem)
     return replace(outcome, duration_seconds=time.perf_counter() - start)
 
 

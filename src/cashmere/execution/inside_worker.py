@@ -50,13 +50,9 @@ def serve(parent: int, log: str) -> None:
     threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()
     _warm_up()
     write_message(answers, pack(os.getpid()))
-    own = os.getpid()
     while (task := read_message(tasks)) is not None:
         _use_streams(streams)  # the learner before may have closed its own
-        answer = _answer(task, answers)
-        if os.getpid() != own:  # a learner has forked, and this is its child
-            os._exit(0)
-        write_message(answers, FINAL + answer)
+        write_message(answers, FINAL + _answer(task, answers))
 
 
 def _open_streams(log: str) -> tuple[int, int, int]:
@@ -103,6 +99,7 @@ class CheckpointSender:
 
     def __init__(self, answers: IO[bytes], limit_seconds: float | None) -> None:
         self._answers, self._pid = answers, os.getpid()
+        self._lock, self._has_ended = threading.Lock(), False
         self._begin = self._latest = self._asked = time.perf_counter()
         self._limit = float("inf") if limit_seconds is None else limit_seconds
         self._pause = _CHECKPOINT_PAUSE_SECONDS
@@ -117,17 +114,30 @@ class CheckpointSender:
         return self._asked - self._latest >= self._pause
 
     def keep(self, outcome: Outcome) -> None:
-        """Send a checkpoint."""
-        if os.getpid() == self._pid:  # not in a child that a learner has forked
-            write_message(self._answers, CHECKPOINT + pack(outcome))
+        """Send a checkpoint, unless the trial has ended or a learner has forked and this is its child."""
+        if os.getpid() != self._pid:
+            return
+        checkpoint = CHECKPOINT + pack(outcome)
+        with self._lock:
+            if not self._has_ended:
+                write_message(self._answers, checkpoint)
         self._latest = time.perf_counter()
         self._pause = max(_CHECKPOINT_PAUSE_SECONDS, _CHECKPOINT_SPACING * (self._latest - self._asked))
+
+    def end(self) -> None:
+        """Send nothing more: a thread that outlives the trial must not speak for the next one."""
+        if os.getpid() == self._pid:
+            with self._lock:
+                self._has_ended = True
 
 
 def _answer(task: bytes, answers: IO[bytes]) -> bytes:
     try:
         objective, trial, limit_seconds = unpack(task)
-        return pack(_run(objective, trial, limit_seconds, CheckpointSender(answers, limit_seconds)))
+        supervisor = CheckpointSender(answers, limit_seconds)
+        outcome = _run(objective, trial, limit_seconds, supervisor)
+        supervisor.end()
+        return pack(outcome)
     except Exception as error:  # a task that cannot be restored here, or an outcome that cannot be pickled
         return pack(Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error)))
 
@@ -136,6 +146,7 @@ def _run(objective: Objective, trial: Trial, limit_seconds: float | None, superv
     """Run a trial; end the process long after the limit if the coordinator has not."""
     import faulthandler
 
+    own = os.getpid()
     if limit_seconds is not None:
         # A last resort that needs neither the interpreter nor the coordinator: a native thread ends the process.
         faulthandler.dump_traceback_later(2 * limit_seconds + 30, exit=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
@@ -147,4 +158,6 @@ def _run(objective: Objective, trial: Trial, limit_seconds: float | None, superv
     except BaseException as error:  # SystemExit, KeyboardInterrupt raised by a learner
         return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
     finally:
+        if os.getpid() != own:  # a learner has forked, and this is its child: the thread to cancel is not in it
+            os._exit(0)
         faulthandler.cancel_dump_traceback_later()

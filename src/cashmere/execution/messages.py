@@ -38,11 +38,29 @@ def write_message(stream: IO[bytes], data: bytes) -> None:
     stream.flush()
 
 
-def read_message(stream: IO[bytes]) -> bytes | None:
-    """Wait for a whole message; return None once the other process has ended, even in the middle of a message."""
+def read_message(stream: IO[bytes], *, longest: float = float("inf")) -> bytes | None:
+    """Wait for a whole message; return None once the other process has ended, even in the middle of a message.
+
+    Parameters
+    ----------
+    stream : binary stream
+        From the other process.
+    longest : float
+        Length of a message in bytes up to which it is read.
+
+    Raises
+    ------
+    OverflowError
+        If the message is longer, or so long that there is no memory for it.
+    """
     header = stream.read(_LENGTH.size)
     if len(header) < _LENGTH.size:
         return None
     (length,) = _LENGTH.unpack(header)
-    data = stream.read(length)
+    if length > longest:
+        raise OverflowError(f"a message of {length / 2**20:.0f} MiB, which may have {longest / 2**20:.0f} MiB at most")
+    try:
+        data = stream.read(length)
+    except MemoryError as error:
+        raise OverflowError(f"a message of {length / 2**20:.0f} MiB, for which there is no memory") from error
     return data if len(data) == length else None

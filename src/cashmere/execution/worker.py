@@ -37,6 +37,8 @@ class WorkerProcess:
         Environment variables besides those of this process.
     log : path or None
         Where its standard output and error are written; None discards them.
+    longest_mib : float
+        Length up to which its answers are read.
 
     Attributes
     ----------
@@ -48,7 +50,7 @@ class WorkerProcess:
     Threads write the messages and read the answers, so that nobody waits for a worker that stops in the middle of one.
     """
 
-    def __init__(self, *, environment: Mapping[str, str], log: Path | None) -> None:
+    def __init__(self, *, environment: Mapping[str, str], log: Path | None, longest_mib: float = float("inf")) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path), str(os.getpid()), str(log or os.devnull)],
             stdin=subprocess.PIPE,
@@ -63,8 +65,8 @@ class WorkerProcess:
         assert self._process.stdout is not None
         self._messages = self._process.stdin
         self._writer: threading.Thread | None = None
-        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        reader = (self._process.stdout, self._answers)
+        self._answers: queue.SimpleQueue[bytes | OverflowError | None] = queue.SimpleQueue()
+        reader = (self._process.stdout, self._answers, longest_mib * 2**20)
         threading.Thread(target=_read_answers, args=reader, daemon=True, name="cashmere-answers").start()
 
     def is_ready(self, seconds: float) -> bool:
@@ -96,17 +98,22 @@ class WorkerProcess:
         ------
         TimeoutError
             If there is neither within `seconds`.
+        OverflowError
+            If what it sends is too long for an answer; nothing more can be received.
         """
         try:
-            return self._answers.get(timeout=seconds)
+            answer = self._answers.get(timeout=seconds)
         except queue.Empty:
-            pass
-        if self._process.poll() is None:
-            raise TimeoutError
-        # It has ended, but a process it has started may hold the pipe open.
-        with contextlib.suppress(queue.Empty):
-            return self._answers.get(timeout=seconds)
-        return None
+            if self._process.poll() is None:
+                raise TimeoutError from None
+            # It has ended, but a process it has started may hold the pipe open.
+            try:
+                answer = self._answers.get(timeout=seconds)
+            except queue.Empty:
+                return None
+        if isinstance(answer, OverflowError):
+            raise answer
+        return answer
 
     def kill(self) -> None:
         """End the worker and everything it has started, immediately."""
@@ -130,8 +137,11 @@ def _write(stream: IO[bytes], message: bytes) -> None:
         write_message(stream, message)
 
 
-def _read_answers(stream: IO[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:
-    with stream, contextlib.suppress(OSError, MemoryError, OverflowError):  # a length that is none
-        while (answer := read_message(stream)) is not None:
-            answers.put(answer)
+def _read_answers(stream: IO[bytes], answers: queue.SimpleQueue[bytes | OverflowError | None], longest: float) -> None:
+    with stream, contextlib.suppress(OSError):
+        try:
+            while (answer := read_message(stream, longest=longest)) is not None:
+                answers.put(answer)
+        except OverflowError as error:  # what precedes an answer is no length
+            answers.put(error)
     answers.put(None)

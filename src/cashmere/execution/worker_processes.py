@@ -17,7 +17,8 @@ from cashmere.base.cores import threads_per_worker
 from cashmere.base.memory import total_memory
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.limits import Limits, ProcessWatch, kill_descendants
-from cashmere.execution.messages import FINAL, pack, unpack
+from cashmere.execution.messages import FINAL, pack
+from cashmere.execution.outcome_check import restored_checkpoint, restored_outcome
 from cashmere.execution.worker import WorkerProcess
 from cashmere.protocols import Objective
 from cashmere.records.cause import Cause, CauseKind
@@ -154,6 +155,9 @@ class _Slot(threading.Thread):
             except TimeoutError:
                 verdict = self._verdict(trial, watch, time.perf_counter() - start)
                 continue
+            except OverflowError as error:
+                verdict, checkpoint = _unreadable(error), None
+                continue
             if answer is None:
                 verdict = _death(watch)
             elif answer[:1] == FINAL:
@@ -163,10 +167,11 @@ class _Slot(threading.Thread):
                 verdict = self._verdict(trial, watch, time.perf_counter() - start)
         else:
             self._is_spoilt = True
-            if checkpoint is not None:
-                verdict = _cut_short(unpack(checkpoint[1:]), verdict)
-            return replace(verdict, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
-        outcome: Outcome = unpack(answer[1:])
+            outcome = verdict if checkpoint is None else _cut_short(checkpoint, verdict)
+            return replace(outcome, duration_seconds=time.perf_counter() - start, memory_mib=watch.peak_mib or None)
+        outcome = restored_outcome(answer[1:])
+        if checkpoint is not None and outcome.status in (TrialStatus.MEMORY, TrialStatus.TIMEOUT):
+            outcome = replace(_cut_short(checkpoint, outcome), duration_seconds=outcome.duration_seconds)
         with contextlib.suppress(psutil.Error):
             memory = watch.read()
             kill_descendants(worker.pid)
@@ -214,7 +219,9 @@ class _Slot(threading.Thread):
                 "MKL_NUM_THREADS": "1",
                 "OMP_WAIT_POLICY": "PASSIVE",
             }
-            self._worker = WorkerProcess(environment=environment, log=self._log)
+            # What a worker may not hold, it cannot have to say.
+            longest_mib = self._limits.memory_mib or total_memory()
+            self._worker = WorkerProcess(environment=environment, log=self._log, longest_mib=longest_mib)
             end = time.monotonic() + _START_SECONDS
             while not self._worker.is_ready(_POLL_SECONDS):
                 if self._closed.is_set():
@@ -230,9 +237,16 @@ class _Slot(threading.Thread):
             self._worker = None
 
 
-def _cut_short(checkpoint: Outcome, verdict: Outcome) -> Outcome:
-    """Return what a trial had achieved when it was stopped, and why it was."""
-    return replace(checkpoint, cut_short=verdict.error)
+def _cut_short(checkpoint: bytes, verdict: Outcome) -> Outcome:
+    """Return what a trial had achieved when it was stopped, and why it was; a failure if that cannot be used."""
+    outcome = restored_checkpoint(checkpoint[1:])
+    return replace(outcome, cut_short=verdict.error) if outcome.status is TrialStatus.SUCCESS else outcome
+
+
+def _unreadable(error: OverflowError) -> Outcome:
+    """Return the failure of a trial after which nothing more can be received from its worker."""
+    cause = Cause(kind=CauseKind.UNUSABLE, text=f"no usable outcome: the worker announced {error}")
+    return Outcome(status=TrialStatus.ERROR, error=cause)
 
 
 def _death(watch: ProcessWatch) -> Outcome:

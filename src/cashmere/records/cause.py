@@ -24,6 +24,8 @@ class CauseKind(StrEnum):
     """The budget was spent, or the user stopped the search."""
     NOT_FINITE = "not finite"
     """A loss, a prediction or a number on the way to them is NaN or infinite."""
+    UNUSABLE = "unusable"
+    """What the trial returned or handed over is no outcome: of another type or shape, too large, cut off."""
     DISK_FULL = "disk full"
     NOT_PERMITTED = "not permitted"
     EXCEPTION = "exception"

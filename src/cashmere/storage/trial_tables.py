@@ -48,6 +48,10 @@ _ADVICE_BY_CAUSE = {
         "The learner did not converge with this configuration. Nothing needs doing unless many trials fail this way; "
         "then check the columns and the target for extreme values."
     ),
+    CauseKind.UNUSABLE: (
+        "A custom objective must return an Outcome as its description says. If there is none, a learner has written "
+        "into the pipe of its worker: leave the algorithm out of the search space."
+    ),
     CauseKind.DISK_FULL: "Free disk space under the run directory, then resume the run.",
     CauseKind.NOT_PERMITTED: "Give this user the right to write into the run directory, then resume the run.",
 }

@@ -1,0 +1,109 @@
+"""Whether what a trial returns or hands over can be stored and used as its outcome."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from cashmere.execution.messages import unpack
+from cashmere.records.cause import Cause, CauseKind
+from cashmere.records.path import FollowedPath
+from cashmere.records.trial import Outcome, TrialStatus
+
+_MOST_NUMBERS = 10_000
+"""Most folds, and most positions on a path: a store with more is refused when it is read."""
+
+_LONGEST_NAME = 1000
+
+
+def restored_outcome(answer: bytes) -> Outcome:
+    """Return the outcome that a worker has sent, or a failure that says why what it has sent cannot be used."""
+    try:
+        outcome = unpack(answer)
+        problem = why_unusable(outcome)
+    except Exception as error:
+        problem = _unusable(f"{type(error).__name__}: {error}"[:1000])
+    return outcome if problem is None else Outcome(status=TrialStatus.ERROR, error=problem)
+
+
+def restored_checkpoint(answer: bytes) -> Outcome:
+    """Return a checkpoint that a worker has sent, or a failure that says why it cannot be used."""
+    outcome = restored_outcome(answer)
+    if outcome.status is TrialStatus.SUCCESS:
+        return outcome
+    problem = outcome.error
+    if problem is None or problem.kind not in (CauseKind.UNUSABLE, CauseKind.NOT_FINITE):
+        problem = _unusable(f"its status is {outcome.status.value}, not success")
+    return Outcome(status=TrialStatus.ERROR, error=replace(problem, text=f"checkpoint: {problem.text}"))
+
+
+def why_unusable(outcome: object) -> Cause | None:
+    """Return why something is no outcome that a study can store and a strategy can use; None if it is one.
+
+    Whatever a store refuses when it is read must be refused here: a single such trial would make the run unreadable.
+    Whether the predictions are as many as the validation rows is for the study to see, which knows them.
+
+    Parameters
+    ----------
+    outcome : object
+        What a trial returned or handed over; nothing about it is taken for granted.
+    """
+    if not isinstance(outcome, Outcome):
+        return _unusable(f"it is of the type {type(outcome).__name__}, not an Outcome")
+    if not isinstance(outcome.status, TrialStatus):
+        return _unusable(f"its status is of the type {type(outcome.status).__name__}, not a TrialStatus")
+    for name in ("error", "cut_short"):
+        if not isinstance(cause := getattr(outcome, name), Cause | None):
+            return _unusable(f"{name} is of the type {type(cause).__name__}, not a Cause")
+    seconds = (outcome.duration_seconds, outcome.fit_seconds, outcome.predict_seconds, outcome.memory_mib or 0.0)
+    if not all(_is_finite(value) and value >= 0 for value in seconds):
+        return _unusable("its seconds or its memory are no finite numbers of at least 0")
+    if not isinstance(outcome.fold_losses, tuple) or len(outcome.fold_losses) > _MOST_NUMBERS:
+        return _unusable(f"fold_losses is no tuple of at most {_MOST_NUMBERS} numbers")
+    if outcome.status is TrialStatus.SUCCESS and not _is_finite(outcome.loss):
+        return Cause(kind=CauseKind.NOT_FINITE, text=f"the loss is {outcome.loss}, not a finite number")
+    if not all(_is_number(loss) for loss in outcome.fold_losses):
+        return _unusable("fold_losses holds something else than numbers")
+    if not isinstance(outcome.model, bytes | None):
+        return _unusable(f"its model is of the type {type(outcome.model).__name__}, not bytes")
+    return _why_predictions_are_unusable(outcome.predictions) or _why_path_is_unusable(outcome.path)
+
+
+def _why_predictions_are_unusable(predictions: object) -> Cause | None:
+    if predictions is None:
+        return None
+    if not isinstance(predictions, np.ndarray) or predictions.dtype.kind != "f":
+        found = predictions.dtype if isinstance(predictions, np.ndarray) else type(predictions).__name__
+        return _unusable(f"its predictions are {found}, not an array of floating point numbers")
+    if predictions.ndim not in (1, 2) or predictions.size == 0:
+        return _unusable(f"its predictions have the shape {predictions.shape}, not (n_validation,) or with n_classes")
+    if not np.isfinite(predictions).all():
+        return Cause(kind=CauseKind.NOT_FINITE, text="its predictions hold NaN or infinity")
+    return None
+
+
+def _why_path_is_unusable(path: object) -> Cause | None:
+    if path is None:
+        return None
+    if not isinstance(path, FollowedPath) or not isinstance(path.parameter, str):
+        return _unusable(f"its path is of the type {type(path).__name__}, not a FollowedPath")
+    positions, losses = path.positions, path.losses
+    if len(path.parameter) > _LONGEST_NAME or not len(positions) == len(losses) <= _MOST_NUMBERS:
+        return _unusable("its path has a long name, too many positions, or not one loss for each")
+    if not all(map(_is_finite, (*positions, *losses))) or path.chosen not in positions:
+        return _unusable("its path holds something else than finite numbers, or chose none of its positions")
+    return None
+
+
+def _unusable(text: str) -> Cause:
+    return Cause(kind=CauseKind.UNUSABLE, text=f"no usable outcome: {text}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.floating | np.integer) and not isinstance(value, bool)
+
+
+def _is_finite(value: object) -> bool:
+    return _is_number(value) and math.isfinite(value)  # type: ignore[arg-type]  # a number
