@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.faults.commands import (
     HANG_SECONDS,
     N_TRIALS,
+    SECONDS,
     Command,
     Ending,
     StoredTrials,
@@ -203,13 +204,15 @@ class _Case:
             self._note(*failure)
         return self._rows
 
-    def _start(self) -> Command:
-        """Start the run, or continue it if there is something to continue."""
+    def _start(self, *, more: str | None = None) -> Command:
+        """Start the run, or continue it, possibly with another budget, if there is something to continue."""
         begun = (self._fault.run / "run.json").exists()
         self._name = "resume" if begun else "fit"
         fit = fit_paths_command if self._fault.follows_paths else fit_command
         command = (
-            resume_command(self._fault.run) if begun else fit(self._table, self._fault.run, self._reference.strategy)
+            resume_command(self._fault.run, more=more)
+            if begun
+            else fit(self._table, self._fault.run, self._reference.strategy)
         )
         self._command = Command(
             [*self._fault.prefix, *command],
@@ -294,9 +297,11 @@ class _Case:
             self._command = None
         if self._fails():
             return
-        if ending is None or (self._fault.goes_on and ending.status != 0):
+        if self._fault.follows_paths:  # however little time is left
+            ending = self._start(more=f"{SECONDS}s").end()
+        elif ending is None or (self._fault.goes_on and ending.status != 0):
             ending = self._start().end()
-            self._command = None
+        self._command = None
         if ending.status != 0:
             outcome = FaultOutcome.HANG if ending.status is None else FaultOutcome.CORRUPT
             self._note(outcome, f"could not be continued: {ending}\n{ending.output[-3000:]}")
@@ -336,6 +341,8 @@ class _Case:
     def _check_paths(self) -> None:
         """Check that all trials are whole, those that were cut short as well, and that the model can be used."""
         n_successes, n_cut_short, wrong = count_cut_short(self._fault.run)
+        if not n_successes:
+            wrong.append("no trial has succeeded")
         self._note(FaultOutcome.CORRUPT if wrong else FaultOutcome.OK, "; ".join(wrong))
         self._note(FaultOutcome.OK, f"{n_successes} successful trials, {n_cut_short} of them cut short")
         try:

@@ -33,7 +33,7 @@ _ROWS = 100
 SECONDS = 15
 """Budget of runs that follow paths."""
 _SECONDS_OF_A_TRIAL = 4
-_ROWS_OF_A_PATH = 12_000
+N_ROWS_OF_A_PATH = 12_000
 _COLUMNS_OF_A_PATH = 12
 
 StoredTrials = dict[int, tuple[Any, ...]]
@@ -49,7 +49,7 @@ def write_table(path: Path) -> None:
 def write_long_table(path: Path) -> None:
     """Write a table on which trials take seconds: each hands over checkpoints, many are cut short."""
     rng = np.random.default_rng(1)
-    X = rng.normal(size=(_ROWS_OF_A_PATH, _COLUMNS_OF_A_PATH)).round(3)
+    X = rng.normal(size=(N_ROWS_OF_A_PATH, _COLUMNS_OF_A_PATH)).round(3)
     noisy = X[:, 0] + np.sin(3 * X[:, 1]) * X[:, 2] + rng.normal(size=len(X))
     table = pd.DataFrame(X, columns=[f"x{i}" for i in range(_COLUMNS_OF_A_PATH)])
     table.assign(target=pd.qcut(noisy, 5, labels=list("abcde"))).to_csv(path, index=False)
@@ -86,9 +86,9 @@ def fit_command(table: Path, folder: Path, strategy: str) -> list[str]:
     return [*CASHMERE, "fit", str(table), *(part for option in options.items() for part in option)]
 
 
-def resume_command(folder: Path) -> list[str]:
-    """Return the command that continues a run."""
-    return [*CASHMERE, "resume", str(folder)]
+def resume_command(folder: Path, *, more: str | None = None) -> list[str]:
+    """Return the command that continues a run, with what is left of its budget or with another."""
+    return [*CASHMERE, "resume", str(folder), *(() if more is None else ("--budget", more))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

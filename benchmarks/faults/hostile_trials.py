@@ -267,9 +267,11 @@ class Supervised:
         self.run = run
 
     def __call__(self, trial: Trial) -> Outcome:
+        """Fail: nobody calls it unsupervised."""
         raise AssertionError("a worker supervises its trials")
 
     def has_checkpoints(self, configuration: Configuration) -> bool:
+        """Return True."""
         return True
 
 

@@ -13,8 +13,8 @@ import pytest
 from cashmere.base.cores import threads_per_worker
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.limits import Limits
-from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.execution.messages import read_message, write_message
+from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
 from contracts.executor_contract import Checkpointing, ExecutorContract, square, talking, trial
@@ -197,9 +197,14 @@ def leave(trial):
     raise SystemExit(3)
 
 
-def test_lack_of_memory_leaves_the_last_checkpoint(one_worker):
-    outcome = one_worker.submit(Checkpointing(quarter, out_of_memory), trial(0)).result(timeout=60)
-    assert (outcome.loss, outcome.cut_short.kind) == (0.25, CauseKind.MEMORY_LIMIT)
+def out_of_time(trial):
+    return Outcome(status=TrialStatus.TIMEOUT)
+
+
+@pytest.mark.parametrize(("then", "kind"), [(out_of_memory, CauseKind.MEMORY_LIMIT), (out_of_time, CauseKind.OTHER)])
+def test_lack_of_memory_or_time_leaves_the_last_checkpoint(one_worker, then, kind):
+    outcome = one_worker.submit(Checkpointing(quarter, then), trial(0)).result(timeout=60)
+    assert (outcome.status, outcome.loss, outcome.cut_short.kind) == (TrialStatus.SUCCESS, 0.25, kind)
     assert outcome.duration_seconds > 0
 
 

@@ -1,4 +1,4 @@
-"""What a trial returns or hands over is an outcome that can be stored and used, or a failure that says what is wrong."""
+"""What a trial returns or hands over is an outcome that can be used, or a failure that says what is wrong."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ UNUSABLE = {
     "path of another type": replace(GOOD, path=(10, 14)),
     "path without a loss": replace(GOOD, path=replace(PATH, losses=(0.5,))),
     "path that chose nothing": replace(GOOD, path=replace(PATH, chosen=12)),
+    "path of numbers": replace(GOOD, path=replace(PATH, positions=10, losses=0.5)),
     "path of texts": replace(GOOD, path=replace(PATH, losses=("a", "b"))),
 }
 NOT_FINITE = {

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 
+import numpy as np
 import pytest
 
-from benchmarks.faults.case import CaseKey, InjectedFault, make_reference, run_case
+from benchmarks.faults.case import CaseKey, InjectedFault, Reference, make_reference, run_case
+from benchmarks.faults.commands import N_ROWS_OF_A_PATH, SECONDS
 from benchmarks.faults.kills import next_cases
 from benchmarks.faults.kinds import FAULTS
 from benchmarks.faults.orphans import adopting_orphans
@@ -25,10 +27,11 @@ def hit(kind, *, seed, case=0):
     """Return the rows of the first case that hits anything."""
     if reason := FAULTS[kind].make.missing():
         pytest.skip(reason)
-    strategies = FAULTS[kind].make.strategies
+    fault = FAULTS[kind].make
+    known = reference(fault.strategies[case % len(fault.strategies)], follows_paths=fault.follows_paths)
     with adopting_orphans() as orphans:
-        while not (rows := run_case(CaseKey(kind, seed, case), reference(strategies[case % len(strategies)]), orphans)):
-            case += len(strategies)
+        while not (rows := run_case(CaseKey(kind, seed, case), known, orphans)):
+            case += len(fault.strategies)
     return rows
 
 
@@ -37,6 +40,21 @@ def test_a_run_survives(kind):
     rows = hit(kind, seed=1)
     assert [row.detail for row in rows if FaultOutcome(row.outcome).is_failure] == []
     assert rows[-1].resume_seconds > 0
+
+
+def test_a_run_with_half_finished_paths_survives():
+    known = Reference(
+        strategy="random",
+        digest="",
+        trials={},
+        predictions=np.empty((N_ROWS_OF_A_PATH, 5)),
+        fit_seconds=SECONDS,
+        resume_seconds=5.0,
+    )
+    with adopting_orphans() as orphans:  # the case has one fault, in the middle of the search
+        (row,) = run_case(CaseKey("coordinator and workers killed on paths", 1, 1), known, orphans)
+    assert (row.outcome, row.detail) == (FaultOutcome.OK, row.detail)
+    assert row.resume_seconds > 0
 
 
 @pytest.mark.slow

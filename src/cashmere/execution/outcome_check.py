@@ -22,9 +22,9 @@ def restored_outcome(answer: bytes) -> Outcome:
     """Return the outcome that a worker has sent, or a failure that says why what it has sent cannot be used."""
     try:
         outcome = unpack(answer)
-        problem = why_unusable(outcome)
     except Exception as error:
-        problem = _unusable(f"{type(error).__name__}: {error}"[:1000])
+        return Outcome(status=TrialStatus.ERROR, error=_unusable_because_of(error))
+    problem = why_unusable(outcome)
     return outcome if problem is None else Outcome(status=TrialStatus.ERROR, error=problem)
 
 
@@ -50,6 +50,13 @@ def why_unusable(outcome: object) -> Cause | None:
     outcome : object
         What a trial returned or handed over; nothing about it is taken for granted.
     """
+    try:
+        return _problem_of(outcome)
+    except Exception as error:  # parts of other types than they should be
+        return _unusable_because_of(error)
+
+
+def _problem_of(outcome: object) -> Cause | None:
     if not isinstance(outcome, Outcome):
         return _unusable(f"it is of the type {type(outcome).__name__}, not an Outcome")
     if not isinstance(outcome.status, TrialStatus):
@@ -95,6 +102,10 @@ def _why_path_is_unusable(path: object) -> Cause | None:
     if not all(map(_is_finite, (*positions, *losses))) or path.chosen not in positions:
         return _unusable("its path holds something else than finite numbers, or chose none of its positions")
     return None
+
+
+def _unusable_because_of(error: Exception) -> Cause:
+    return _unusable(f"{type(error).__name__}: {error}"[:1000])
 
 
 def _unusable(text: str) -> Cause:

@@ -240,7 +240,9 @@ class _Slot(threading.Thread):
 def _cut_short(checkpoint: bytes, verdict: Outcome) -> Outcome:
     """Return what a trial had achieved when it was stopped, and why it was; a failure if that cannot be used."""
     outcome = restored_checkpoint(checkpoint[1:])
-    return replace(outcome, cut_short=verdict.error) if outcome.status is TrialStatus.SUCCESS else outcome
+    if outcome.status is not TrialStatus.SUCCESS:
+        return outcome
+    return replace(outcome, cut_short=verdict.error or Cause.other(verdict.status.value))
 
 
 def _unreadable(error: OverflowError) -> Outcome:
