@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -117,6 +120,20 @@ def test_files_of_killed_writers_are_removed_and_no_others(tmp_path, canary):
         [*others, ".link.0123456789abcdef.tmp"]
     )
     assert written_name(ours[1]) == "run.json"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
+def test_files_of_living_writers_stay_and_those_of_killed_ones_do_not(tmp_path):
+    with writing(tmp_path / "file") as file:
+        file.write(b"half")
+        file.flush()
+        killed = tmp_path / ".file.0123456789abcdef.tmp"
+        killed.write_bytes(b"half")
+        for path in tmp_path.iterdir():
+            os.utime(path, (time.time() - 10, time.time() - 10))
+        remove_leftovers(tmp_path, older_than=3600)
+        assert [path.name for path in tmp_path.iterdir()] == [Path(file.name).name]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_folder_that_is_a_link_is_refused(tmp_path, canary):

@@ -21,6 +21,11 @@ from typing import BinaryIO
 
 from cashmere.exceptions import CashmereError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 _NOT_FOLLOWING = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for somebody at its other end
@@ -30,6 +35,9 @@ _NOT_FOLLOWING = (
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+?)(?:\.[0-9a-f]{16})?\.tmp")
 """Names of temporary files; earlier versions wrote them without digits."""
+
+_GRACE_SECONDS = 1.0
+"""A temporary file may be so old before its writer holds it."""
 
 MOST_BYTES = 2**36
 """Limit of files whose contents are mapped or read as large arrays: 64 GiB."""
@@ -183,7 +191,7 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOT_FOLLOWING
-    with open(temporary, "wb", opener=lambda name, _: os.open(name, flags, 0o666)) as file:
+    with open(temporary, "wb", opener=lambda name, _: os.open(name, flags, 0o666)) as file, _held(file):
         try:
             yield file
             file.flush()
@@ -197,6 +205,33 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+
+
+@contextlib.contextmanager
+def _held(file: BinaryIO) -> Iterator[None]:
+    """Hold a file until the end of the block, even if it is closed before: so others see that its writer lives."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.dup(file.fileno())
+    try:
+        with contextlib.suppress(OSError):  # not all file systems have locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_held(path: Path) -> bool:
+    """Return whether a process may be writing a file; without locks nobody knows."""
+    if fcntl is None:
+        return True
+    try:
+        with open_to_change(path) as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
 
 
 def open_to_change(path: Path) -> BinaryIO:
@@ -233,12 +268,13 @@ def remove_leftovers(folder: Path, *, of: Collection[str] | None = None, older_t
     of : collection of str, optional
         Only those that were to get one of these names.
     older_than : float
-        Only those not changed for so many seconds.
+        Only those not changed for so many seconds; less if a lock on the file tells that its writer has ended.
     """
     for path in folder.iterdir():
         name = written_name(path.name)
         if name is None or (of is not None and name not in of) or not is_regular(path):
             continue
         with contextlib.suppress(OSError):
-            if not older_than or time.time() - path.lstat().st_mtime > older_than:
+            age = time.time() - path.lstat().st_mtime
+            if not older_than or age > older_than or (age > _GRACE_SECONDS and not _is_held(path)):
                 path.unlink()

@@ -25,7 +25,7 @@ LEADERBOARD_LENGTH = 20
 """Rows of the leaderboard that the page shows."""
 
 _LEFTOVER_SECONDS = 3600.0
-"""Age of a temporary file that no process is writing any more."""
+"""Age of a temporary file that no process is writing any more, where locks do not tell."""
 
 _CAUSES_SHOWN = 30
 """Causes of failure that the page lists."""
