@@ -7,6 +7,7 @@ import functools
 
 import numpy as np
 import pytest
+from ConfigSpace import Configuration
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import RepeatedStratifiedKFold
 
@@ -23,7 +24,11 @@ from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Trial, TrialStatus
 from cashmere.space import make_space
 
+SPACE = "paths"
 METRIC = get_metric("log_loss", TaskType.BINARY)
+
+BOOSTERS = ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting"]
+FOLLOWED = [*BOOSTERS, "random_forest", "extra_trees", "logistic_regression", "mlp", "knn"]
 
 
 @functools.cache
@@ -37,7 +42,7 @@ def make_objective(folder, resampling):
     frame = to_frame(X)
     schema = infer_schema(frame)
     profile = TaskProfile(task_type=TaskType.BINARY, n_rows=len(y), n_columns=X.shape[1], n_classes=2)
-    space = make_space("paths", profile).restricted_to(["lightgbm", "logistic_regression", "knn", "svm"])
+    space = make_space(SPACE, profile)
     folds = make_folds(y, TaskType.BINARY, resampling, seed=0)
     prepare_folds(folder, schema.code(frame), y, folds, sorted(space.encodings), task_type=TaskType.BINARY, seed=0)
     return CrossValidationObjective(folder=folder, space=space, metric=METRIC)
@@ -117,6 +122,28 @@ def test_every_position_of_all_folds_is_a_checkpoint(four_folds):
     assert losses[0] == watch.kept[0].loss
 
 
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_checkpoints_change_nothing(four_folds, name):
+    """They are made when the clock says so; the trial must not depend on it."""
+    trial = make_random_trial(four_folds, name)
+    assert_equal(four_folds.run(trial, Watch()), four_folds(trial))
+
+
+def make_random_trial(objective, name):
+    """Return a trial that draws rows and columns where its algorithm can."""
+    drawn = {"subsample": 0.6, "colsample_bytree": 0.6, "bagging_temperature": 2.0, "rsm": 0.6, "max_features": 0.5}
+    space = objective.space.configuration_space
+    known = dict(objective.space.completed({"algorithm": name}))
+    values = {**known, **{f"{name}:{k}": v for k, v in drawn.items() if f"{name}:{k}" in known}}
+    return Trial(number=0, configuration=Configuration(space, values=values), seed=5)
+
+
+def assert_equal(one, other):
+    assert one.path == other.path
+    assert one.fold_losses == other.fold_losses
+    assert np.array_equal(one.predictions, other.predictions)
+
+
 @pytest.mark.parametrize("n_positions", [1, 4])
 def test_trial_without_time_ends_where_it_is(four_folds, n_positions):
     outcome = four_folds.run(make_trial(four_folds), Watch(n_positions))
@@ -140,11 +167,10 @@ def test_hopeless_trials_stop_after_their_first_fold(four_folds):
     assert stopped.loss is None
 
 
-def test_trial_that_is_raced_to_its_end_equals_one_that_is_not(four_folds):
-    raced, whole = (four_folds(make_trial(four_folds, stop_above=bar)) for bar in (1e6, float("inf")))
-    assert raced.path == whole.path
-    assert raced.fold_losses == whole.fold_losses
-    assert np.array_equal(raced.predictions, whole.predictions)
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_trial_that_is_raced_to_its_end_equals_one_that_is_not(four_folds, name):
+    trial = make_random_trial(four_folds, name)
+    assert_equal(four_folds(dataclasses.replace(trial, stop_above=1e6)), four_folds(trial))
 
 
 def test_predictions_that_are_not_finite_fail_the_trial():

@@ -17,6 +17,9 @@ class XGBoostPath:
     def __init__(self, learner: Any, data: PathData) -> None:
         self._learner, self._data = learner, data
         parameters = {**learner.get_xgb_params(), **_objective(data.n_classes)}
+        # All boosters of a process draw from one generator, and making any of them, a slice for a checkpoint as well,
+        # seeds it again. Seeded in each round, folds do not depend on each other, nor on when checkpoints are made.
+        parameters["seed_per_iteration"] = True
         kinds = learner.get_params().get("feature_types")
         described = {"feature_types": kinds, "enable_categorical": kinds is not None, "nthread": data.n_threads}
         rows = xgboost.QuantileDMatrix(
