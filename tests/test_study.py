@@ -543,24 +543,32 @@ def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
     assert study.ask().number == len(kept)
 
 
+class Waiting:
+    """An executor whose trials end when the test says so."""
+
+    n_workers = 4
+
+    def __init__(self, n_trials):
+        self.futures = [Future() for _ in range(n_trials)]
+
+    def submit(self, objective, trial):
+        return self.futures[trial.number]
+
+    def end(self, number, loss):
+        self.futures[number].set_result(Outcome(status=TrialStatus.SUCCESS, loss=loss))
+
+
 def test_results_behind_a_trial_that_had_none_at_the_end_count(tmp_path):
     study = Study(SPACE, "random", seed=1, lookahead=4, plan=WorkBudget(worker_seconds=100.0))
-    futures = [Future() for _ in range(4)]
-
-    class Waiting:
-        n_workers = 4
-
-        def submit(self, objective, trial):
-            return futures[trial.number]
-
-    futures[2].set_result(Outcome(status=TrialStatus.SUCCESS, loss=0.5))
+    executor = Waiting(5)
+    executor.end(2, 0.5)
     n_ticks = iter(range(100))
-    study.optimize(bowl, None, executor=Waiting(), stop=lambda: next(n_ticks) > 8)
+    study.optimize(bowl, None, executor=executor, stop=lambda: next(n_ticks) > 8)
     assert len(study.history) == 0
     cut = Cause(kind=CauseKind.SEARCH_ENDED)
-    futures[0].set_result(Outcome(status=TrialStatus.SUCCESS, loss=0.4, cut_short=cut))
-    futures[1].set_result(Outcome(status=TrialStatus.ABORTED, error=cut))
-    futures[3].set_result(Outcome(status=TrialStatus.ABORTED, error=cut))
+    executor.futures[0].set_result(Outcome(status=TrialStatus.SUCCESS, loss=0.4, cut_short=cut))
+    for number in (1, 3, 4):
+        executor.futures[number].set_result(Outcome(status=TrialStatus.ABORTED, error=cut))
     study.keep_unfinished()
     assert [(o.status, o.loss) for o in study.history] == [
         (TrialStatus.SUCCESS, 0.4),
@@ -568,3 +576,30 @@ def test_results_behind_a_trial_that_had_none_at_the_end_count(tmp_path):
         (TrialStatus.SUCCESS, 0.5),
     ]
     assert study.ask().number == 3
+
+
+@pytest.mark.parametrize(
+    ("plan", "visible"),
+    [
+        (WorkBudget(worker_seconds=100.0), [[], [], [1], [1, 2], *[[1, 2, 3]] * 3]),  # whatever has ended
+        (WorkBudget(trials=9), [[], [], [], []]),  # trial 4 waits for trial 0
+    ],
+    ids=["time", "trials"],
+)
+def test_a_long_trial_hides_later_outcomes_only_under_a_budget_of_trials(plan, visible):
+    seen, random = [], Study(SPACE, "random").strategy
+
+    class Watching:
+        def suggest(self, history, rng):
+            seen.append([o.trial.number for o in history])
+            pending = [trial.number for trial in history.pending]
+            assert sorted(seen[-1] + pending) == list(range(len(seen) - 1))
+            return random.suggest(history, rng)
+
+    study = Study(SPACE, Watching(), seed=1, lookahead=4, plan=plan)
+    executor = Waiting(7)
+    for number in (1, 2, 3):
+        executor.end(number, 0.5)
+    n_ticks = iter(range(100))
+    study.optimize(bowl, None, executor=executor, stop=lambda: len(seen) == len(visible) and next(n_ticks) > 8)
+    assert seen == visible

@@ -73,7 +73,8 @@ class Study:
 
     Trial n is decided from the outcomes of trials 0 .. n - `lookahead` and from the decisions in between, and
     outcomes are committed in trial order. So the same seed gives the same run with any number of workers up to
-    `lookahead`; a larger lookahead keeps more workers busy and shows the strategy less.
+    `lookahead`; a larger lookahead keeps more workers busy and shows the strategy less. If the plan is a time alone,
+    the run depends on the clock anyway: outcomes are committed as they arrive, and every decision sees all of them.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ class Study:
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
         self._clock = Deadline(None)
         self._plan: WorkBudget | None = None
-        self._unfinished: dict[Future[Outcome], Trial] = {}
+        self._unfinished: dict[int, tuple[Trial, Future[Outcome] | None]] = {}
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
         self._nothing_fits = (-1, -1, 0.0)
@@ -218,7 +219,11 @@ class Study:
         self._commit()
 
     def _commit(self) -> list[Observation]:
-        """Move outcomes to the history, in trial order, up to the first trial without one."""
+        """Move outcomes of decided trials to the history: in trial order, or whatever has come if time is the plan."""
+        if self._planned_seconds is not None:
+            fresh = [self._arrived.pop(n) for n in sorted(self._arrived) if n < len(self._trials)]
+            self._committed = sorted([*self._committed, *fresh], key=_number)
+            return fresh
         fresh = []
         while len(self._committed) < len(self._trials):
             observation = self._arrived.pop(len(self._committed), None)
@@ -227,6 +232,19 @@ class Study:
             self._committed.append(observation)
             fresh.append(observation)
         return fresh
+
+    def _pending(self, end: int) -> list[Trial]:
+        """Return the decided trials beyond the first committed ones."""
+        if self._planned_seconds is None:
+            return self._trials[end:]
+        known = {o.trial.number for o in self._committed[:end]}
+        return [trial for trial in self._trials if trial.number not in known]
+
+    def _n_visible(self) -> int:
+        """Return how many of the committed outcomes the next decision may see at least."""
+        if self._planned_seconds is not None:
+            return len(self._committed)
+        return min(len(self._committed), max(0, len(self._trials) - self.lookahead + 1))
 
     # ------------------------------------------------------------ ask and tell
 
@@ -270,7 +288,7 @@ class Study:
             seed=int(learner_seed.generate_state(1)[0] % 2**31),
             origin=suggestion.origin,
             fidelity=suggestion.fidelity,
-            stop_above=self._stop_above(number, suggestion.fidelity),
+            stop_above=self._stop_above(suggestion.fidelity),
         )
         stored = self._arrived.get(number)
         if stored is not None and (self._planned_seconds is not None or len(self._rungs) > 1):
@@ -285,11 +303,11 @@ class Study:
         self._forget_decision()
         return trial
 
-    def _stop_above(self, number: int, fidelity: float) -> float:
+    def _stop_above(self, fidelity: float) -> float:
         """Return the worst fold of the best trial on as many rows among those whose outcome the lookahead reveals."""
         if self.fold_racing == "none":
             return math.inf
-        known = self._committed[: max(0, number - self.lookahead + 1)]
+        known = self._committed[: self._n_visible()]
         best = History(observations=tuple(o for o in known if o.trial.fidelity == fidelity)).incumbent
         return max(best.fold_losses, default=math.inf) if best is not None else math.inf
 
@@ -309,13 +327,13 @@ class Study:
         if self._decision is None and (configuration := self._next_warm_start()) is not None:
             origin = Origin(OriginKind.WARM_START)
             self._decision = Suggestion(configuration=configuration, origin=origin, fidelity=self._rungs[0])
-        first = max(0, number - self.lookahead + 1, self._n_insufficient + 1)
+        first = max(self._n_visible(), self._n_insufficient + 1)
         for visible in range(first, len(self._committed) + 1):
             if self._decision is not None:
                 break
             clock = Deadline(None)
             strategy_seed, _ = self._seeds(number)
-            history = self._history(visible, self._trials[visible:])
+            history = self._history(visible, self._pending(visible))
             if len(self._rungs) > 1:
                 history = on_all_rows(history, self._rungs)
             with one_blas_thread():
@@ -340,7 +358,7 @@ class Study:
         n_known = len(self._committed)
         planned = None if self._plan is None else self._plan.worker_seconds
         is_late = planned is not None and self._spent_by_trials() > _EARLY_SHARE * planned
-        history = self._history(n_known, self._trials[n_known:])
+        history = self._history(n_known, self._pending(n_known))
         return promotion(history, self._rungs, is_late=is_late, largest_share=self._largest_share)
 
     def _next_warm_start(self) -> Configuration | None:
@@ -352,7 +370,7 @@ class Study:
         left = [c for c in self.warm_start if configuration_key(c) not in decided]
         if not left:
             return None
-        known = self._committed[: max(0, len(self._trials) - self.lookahead + 1)]
+        known = self._committed[: self._n_visible()]
         predicted = PredictedSeconds.learn(self._encoder, known)
         return left[int(np.argmin(predicted.mean_log_seconds(self._encoder.encode(left))))]
 
@@ -403,7 +421,7 @@ class Study:
                 decision,
                 seconds,
                 strategy=self.strategy,
-                history=self._history(n_known, self._trials[n_known:]),
+                history=self._history(n_known, self._pending(n_known)),
                 encoder=self._encoder,
                 rng=np.random.default_rng(self._seeds(number)[0]),
                 rungs=self._rungs,
@@ -485,7 +503,7 @@ class Study:
             unlikely to be finished are not started, see `fit_into`; nothing is decided or stored that would take
             longer, judged by how long it took before; the loop ends when nothing runs or fits.
         callback : callable, optional
-            Called in trial order with every committed observation.
+            Called with every committed observation, in trial order; as they arrive if the plan is a time alone.
         on_tick : callable, optional
             Called in each iteration of the loop, for progress displays.
         """
@@ -512,6 +530,7 @@ class Study:
             return min(deadline.remaining, seconds_left())
 
         running: dict[Future[Outcome], Trial] = {}
+        too_late: list[Trial] = []
         limit = math.inf if budget is None or budget.trials is None else budget.trials
         while len(self._committed) < limit and left() > 0 and not stop():
             while len(self._trials) < limit and len(running) <= executor.n_workers and self._can_ask_within(left()):
@@ -536,19 +555,29 @@ class Study:
             for future in sorted(done, key=lambda f: running[f].number):
                 trial, outcome = running.pop(future), future.result()
                 if left() < self._pace.bound(_STORING, _mib(outcome), expected=_SECONDS_PER_MIB):
-                    continue  # it has come too late
+                    too_late.append(trial)
+                    continue
                 clock = time.perf_counter()
                 self._announce(self.tell(trial, outcome), callback)
                 self._pace.note(_STORING, time.perf_counter() - clock, _mib(outcome))
             if on_tick is not None:
                 on_tick()
         # Running trials were decided but never observed: forget the decisions, they can be made again.
-        self._unfinished = running
-        del self._trials[len(self._committed) :]
+        self._unfinished = {trial.number: (trial, future) for future, trial in running.items()}
+        self._unfinished |= {trial.number: (trial, None) for trial in too_late}
+        self._rewind()
         self._forget_decision()
         if self._store is not None:
             self._store.set_fact("elapsed_seconds", self.elapsed)
         return self.history
+
+    def _rewind(self) -> None:
+        """Go back to before the first trial without an outcome; put later outcomes aside, for their turn."""
+        known = {o.trial.number for o in self._committed}
+        end = next(number for number in range(len(self._trials) + 1) if number not in known)
+        self._arrived |= {o.trial.number: o for o in self._committed if o.trial.number >= end}
+        self._committed = [o for o in self._committed if o.trial.number < end]
+        del self._trials[end:]
 
     def _can_ask_within(self, seconds: float) -> bool:
         return seconds > self._pace.bound(_DECIDING, expected=0.0) and self.can_ask()
@@ -560,7 +589,7 @@ class Study:
         on resume, as if nothing had happened. A trial that had achieved nothing has failed if a later one has a result,
         which counts only behind it.
         """
-        unfinished = {trial.number: (trial, _outcome_of(future)) for future, trial in self._unfinished.items()}
+        unfinished = {n: (trial, _outcome_of(future)) for n, (trial, future) in self._unfinished.items()}
         self._unfinished = {}
         if self._planned_seconds is None:
             return
@@ -622,15 +651,19 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
     return digest.hexdigest()[:16]
 
 
+def _number(observation: Observation) -> int:
+    return observation.trial.number
+
+
 def _mib(outcome: Outcome) -> float:
     """Return the size of what is written for an outcome; the constant stands for what small ones take."""
     n_bytes = 0 if outcome.predictions is None else outcome.predictions.nbytes
     return 1.0 + (n_bytes + len(outcome.model or b"")) / 2**20
 
 
-def _outcome_of(future: Future[Outcome]) -> Outcome | None:
+def _outcome_of(future: Future[Outcome] | None) -> Outcome | None:
     """Return the outcome of a trial that may have been stopped without one."""
-    if not future.done() or future.cancelled() or future.result().status is TrialStatus.ABORTED:
+    if future is None or not future.done() or future.cancelled() or future.result().status is TrialStatus.ABORTED:
         return None
     return future.result()
 

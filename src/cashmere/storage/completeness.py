@@ -36,7 +36,7 @@ def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
         found = [re.fullmatch(r"(\d{6,9})\.\w+", path.name) for path in (folder / name).iterdir()]
         highest = max((int(match[1]) for match in found if match), default=-1)
         counts[f"{name}/{highest:06d}"] = highest + 1 - lookahead
-    counts["model/manifest.json"] = _trials_of_model(folder / "model")
+    counts["model/manifest.json"] = _trials_of_model(folder / "model", lookahead=lookahead)
     witness, told = max(counts.items(), key=lambda item: item[1])
     if told > held:
         text = (
@@ -46,11 +46,13 @@ def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
         raise CorruptStoreError(folder / "run.sqlite", text)
 
 
-def _trials_of_model(folder: Path) -> int:
-    """Return how many trials the saved model knows of; 0 without one that can be read, for it will be made again."""
+def _trials_of_model(folder: Path, *, lookahead: int) -> int:
+    """Return how many trials the saved model tells of; 0 without one that can be read, for it will be made again."""
     try:
         manifest = read_manifest(folder)
     except ModelFileError:
         return 0
     counted = manifest["information"].get("trials", 0)
-    return max([counted if isinstance(counted, int) else 0, *(int(number) + 1 for number in manifest["members"])])
+    # Under a budget of time a member may have ended before trials with lower numbers.
+    least = (int(number) + 1 - lookahead for number in manifest["members"])
+    return max([counted if isinstance(counted, int) else 0, *least])
