@@ -103,10 +103,12 @@ class CheckpointSender:
         self._begin = self._latest = self._asked = time.perf_counter()
         self._limit = float("inf") if limit_seconds is None else limit_seconds
         self._pause = _CHECKPOINT_PAUSE_SECONDS
+        self._packing_share = 0.0
 
     def seconds_left(self) -> float:
         """Return the seconds until a trial must have ended to be sure that its outcome arrives."""
-        return (1 - _SHARE_TO_END) * self._limit - (time.perf_counter() - self._begin)
+        spent = time.perf_counter() - self._begin
+        return (1 - _SHARE_TO_END) * self._limit - (1 + self._packing_share) * spent
 
     def wants_checkpoint(self) -> bool:
         """Return whether the last checkpoint is so long ago that the next one costs a small share of the time."""
@@ -122,7 +124,10 @@ class CheckpointSender:
             if not self._has_ended:
                 write_message(self._answers, checkpoint)
         self._latest = time.perf_counter()
-        self._pause = max(_CHECKPOINT_PAUSE_SECONDS, _CHECKPOINT_SPACING * (self._latest - self._asked))
+        seconds = self._latest - self._asked
+        self._pause = max(_CHECKPOINT_PAUSE_SECONDS, _CHECKPOINT_SPACING * seconds)
+        # Models grow with the fit, and so does the time to pack the last of them.
+        self._packing_share = seconds / max(self._asked - self._begin, 1e-9)
 
     def end(self) -> None:
         """Send nothing more: a thread that outlives the trial must not speak for the next one."""
