@@ -107,8 +107,46 @@ def test_position_has_the_lowest_pooled_loss(objective):
     pooled = METRIC.loss(folds.y[folds.validation_rows], outcome.predictions)
     assert min(path.losses) == pytest.approx(pooled, rel=1e-6)
     assert path.positions[:3] == (10, 14, 20)
-    assert len(path.positions) - 1 - np.argmin(path.losses) == 2  # patience
     assert outcome.cut_short is None
+
+
+def follow(losses, **options):
+    """Return how many positions a path with these losses is followed to."""
+    pooled = iter(losses)
+    positions = tuple(range(1, len(losses) + 1))
+    followed = FollowedFolds("rounds", positions, 2, lambda _: next(pooled), n_folds=1, **options)
+    followed.begin(FlatPath)
+    assert followed.follow(seconds_left=lambda: np.inf)
+    return len(followed.losses)
+
+
+class FlatPath:
+    def advance(self, position):
+        pass
+
+    def predict(self):
+        return np.zeros(1, dtype=np.float32)
+
+
+EARLY = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("losses", "n_positions"),
+    [
+        ([0.5, 0.6, 0.4, 0.5, 0.45, 0.3], 5),  # patience
+        ([*EARLY, 0.199, 0.1985, 0.1984, 0.1], 11),  # later, the first that gains less than 0.2 %
+        ([*EARLY, 0.21, 0.1], 9),
+        ([-1, -2, -3, -4, -5, -6, -7, -8, -8.1, -8.1, -9], 10),
+        ([0.0] * 12, 3),
+    ],
+)
+def test_patience(losses, n_positions):
+    assert follow(losses) == n_positions
+
+
+def test_counted_labels_are_followed_with_patience_all_along():
+    assert follow([*EARLY, 0.21, 0.1, 0.1, 0.1, 0.05], is_smooth=False) == 12
 
 
 def test_every_position_of_all_folds_is_a_checkpoint(four_folds):

@@ -163,7 +163,14 @@ class _Evaluation:
     def _follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
         n_folds = len(self._folds.folds)
         positions = path.positions(len(self._train_rows(0)), self._n_classes)
-        followed = FollowedFolds(path.name, positions, path.patience, self._pooled_loss, n_folds=n_folds)
+        followed = FollowedFolds(
+            path.name,
+            positions,
+            path.patience,
+            self._pooled_loss,
+            n_folds=n_folds,
+            is_smooth=self._metric.needs != "labels",
+        )
         is_raced = self._trial.stop_above < float("inf")
         reached_end = True
         for k in range(n_folds):

@@ -84,7 +84,7 @@ class PathParameter:
     follow : callable
         Begins the fit of the learner that `Component.build` has made.
     patience : int or None
-        The fit ends after so many positions without a lower loss; None goes to the end.
+        The fit ends after so many positions without a lower loss, later sooner (docs/paths.md); None goes to the end.
     """
 
     name: str
