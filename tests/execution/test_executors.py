@@ -12,6 +12,7 @@ import pytest
 
 from cashmere.base.cores import threads_per_worker
 from cashmere.execution.in_process import InProcessExecutor
+from cashmere.execution.inside_worker import CheckpointSender
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import read_message, write_message
 from cashmere.execution.worker_processes import WorkerProcessExecutor
@@ -148,6 +149,20 @@ def test_trial_that_is_stopped_has_its_last_checkpoint(then, kind):
         assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
     finally:
         executor.shutdown()
+
+
+class SlowPipe(io.BytesIO):
+    def write(self, data):
+        time.sleep(0.2)
+        return super().write(data)
+
+
+def test_models_that_take_long_to_pack_leave_less_time_to_fit():
+    sender = CheckpointSender(SlowPipe(), 100.0)
+    time.sleep(0.2)
+    sender.wants_checkpoint()
+    sender.keep(quarter(trial(0)))  # takes as long as the trial so far, and models grow with it
+    assert sender.seconds_left() <= 95 - 2 * 0.4
 
 
 def test_end_of_the_search_leaves_the_last_checkpoint(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from ConfigSpace import Configuration, ConfigurationSpace, Float
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +71,28 @@ def test_who_may_not_have_more_rows_is_passed_over():
     share = {0.1: 1 / 9}
     found = promoted(make_history(*tried), largest_share=lambda c: share.get(round(c["x"], 3), 1.0))
     assert found == (pytest.approx(0.2), 1)
+
+
+def test_algorithms_with_the_fewest_trials_above_go_first():
+    space = ConfigurationSpace()
+    space.add(Categorical("algorithm", ["a", "b", "c"]), Float("x", (0.0, 1.0)))
+
+    def trial(number, name, x, rung):
+        configuration = Configuration(space, values={"algorithm": name, "x": x})
+        return Trial(number=number, configuration=configuration, seed=0, fidelity=RUNGS[rung])
+
+    tried = [("a", 0.1), ("a", 0.2), ("b", 0.3), ("a", 0.4), ("b", 0.5), ("c", 0.6)]
+    losses = [*np.linspace(0, 1, 6), *[2.0] * 12]
+    rows = [trial(k, *(tried[k] if k < 6 else ("c", k / 20)), 0) for k in range(18)]
+    known = [
+        Observation(trial=each, outcome=Outcome(status=TrialStatus.SUCCESS, loss=loss))
+        for each, loss in zip(rows, losses, strict=True)
+    ]
+    order, above = [], ()
+    while (found := promotion(History(observations=tuple(known), pending=above), RUNGS)) is not None:
+        order.append((found.configuration["algorithm"], round(found.configuration["x"], 3)))
+        above += (trial(18 + len(above), *order[-1], 1),)
+    assert order == [("a", 0.1), ("b", 0.3), ("c", 0.6), ("a", 0.2), ("b", 0.5), ("a", 0.4)]
 
 
 def test_strategies_see_each_configuration_once_as_if_on_all_rows():

@@ -19,8 +19,8 @@ Predictions = NDArray[np.float32]
 _LATE = 8
 _LEAST_GAIN = 0.002
 """From the ninth position on, where fits are long and curves smooth, a fit ends at the first position that does not
-lower the loss by this share. On four tables that took a quarter off the time of random boosters and networks, and cost those
-near the best 0.006 % of the loss."""
+lower the loss by this share. On four tables that took a quarter off the time of random boosters and networks, and cost
+those near the best 0.006 % of the loss."""
 
 PooledLoss = Callable[[Sequence[Predictions]], float]
 """Predictions of the first folds, each for its validation rows -> the loss over all these rows together."""

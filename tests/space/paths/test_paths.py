@@ -136,6 +136,21 @@ def begin_with(task, name, data, **parameters):
     return algorithm.path.follow(learner.set_params(**parameters), data)
 
 
+@pytest.mark.parametrize("task", TaskType)
+def test_stretches_of_catboost_equal_a_long_fit(task):
+    """Long fits take more steps per leaf than short ones unless they are told how many."""
+    algorithm, learner, data, _ = begin(task, "catboost")
+    without_draws = {"bootstrap_type": "No", "random_strength": 0, "rsm": 1.0}
+    path = begin_with(task, "catboost", data, **without_draws)
+    for position in [p for p in algorithm.path.positions(N_TRAIN, data.n_classes) if p <= 226]:
+        path.advance(position)
+    chosen_here = ("leaf_estimation_iterations", "iterations", "random_strength", "rsm")
+    by_itself = {key: value for key, value in learner.get_params().items() if key not in chosen_here}
+    direct = type(learner)(**by_itself, **without_draws, iterations=226).fit(data.X, data.y)
+    expected = predict(direct, data)
+    assert np.abs(path.predict() - expected).max() <= 1e-6 * np.abs(expected).max()
+
+
 @pytest.mark.parametrize("n_rows", [N_TRAIN, 4])  # fewer rows than columns: the other matrix of products
 def test_ridge_solutions_are_those_of_scikit_learn(n_rows):
     _, learner, data, _ = begin(TaskType.REGRESSION, "ridge")

@@ -2,7 +2,9 @@
 
 New configurations are tried on few rows; the best third of every rung is tried again on three times as many. Unlike in
 the paper, a rung never holds more than a third of those below: a strategy that gets better and better would send nearly
-everything up. The strategy that decides about new ones sees one loss per configuration, as if on all rows.
+everything up. And among the best third, algorithms with the fewest trials on the next rung go first: one that is ahead
+on few rows would fill the upper rungs, and the ensemble, alone. The strategy that decides about new ones sees one loss
+per configuration, as if on all rows.
 
 References
 ----------
@@ -11,6 +13,7 @@ Li et al. (2020), A System for Massively Parallel Hyperparameter Tuning, MLSys, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -20,6 +23,7 @@ from ConfigSpace import Configuration
 
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Observation, Suggestion
+from cashmere.space.encoding.algorithm_blocks import ALGORITHM
 
 _ETA = 3
 """One of so many is promoted."""
@@ -47,17 +51,23 @@ def promotion(
         The share that is allowed for a configuration; by default all rows.
     """
     decided = {(trial.key, trial.fidelity) for trial in history.trials}
+    n_decided = Counter((_algorithm(trial.configuration), trial.fidelity) for trial in history.trials)
     for share, next_share in reversed(list(pairwise(rungs))):
         tried = [o for o in history.successes if o.trial.fidelity == share]
         quota = -(-len(tried) // _ETA) if is_late else len(tried) // _ETA
         if sum(each == next_share for _, each in decided) >= quota:
             continue
-        for observation in sorted(tried, key=_by_loss)[:quota]:
-            configuration = observation.trial.configuration
-            is_allowed = largest_share is None or largest_share(configuration) >= next_share
-            if is_allowed and (observation.trial.key, next_share) not in decided:
-                origin = Origin(OriginKind.PROMOTED, f"trial {observation.trial.number}")
-                return Suggestion(configuration=configuration, origin=origin, fidelity=next_share)
+        candidates = [
+            observation.trial
+            for observation in sorted(tried, key=_by_loss)[:quota]
+            if (observation.trial.key, next_share) not in decided
+            and (largest_share is None or largest_share(observation.trial.configuration) >= next_share)
+        ]
+        if candidates:
+            counts = [n_decided[_algorithm(trial.configuration), next_share] for trial in candidates]
+            trial = candidates[int(np.argmin(counts))]
+            origin = Origin(OriginKind.PROMOTED, f"trial {trial.number}")
+            return Suggestion(configuration=trial.configuration, origin=origin, fidelity=next_share)
     return None
 
 
@@ -108,6 +118,10 @@ def _gain(history: History, share: float, next_share: float) -> float:
 
 def _is_whole(observation: Observation) -> bool:
     return observation.loss is not None and observation.outcome.cut_short is None
+
+
+def _algorithm(configuration: Configuration) -> object:
+    return configuration.get(ALGORITHM)
 
 
 def _by_loss(observation: Observation) -> tuple[float, int]:
