@@ -99,13 +99,14 @@ def test_models_predict_what_the_trial_returns(objective, name, tmp_path):
     assert outcome.loss == pytest.approx(np.mean(losses), rel=1e-4)
 
 
-def test_position_has_the_lowest_pooled_loss(objective):
+def test_position_follows_from_the_pooled_losses(objective):
     outcome = objective(make_trial(objective))
     folds, path = PreparedFolds(objective.folder), outcome.path
     assert path.parameter == "rounds"
-    assert path.chosen == path.positions[np.argmin(path.losses)]
+    kept = np.argmin(path.losses) + 1  # boosters: one beyond the best
+    assert path.chosen == path.positions[kept]
     pooled = METRIC.loss(folds.y[folds.validation_rows], outcome.predictions)
-    assert min(path.losses) == pytest.approx(pooled, rel=1e-6)
+    assert path.losses[kept] == pytest.approx(pooled, rel=1e-6)
     assert path.positions[:3] == (10, 14, 20)
     assert outcome.cut_short is None
 
@@ -242,6 +243,19 @@ def test_losses_that_are_not_finite_are_never_chosen():
     assert followed.predictions()[0] == [2]
 
 
+@pytest.mark.parametrize(
+    ("losses", "chosen"), [([0.5, 0.4, 0.6], 3), ([0.5, 0.4], 2), ([0.5, 0.4, float("nan")], 2), ([0.4, 0.5, 0.6], 2)]
+)
+def test_positions_beyond_the_best(losses, chosen):
+    pooled = iter(losses)
+    positions = tuple(range(1, len(losses) + 1))
+    followed = FollowedFolds("rounds", positions, None, lambda _: next(pooled), n_folds=1, beyond=1)
+    followed.begin(FlatPath)
+    followed.follow(seconds_left=lambda: np.inf)
+    assert followed.record().chosen == chosen
+    assert len(followed.predictions()) == 1
+
+
 def test_trials_at_a_share_of_the_rows(tmp_path):
     X, y = table()
     frame = to_frame(X)
@@ -258,8 +272,12 @@ def test_trials_at_a_share_of_the_rows(tmp_path):
         rungs=(0.25, 1.0),
     )
     objective = dataclasses.replace(objective, folder=folder)
-    few, all_rows = (objective(make_trial(objective, "knn", fidelity=share)) for share in (0.25, 1.0))
+    algorithm = objective.space.algorithm_of(make_trial(objective).configuration)
+    as_many_as_rows = dataclasses.replace(algorithm.path, positions=lambda n_rows, n_classes: (1, n_rows))
+    space = objective.space.with_algorithm(dataclasses.replace(algorithm, path=as_many_as_rows))
+    objective = dataclasses.replace(objective, space=space)
+    few, all_rows = (objective(make_trial(objective, fidelity=share)) for share in (0.25, 1.0))
     n_rows = len(PreparedFolds(folder).folds[0].train)
-    assert max(all_rows.path.positions) == 100
+    assert max(all_rows.path.positions) == n_rows
     assert max(few.path.positions) == round(0.25 * n_rows)
     assert few.predictions.shape == all_rows.predictions.shape

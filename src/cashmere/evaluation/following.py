@@ -1,4 +1,4 @@
-"""Follow one configuration along its path on all folds at once, and keep the position with the lowest loss."""
+"""Follow one configuration along its path on all folds at once, and keep the position that its losses choose."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ class FollowedFolds:
         Chooses the position.
     n_folds : int
         Folds that will be begun in all.
+    beyond : int
+        See `PathParameter.beyond`.
     is_smooth : bool
         Whether small changes of a model change the loss; not so where labels are counted. Patience ends sooner then.
 
@@ -63,10 +65,11 @@ class FollowedFolds:
         pooled_loss: PooledLoss,
         *,
         n_folds: int,
+        beyond: int = 0,
         is_smooth: bool = True,
     ) -> None:
         self._name, self._positions, self._patience, self._pooled_loss = name, positions, patience, pooled_loss
-        self._n_folds, self._is_smooth = n_folds, is_smooth
+        self._n_folds, self._beyond, self._is_smooth = n_folds, beyond, is_smooth
         self._paths: list[FoldPath] = []
         self._predictions: list[dict[int, Predictions]] = []
         self._reached: list[int] = []
@@ -140,7 +143,7 @@ class FollowedFolds:
             return
         best = self.best
         for predictions in self._predictions:
-            for beaten in [j for j in predictions if j <= i and j != best]:
+            for beaten in [j for j in predictions if j <= i and not best <= j <= best + self._beyond]:
                 del predictions[beaten]
 
     def _growth(self, i: int) -> float:
@@ -156,13 +159,19 @@ class FollowedFolds:
         losses = np.array([loss if math.isfinite(loss) else np.inf for loss in self.losses])
         return int(np.argmin(losses))
 
+    @property
+    def chosen(self) -> int:
+        """Index of the position that is kept: the best, or as far beyond as wanted and reached."""
+        beyond = min(self.best + self._beyond, len(self.losses) - 1)
+        return beyond if math.isfinite(self.losses[beyond]) else self.best
+
     def predictions(self) -> list[Predictions]:
-        """Return the predictions of every fold at the best position."""
-        return [each[self.best] for each in self._predictions]
+        """Return the predictions of every fold at the position that is kept."""
+        return [each[self.chosen] for each in self._predictions]
 
     def models(self) -> list[FoldModel]:
-        """Return the models of every fold at the best position."""
-        return [path.model_at(self._positions[self.best]) for path in self._paths]
+        """Return the models of every fold at the position that is kept."""
+        return [path.model_at(self._positions[self.chosen]) for path in self._paths]
 
     def record(self) -> FollowedPath:
         """Return what was seen on the way."""
@@ -170,5 +179,5 @@ class FollowedFolds:
             parameter=self._name,
             positions=self._positions[: len(self.losses)],
             losses=tuple(loss if math.isfinite(loss) else sys.float_info.max for loss in self.losses),
-            chosen=self._positions[self.best],
+            chosen=self._positions[self.chosen],
         )

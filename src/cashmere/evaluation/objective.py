@@ -169,6 +169,7 @@ class _Evaluation:
             path.patience,
             self._pooled_loss,
             n_folds=n_folds,
+            beyond=path.beyond,
             is_smooth=self._metric.needs != "labels",
         )
         is_raced = self._trial.stop_above < float("inf")

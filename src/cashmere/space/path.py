@@ -70,7 +70,7 @@ class FittedPath(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathParameter:
-    """A hyper-parameter that one fit goes through: rounds, trees, epochs, a penalty, neighbours (docs/paths.md).
+    """A hyper-parameter that one fit goes through: rounds, trees, epochs, a penalty (docs/paths.md).
 
     It is no hyper-parameter of the search space: its value is chosen within the trial, by the loss of the predictions
     for all unseen rows, and is the same for all folds.
@@ -78,16 +78,20 @@ class PathParameter:
     Attributes
     ----------
     name : str
-        For reports: ``"rounds"``, ``"trees"``, ``"neighbours"``, ``"epochs"``, ``"C"``, ``"alpha"``.
+        For reports: ``"rounds"``, ``"trees"``, ``"epochs"``, ``"C"``, ``"alpha"``.
     positions : callable
         Rows and classes of the first fold -> the values that are tried, in the order in which a fit reaches them.
     follow : callable
         Begins the fit of the learner that `Component.build` has made.
     patience : int or None
         The fit ends after so many positions without a lower loss, later sooner (docs/paths.md); None goes to the end.
+    beyond : int
+        How many positions after the one with the lowest loss the models are kept at, if the fit has gone so far: an
+        ensemble may gain from members a little past their own optimum.
     """
 
     name: str
     positions: Callable[[int, int], tuple[float, ...]]
     follow: Callable[[Any, PathData], FittedPath]
     patience: int | None = None
+    beyond: int = 0

@@ -104,7 +104,6 @@ DIRECTLY = {
     "hist_gradient_boosting": ("max_iter", 20),
     "random_forest": ("n_estimators", 20),
     "extra_trees": ("n_estimators", 20),
-    "knn": ("n_neighbors", 8),
     "logistic_regression": ("C", 0.1),
 }
 
@@ -126,7 +125,7 @@ def test_the_way_equals_a_direct_fit(task, name):
         path = begin_with(task, name, data, max_features=1.0)
         for position in positions:
             path.advance(position)
-    tolerance = {"logistic_regression": 2e-3, "xgboost": 1e-5, "knn": 1e-6}.get(name, 1e-9)
+    tolerance = {"logistic_regression": 2e-3, "xgboost": 1e-5}.get(name, 1e-9)
     expected = predict(learner.fit(data.X, data.y, **weighting), data)
     assert np.abs(path.predict() - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
 
@@ -190,27 +189,9 @@ def test_same_seed_same_way(task, name):
 def test_path_parameter_has_left_the_space(task, name):
     space = paths_space(task)
     names = {key.partition(":")[2] for key in space.configuration_space if key.startswith(f"{name}:")}
-    assert not names & {"n_estimators", "iterations", "max_iter", "n_neighbors"}
+    assert not names & {"n_estimators", "iterations", "max_iter"}
     if name in ("ridge", "logistic_regression"):
         assert not names & {"alpha", "C"}
-
-
-def test_neighbours_at_no_distance_are_the_only_ones():
-    _, _, data, _ = begin(TaskType.BINARY, "knn")
-    twins = PathData(
-        X=data.X,
-        y=data.y,
-        weight=None,
-        unseen=data.X[:9],
-        n_classes=2,
-        categorical=data.categorical,
-        n_threads=1,
-    )
-    algorithm, learner, _, _ = begin(TaskType.BINARY, "knn")
-    path = algorithm.path.follow(learner.set_params(weights="distance"), twins)
-    for position in algorithm.path.positions(N_TRAIN, 2)[:6]:
-        path.advance(position)
-    assert np.array_equal(path.predict(), np.eye(2)[data.y[:9]])
 
 
 @given(first=st.integers(1, 1000), growth=st.integers(0, 10_000), ratio=st.floats(1.01, 4.0))

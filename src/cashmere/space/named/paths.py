@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ConfigSpace import Float
+from ConfigSpace import Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile
@@ -34,10 +34,6 @@ def _trees(n_rows: int, n_classes: int) -> tuple[float, ...]:
 
 def _epochs(n_rows: int, n_classes: int) -> tuple[float, ...]:
     return geometric(1, max(10, min(200, 5_000_000 // n_rows)))  # bounds the time on long tables
-
-
-def _neighbours(n_rows: int, n_classes: int) -> tuple[float, ...]:
-    return geometric(1, min(100, n_rows))
 
 
 def _inverse_penalties(n_rows: int, n_classes: int) -> tuple[float, ...]:
@@ -78,12 +74,6 @@ def _follow_forest(learner: Any, data: PathData) -> FittedPath:
     return ForestPath(learner, data)
 
 
-def _follow_neighbours(learner: Any, data: PathData) -> FittedPath:
-    from cashmere.space.paths.neighbours import NeighboursPath
-
-    return NeighboursPath(learner, data)
-
-
 def _follow_logistic(learner: Any, data: PathData) -> FittedPath:
     from cashmere.space.paths.penalty import LogisticPath
 
@@ -104,26 +94,30 @@ def _follow_epochs(learner: Any, data: PathData) -> FittedPath:
     return EpochsPath(learner, data) if data.n_classes > 1 else StandardisedTargetPath(EpochsPath, learner, data)
 
 
+_ADAPTED: dict[str, Hyperparameter[Any, Any]] = {
+    # On a logarithmic scale: half of a linear one stops XGBoost's trees from growing, and its path from ending.
+    "gamma": Float("gamma", (1e-3, 5.0), log=True, default=1e-3),
+    # Alone, many neighbours are best, and add nothing to an ensemble; few have a high loss, and take up to 4 % off that
+    # of the ensemble (docs/paths.md). So their number is searched, not followed, and few are tried first.
+    "n_neighbors": Integer("n_neighbors", (1, 100), log=True, default=2),
+}
+"""Hyper-parameters with other ranges or defaults than in the space ``default``."""
+
 _LEARNING_RATES = (0.015, 0.3)
 """Of all boosters. On four tables, lower ones took thousands of rounds and were no better."""
 
-_GAMMAS = (1e-3, 5.0)
-"""On a logarithmic scale: half of a linear one stops XGBoost's trees from growing, and its path from ending."""
 
-
-def _followed_subspace(subspace: Callable[[TaskProfile], Subspace], name: str, profile: TaskProfile) -> Subspace:
+def _adapted_subspace(
+    subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile, *, without: str = ""
+) -> Subspace:
     whole = subspace(profile)
-    found = [_adapted(hp) for hp in whole.hyperparameters if hp.name != name]
-    return replace(whole, hyperparameters=found)
+    return replace(whole, hyperparameters=[_adapted(hp) for hp in whole.hyperparameters if hp.name != without])
 
 
 def _adapted(hyperparameter: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
-    """Return a hyper-parameter with the range that suits a path."""
     if hyperparameter.name == "learning_rate":
         return Float("learning_rate", _LEARNING_RATES, log=True, default=hyperparameter.default_value)
-    if hyperparameter.name == "gamma":
-        return Float("gamma", _GAMMAS, log=True, default=_GAMMAS[0])
-    return hyperparameter
+    return _ADAPTED.get(hyperparameter.name, hyperparameter)
 
 
 def _build_at(
@@ -150,13 +144,13 @@ def _followed(algorithm: Algorithm, path: PathParameter, name: str, value: Any) 
     return replace(
         algorithm,
         build=functools.partial(_build_at, algorithm.build, {name: value}),
-        subspace=functools.partial(_followed_subspace, algorithm.subspace, name),
+        subspace=functools.partial(_adapted_subspace, algorithm.subspace, without=name),
         path=path,
     )
 
 
 def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
-    return PathParameter(name="rounds", positions=_rounds, follow=follow, patience=_PATIENCE)
+    return PathParameter(name="rounds", positions=_rounds, follow=follow, patience=_PATIENCE, beyond=1)
 
 
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
@@ -179,12 +173,7 @@ PATH_ALGORITHMS: tuple[Algorithm, ...] = (
         default.MLP,
         path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1),
     ),
-    _followed(
-        default.KNN,
-        PathParameter(name="neighbours", positions=_neighbours, follow=_follow_neighbours),
-        "n_neighbors",
-        100,
-    ),
+    replace(default.KNN, subspace=functools.partial(_adapted_subspace, default.KNN.subspace)),
     default.SVM,
 )
 """In the order of the space ``default``."""
