@@ -12,7 +12,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks.experiments import ablation, fold_racing, real_runs
+    from benchmarks.experiments import ablation, fold_racing, positions, real_runs
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
     from benchmarks.experiments.costs import timed_study as timed_cost_study
@@ -42,6 +42,7 @@ def main() -> None:
         "run": real_runs,
         "fold-racing": fold_racing,
         "ablation": ablation,
+        "positions": positions,
         "peers": peer_study,
         "fetch": openml_tables,
         "large": large_tables,
