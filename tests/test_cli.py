@@ -269,6 +269,14 @@ def test_help_shows_every_text_whole(name, monkeypatch):
         assert "".join(parameter.help.split()) in shown
 
 
+@pytest.mark.parametrize("name", ["fit", "pretrain"])
+def test_help_names_every_space(name):
+    from cashmere.space import SPACES
+
+    option = next(parameter for parameter in COMMANDS[name].params if parameter.name == "space")
+    assert option.help == f"Search space: {', '.join(SPACES)}."
+
+
 def test_list_of_commands_has_a_whole_sentence_for_each(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert "..." not in cashmere("--help").partition("Commands:")[2]

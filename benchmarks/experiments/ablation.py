@@ -54,7 +54,7 @@ class Variant:
         Share of the budget.
     """
 
-    space: str = "paths"
+    space: str = "default"
     counts_costs: bool = True
     fold_racing: str = "none"
     share: float = 1.0
@@ -63,10 +63,10 @@ class Variant:
 VARIANTS = {
     "everything": Variant(),
     "everything, a third of the time": Variant(share=1 / 3),
-    "without paths": Variant(space="default"),
+    "without paths": Variant(space="classic"),
     "without costs": Variant(counts_costs=False),
     "with fold racing": Variant(fold_racing="forgiving"),
-    "before": Variant(space="default", counts_costs=False),
+    "before": Variant(space="classic", counts_costs=False),
 }
 
 

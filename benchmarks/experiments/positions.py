@@ -148,7 +148,7 @@ class Ways:
         rows = SearchTable.read(table)
         self.y, self.metric = rows.y, default_metric(rows.task_type)
         self._kept: list[list[FloatArray]] = []
-        self.space = self._watching(rows.make_space("paths", len(rows.y)))
+        self.space = self._watching(rows.make_space("default", len(rows.y)))
         self._folds: Sequence[Fold] = make_folds(rows.y, rows.task_type, _FOLDS, seed=seed)
         self._seed = seed
         rows.prepare(folder, rows.y, self._folds, self.space, seed=seed)

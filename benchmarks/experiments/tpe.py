@@ -55,7 +55,7 @@ from cashmere.records.trial import History, Observation, Outcome, Trial, TrialSt
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy
 
-RECORDING = RECORDED / "phoneme-default.zip"
+RECORDING = RECORDED / "phoneme-classic.zip"
 CHECKPOINTS = (50, 100, 250)
 COLUMNS = ("problem", "seed", "strategy", "trials", "best_loss", "seconds_per_suggestion")
 

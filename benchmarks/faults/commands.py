@@ -22,7 +22,6 @@ from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 
 CASHMERE = (sys.executable, "-m", "cashmere")
-SPACE_OF_PATHS = "paths"
 HANG_SECONDS = 180.0
 """Beyond it a command counts as hanging: it takes about 10 s on two free cores."""
 
@@ -59,7 +58,7 @@ def fit_paths_command(table: Path, folder: Path, strategy: str) -> list[str]:
     """Return the command that starts a run of `SECONDS` with two workers, whose trials follow paths."""
     options = {
         "--target": "target",
-        "--space": SPACE_OF_PATHS,
+        "--space": "default",
         "--workers": "2",
         "--strategy": strategy,
         "--budget": f"{SECONDS}s",

@@ -23,6 +23,7 @@ from ConfigSpace import Configuration, ConfigurationSpace
 from cashmere.base.files import write_atomically
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
+from cashmere.records.space_names import present_space_name
 from cashmere.records.trial import TrialStatus
 from cashmere.space.encoding import CatalogueEncoder
 from cashmere.storage.store import plain_values
@@ -31,7 +32,7 @@ RECORDED = Path(__file__).parents[1] / "recorded"
 """Folder of the recordings that come with the repository."""
 
 FORMAT = "cashmere recorded history"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,7 +160,7 @@ def load_recorded(path: Path) -> RecordedHistory:
         arrays[part].flags.writeable = False
     return RecordedHistory(
         dataset=description["dataset"],
-        space_name=description["space"],
+        space_name=present_space_name(description["space"], description.get("version", 0)),
         task_type=task_type,
         space=space,
         configurations=tuple(Configuration(space, values=v) for v in values),

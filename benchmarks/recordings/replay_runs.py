@@ -23,6 +23,7 @@ from benchmarks.runs.parallel import make_runs
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CorruptStoreError
+from cashmere.records.space_names import present_space_name
 from cashmere.strategies import STRATEGIES, parse_strategy
 from cashmere.strategies.shared.factories import options_of
 
@@ -61,9 +62,10 @@ class Recording:
         try:
             with zipfile.ZipFile(path) as archive:
                 description = json.loads(archive.read("description.json"))
+            space = present_space_name(description["space"], description["version"])
             return cls(
                 path=path,
-                name=f"{description['dataset']}-{description['space']}",
+                name=f"{description['dataset']}-{space}",
                 digest=hashlib.sha256(path.read_bytes()).hexdigest()[:12],
                 task_type=TaskType(description["task_type"]),
                 n_configurations=len(description["statuses"]),

@@ -84,7 +84,7 @@ class TimedRun:
 
 def forests(profile: TaskProfile) -> Space:
     """Return the space of the two forests: their models are the largest."""
-    return make_space("default", profile).restricted_to(["extra_trees", "random_forest"])
+    return make_space("classic", profile).restricted_to(["extra_trees", "random_forest"])
 
 
 def fit_and_print_seconds(table: str, folder: str, case: str, budget: float, seed: int) -> None:

@@ -32,7 +32,7 @@ def objective(tmp_path_factory):
     frame = to_frame(X)
     schema = infer_schema(frame)
     profile = TaskProfile(task_type=TaskType.BINARY, n_rows=200, n_columns=5, n_classes=2)
-    space = make_space("default", profile).restricted_to(["logistic_regression", "knn", "svm"])
+    space = make_space("classic", profile).restricted_to(["logistic_regression", "knn", "svm"])
     folds = make_folds(y, TaskType.BINARY, "4fold", seed=0)
     prepare_folds(folder, schema.code(frame), y, folds, sorted(space.encodings), task_type=TaskType.BINARY, seed=0)
     return CrossValidationObjective(folder=folder, space=space, metric=METRIC, keep_model=False)
@@ -123,4 +123,4 @@ def test_racing_run_counts_what_it_gave_up_apart_from_failures(tmp_path):
 
 
 def _two_algorithms(profile):
-    return make_space("default", profile).restricted_to(["logistic_regression", "knn"])
+    return make_space("classic", profile).restricted_to(["logistic_regression", "knn"])

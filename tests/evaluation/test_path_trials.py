@@ -24,7 +24,7 @@ from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Trial, TrialStatus
 from cashmere.space import make_space
 
-SPACE = "paths"
+SPACE = "default"
 METRIC = get_metric("log_loss", TaskType.BINARY)
 
 BOOSTERS = ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting"]

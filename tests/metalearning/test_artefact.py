@@ -8,10 +8,13 @@ import pytest
 from ConfigSpace import ConfigurationSpace
 from toy_artefact import toy_artefact
 
-from cashmere.exceptions import ArtefactError
+from cashmere.data.task import TaskProfile, TaskType
+from cashmere.exceptions import ArtefactError, MissingParameterError
 from cashmere.metalearning.artefact import find_artefact, load_artefact
+from cashmere.space import make_space
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.strategies import make_strategy
 from contracts.strategy_contract import cash_space, flat_space
 
 TABLE = {"log_rows": 5.0, "class_entropy": 0.6}
@@ -94,6 +97,29 @@ def test_a_missing_folder_and_another_format_are_named(tmp_path, saved):
     (folder / "manifest.json").write_text(json.dumps(manifest | {"version": 99}))
     with pytest.raises(ArtefactError, match="Upgrade cashmere"):
         load_artefact(folder)
+
+
+def test_an_earlier_artefact_of_the_default_space_is_one_of_the_classic_space(tmp_path):
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=100, n_columns=4, n_classes=2)
+    classic, default = (make_space(name, profile).configuration_space for name in ("classic", "default"))
+    replace(toy_artefact(classic), space="default").save(tmp_path)
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 1}))
+    found = find_artefact(tmp_path, blocks_of(classic))
+    assert found is not None and found.space == "classic"
+    with pytest.raises(ArtefactError, match=r"for the space 'classic' and does not know lightgbm"):
+        find_artefact(tmp_path, blocks_of(default))
+    make_strategy(f"latent:artefact={tmp_path}", classic)
+    with pytest.raises(ArtefactError, match="'classic'"):
+        make_strategy(f"latent:artefact={tmp_path}", default)
+
+
+@pytest.mark.parametrize("name", ["pretrain_bo", "as_ml", "ahs_ml"])
+def test_no_artefact_serves_the_default_space(name):
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=100, n_columns=4, n_classes=2)
+    strategy = make_strategy(name, make_space("default", profile).configuration_space)
+    with pytest.raises(MissingParameterError, match="no artefact for this space"):
+        _ = strategy.known_artefact
 
 
 def test_a_ranker_that_is_not_there_is_named(saved):

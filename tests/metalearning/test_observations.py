@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -149,13 +150,25 @@ def test_damaged_and_foreign_files_are_refused(tmp_path):
             assert isinstance(error, CorruptStoreError)
 
 
-def test_a_newer_version_is_refused(tmp_path):
-    path = tmp_path / "o.npz"
-    observations(table()).save(path)
+def change_version(path, version):
     buffer = io.BytesIO()
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():
-            new.writestr(name, old.read(name).replace(b'"version": 1', b'"version": 2'))
+            new.writestr(name, old.read(name).replace(b'"version": 2', f'"version": {version}'.encode()))
     path.write_bytes(buffer.getvalue())
-    with pytest.raises(CorruptStoreError, match="up to version 1"):
+
+
+def test_a_newer_version_is_refused(tmp_path):
+    path = tmp_path / "o.npz"
+    observations(table()).save(path)
+    change_version(path, 3)
+    with pytest.raises(CorruptStoreError, match="up to version 2"):
         SourceObservations.load(path)
+
+
+def test_earlier_observations_of_the_default_space_are_of_the_classic_one(tmp_path):
+    path = tmp_path / "o.npz"
+    replace(observations(table()), space="default").save(path)
+    assert SourceObservations.load(path).space == "default"
+    change_version(path, 1)
+    assert SourceObservations.load(path).space == "classic"

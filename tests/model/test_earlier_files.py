@@ -1,8 +1,8 @@
 """Runs and models written before types moved to other modules still load, predict the same and can be resumed.
 
-``earlier/`` holds files of cashmere 0.1.0 before the package was divided into rooms: a run (two trials of ``default``),
-a model (two members of ``autosklearn6``), both fitted to the rows of `earlier_table`, and one object of every type of
-ours that model files may hold.
+``earlier/`` holds files of cashmere 0.1.0 before the package was divided into rooms: a run (two trials of ``classic``,
+which was called ``default``), a model (two members of ``autosklearn6``), both fitted to the rows of `earlier_table`,
+and one object of every type of ours that model files may hold.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ import pytest
 import sklearn
 from sklearn.utils.fixes import parse_version
 
-from cashmere import Predictor
+from cashmere import AutoClassifier, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.exceptions import RunDirectoryError
 from cashmere.model.archives import load
 from cashmere.model.moved_types import MOVED_MODULES, MOVED_TYPES, present_module
 from cashmere.model.trusted import TRUSTED_TYPES
+from cashmere.pretraining.collection import read_runs
 from cashmere.records.budget import Budget
+from cashmere.report import summarise_run
 from cashmere.run import continue_run
+from cashmere.storage.trial_tables import run_leaderboard
 
 EARLIER = Path(__file__).parent / "earlier"
 
@@ -61,9 +65,37 @@ def test_earlier_models_predict_what_they_predicted(unpacked, name, expected):
 
 @written_by_newer
 def test_an_earlier_run_is_resumed(unpacked):
-    history = continue_run(unpacked("run"), Budget(trials=1)).study.history
+    folder = unpacked("run")
+    history = continue_run(folder, Budget(trials=1)).study.history
     assert [o.trial.number for o in history] == [0, 1, 2]
     assert len(history.successes) == 3
+    check_space_of_then(folder, history)
+
+
+@written_by_newer
+def test_a_script_resumes_its_earlier_run(unpacked):
+    folder = unpacked("run")
+    settings = {"strategy": "optdivbo", "resampling": "holdout", "random_state": 1, "n_workers": 1}
+    rows = demo_table().sample(120, random_state=0)
+    model = AutoClassifier(budget="4trials", run_directory=folder, resume=True, **settings)
+    history = model.fit(rows.drop(columns=DEMO_TARGET), rows[DEMO_TARGET]).study_.history
+    assert len(history.successes) == 4
+    check_space_of_then(folder, history)
+    with pytest.raises(RunDirectoryError, match="space='classic' and cannot continue with 'volcano'"):
+        model.set_params(space="volcano").fit(rows.drop(columns=DEMO_TARGET), rows[DEMO_TARGET])
+
+
+def check_space_of_then(folder, history):
+    """The space ``default`` of then is ``classic``; all that reads the run says so."""
+    names = {name.rpartition(":")[2] for o in history for name in o.trial.configuration}
+    assert {"n_estimators", "iterations"} <= names
+    assert all(o.trial.configuration.config_space.name == "classic" for o in history)
+    assert all(o.outcome.path is None for o in history)
+    assert summarise_run(folder)["settings"]["space"] == "classic"
+    assert len(run_leaderboard(folder)[0]) == len(history)
+    assert len(read_runs([folder], space="classic").configurations) == len(history)
+    with pytest.raises(RunDirectoryError, match="'classic'"):
+        read_runs([folder], space="default")
 
 
 @written_by_newer

@@ -14,17 +14,17 @@ from cashmere.space import BuildContext, make_space
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
 
 
-def paths_space(task):
+def default_space(task):
     profile = TaskProfile(task_type=task, n_rows=120, n_columns=4, n_classes=N_CLASSES[task], has_categories=True)
-    return make_space("paths", profile)
+    return make_space("default", profile)
 
 
-CASES = [(task, a.name) for task in TaskType for a in paths_space(task).algorithms if a.path is not None]
+CASES = [(task, a.name) for task in TaskType for a in default_space(task).algorithms if a.path is not None]
 
 
 def begin(task, name, *, absent=()):
     """Follow an algorithm to its fourth position on rows that lack some classes."""
-    space = paths_space(task)
+    space = default_space(task)
     configuration = space.completed({"algorithm": name})
     algorithm, encoding = space.algorithm_of(configuration), space.encoding_of(configuration)
     rng = np.random.default_rng(1)

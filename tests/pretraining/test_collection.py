@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -252,6 +253,19 @@ def test_a_collection_goes_on_where_it_ended(collected, tables, tmp_path):
     assert len(gather(tables, work).tables) == 2
     assert time.perf_counter() - start < 1  # no worker was started
     assert not (work / "scratch").exists()
+
+
+def test_an_earlier_collection_of_the_default_space_goes_on_in_the_classic_one(collected, tables, tmp_path):
+    work = shutil.copytree(collected, tmp_path / "work")
+    for path in (work / "configurations.json", *work.glob("*.jsonl")):
+        text = path.read_text().replace('"version": 2', '"version": 1').replace('"small"', '"default"')
+        path.write_text(text)
+    before = read_work(collected).loss_matrix()
+    assert read_work(work).space == "classic"
+    again = gather(tables, work, space=lambda profile: replace(small_space(profile), name="classic"))
+    np.testing.assert_array_equal(again.loss_matrix(), before)
+    with pytest.raises(InconsistentResumeError, match="'classic'"):
+        gather(tables, work, space=lambda profile: replace(small_space(profile), name="default"))
 
 
 def test_other_settings_are_refused_by_name(collected, tables, tmp_path):

@@ -9,7 +9,7 @@ from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.space import make_space
 from cashmere.storage.store import RunStore
 
-SPACE = "paths"
+SPACE = "default"
 FEW = ["lightgbm", "logistic_regression", "knn"]
 
 

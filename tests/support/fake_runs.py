@@ -14,6 +14,7 @@ from cashmere.ensembles.weights import WeightedEnsemble
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.run import RunSettings
+from cashmere.storage.directory import RUN_VERSION
 from cashmere.storage.store import RunStore
 
 ALGORITHMS = ("lightgbm", "random_forest", "logistic_regression", "mlp")
@@ -133,7 +134,7 @@ def make_run(
         folder / "run.json",
         {
             "format": "cashmere run",
-            "version": 1,
+            "version": RUN_VERSION,
             "id": "0123456789ab",
             "created": "2026-02-03T04:05:06+0000",
             "settings": asked,

@@ -37,12 +37,12 @@ def real(kind: str) -> bytes:
         "sparse": ("volcano", {"algorithm": "knn", "preprocessor": "random_trees_embedding"}),
         "gradient": ("sklearn12", {"algorithm": "gradient_boosting", "gradient_boosting:n_estimators": 10}),
         "adaboost": ("volcano", {"algorithm": "adaboost"}),
-        "mlp": ("default", {"algorithm": "mlp"}),
-        "histogram": ("default", {"algorithm": "hist_gradient_boosting", "hist_gradient_boosting:encoding": "ordinal"}),
+        "mlp": ("classic", {"algorithm": "mlp"}),
+        "histogram": ("classic", {"algorithm": "hist_gradient_boosting", "hist_gradient_boosting:encoding": "ordinal"}),
         "lightgbm": ("volcano", {"algorithm": "lightgbm"}),
-        "xgboost": ("default", {"algorithm": "xgboost"}),
-        "catboost": ("default", {"algorithm": "catboost"}),
-        "scaled": ("default", {"algorithm": "knn"}),
+        "xgboost": ("classic", {"algorithm": "xgboost"}),
+        "catboost": ("classic", {"algorithm": "catboost"}),
+        "scaled": ("classic", {"algorithm": "knn"}),
     }[kind]
     space = space_for(space_name, TaskType.MULTICLASS)
     return dump(fitted(space, space.completed(values))[0])

@@ -55,7 +55,7 @@ def models(names: tuple[str, ...] = NAMES):
     """Yield a label, a small fitted pipeline, its rows and its method, for every algorithm."""
     for name in names:
         tasks = tasks_of(name)
-        for task in tasks if name == "default" else tasks[-1:]:
+        for task in tasks if name == "classic" else tasks[-1:]:
             if task is TaskType.BINARY:
                 continue
             space = space_for(name, task)

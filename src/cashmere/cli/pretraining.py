@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import INTERRUPTED, Quiet, say, say_error, typed_errors
+from cashmere.cli.terminal import INTERRUPTED, Quiet, SpaceName, say, say_error, typed_errors
 
 if TYPE_CHECKING:
     from cashmere.metalearning.observations import SourceObservations
@@ -27,10 +27,7 @@ def pretrain(
     runs: Annotated[
         list[Path] | None, typer.Option(metavar="DIR", help="Finished run to learn from; repeat for more runs.")
     ] = None,
-    space: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Search space: default, paths, volcano, sklearn12, imbalance, autosklearn6."),
-    ] = "sklearn12",
+    space: SpaceName = "sklearn12",
     group: Annotated[
         str | None, typer.Option(metavar="NAME", help="Use only tables of this group of the manifest.")
     ] = None,

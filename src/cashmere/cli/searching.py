@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import INTERRUPTED, Quiet, RunFolder, say, say_error, typed_errors
+from cashmere.cli.terminal import INTERRUPTED, Quiet, RunFolder, SpaceName, say, say_error, typed_errors
 
 if TYPE_CHECKING:
     from cashmere.run import FinishedRun
@@ -50,10 +50,7 @@ def fit(
             help="Search strategy, with options after a colon (divbo:tau=0.1); 'cashmere strategies' lists them.",
         ),
     ] = "bo",
-    space: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Search space: default, paths, volcano, sklearn12, imbalance, autosklearn6."),
-    ] = "default",
+    space: SpaceName = "default",
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")
     ] = "auto",

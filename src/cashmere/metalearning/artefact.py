@@ -29,12 +29,13 @@ from cashmere.exceptions import ArtefactError
 from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler, stack_features
 from cashmere.metalearning.ranking import algorithm_features, apply_ranker, configuration_features, embedding_features
 from cashmere.model.content.lightgbm_text import check_lightgbm
+from cashmere.records.space_names import present_space_name
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.surrogates.gaussian_process import GaussianProcessPrior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
 FORMAT = "cashmere artefact"
-VERSION = 1
+VERSION = 2
 SHIPPED = Path(__file__).parent / "artefacts"
 """Folder of the artefacts shipped with the package, one folder per space."""
 
@@ -262,7 +263,7 @@ def _read(folder: Path, stamp: int) -> Artefact:
         for ranked, text in rankers.items():
             check_lightgbm(f"the ranker of {ranked}", text, objectives=("lambdarank",))
         artefact = Artefact(
-            space=manifest["space"],
+            space=present_space_name(manifest["space"], head["version"]),
             metric=manifest["metric"],
             signature=manifest["signature"],
             sources=tuple(manifest["sources"]),

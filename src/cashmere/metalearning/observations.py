@@ -23,9 +23,10 @@ from cashmere.base.files import failures_as, read_file, remove_leftovers, write_
 from cashmere.base.json_files import Count, ShortText, checked, parse_json
 from cashmere.exceptions import CashmereError, CorruptStoreError, ObservationsError, ShapeError
 from cashmere.metalearning.meta_features import features_from_json, features_to_json
+from cashmere.records.space_names import present_space_name
 
 FORMAT = "cashmere source observations"
-VERSION = 1
+VERSION = 2
 
 _DATE = (2026, 1, 1, 0, 0, 0)
 """Date of every part of the file, so that saving the same again gives the same bytes."""
@@ -260,7 +261,7 @@ class SourceObservations:
             )
             try:
                 return cls(
-                    space=content["space"],
+                    space=present_space_name(content["space"], head["version"]),
                     metric=content["metric"],
                     configurations=tuple(content["configurations"]),
                     tables=tables,

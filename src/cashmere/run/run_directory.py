@@ -30,6 +30,7 @@ from cashmere.exceptions import CashmereError, CorruptStoreError, MissingDepende
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
+from cashmere.records.space_names import present_space_name
 from cashmere.run.goal import Goal, Spent
 from cashmere.run.settings import RunSettings
 from cashmere.space.named.registry import make_space
@@ -330,6 +331,8 @@ class RunDirectory:
     def check_same(self, frame: pd.DataFrame, y: Any, settings: RunSettings, *, weight: Any = None) -> None:
         """Refuse to continue this run with other data or other settings than it was started with.
 
+        Names of spaces have the meaning that they had then: a script goes on with what it began.
+
         Raises
         ------
         RunDirectoryError
@@ -346,7 +349,8 @@ class RunDirectory:
                 self.folder,
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
             )
-        changed = self.settings.changed_in(settings)
+        version = read_run_json(self.folder).get("version", 0)
+        changed = self.settings.changed_in(replace(settings, space=present_space_name(settings.space, version)))
         if changed is not None:
             name, before, now = changed
             text = f"was started with {name}={before!r} and cannot continue with {now!r}. Use the value from before."

@@ -17,7 +17,8 @@ from cashmere.space.component import (
     Operator,
     Subspace,
 )
-from cashmere.space.named.algorithms import DEFAULT_ALGORITHMS
+from cashmere.space.named.classic import CLASSIC_ALGORITHMS
+from cashmere.space.named.default import DEFAULT_ALGORITHMS
 from cashmere.space.named.registry import SPACES, SpaceFactory, make_space, register_space
 from cashmere.space.space import NO_OPERATOR, Space
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_TASKS",
+    "CLASSIC_ALGORITHMS",
     "CLASSIFICATION",
     "DEFAULT_ALGORITHMS",
     "NO_OPERATOR",

@@ -20,8 +20,9 @@ from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, w
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
 from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.records.space_names import present_space_name
 
-RUN_VERSION = 1
+RUN_VERSION = 2
 RESTORE = "Restore it from a copy, or start a new run in another directory."
 
 SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
@@ -160,7 +161,7 @@ def check_sub_folders(folder: Path) -> None:
 
 
 def read_run_json(folder: Path) -> RunDescription:
-    """Read ``run.json`` of a run directory.
+    """Read ``run.json`` of a run directory; a space that was renamed since has its name of today.
 
     Raises
     ------
@@ -189,6 +190,9 @@ def read_run_json(folder: Path) -> RunDescription:
             folder, f"was written by a newer cashmere (version {content['version']}). Upgrade cashmere."
         )
     check_sub_folders(folder)
+    settings = content.get("settings", {})
+    if "space" in settings:
+        settings["space"] = present_space_name(settings["space"], content.get("version", 0))
     return content
 
 

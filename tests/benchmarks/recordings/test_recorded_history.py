@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from synthetic_recording import make_recording
 
-from benchmarks.recordings.recorded_history import load_recorded, save_recorded
+from benchmarks.recordings.recorded_history import RECORDED, load_recorded, save_recorded
+from benchmarks.recordings.replay_runs import Recording
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
 
@@ -62,6 +63,15 @@ def test_same_recording_gives_the_same_bytes(tmp_path):
     first = save_recorded(make_recording(), tmp_path / "a")
     assert first.name == "made-small.zip"
     assert first.read_bytes() == save_recorded(make_recording(), tmp_path / "b").read_bytes()
+
+
+def test_recordings_of_the_space_that_was_the_default_belong_to_the_classic_one():
+    path = RECORDED / "cmc-classic.zip"
+    with zipfile.ZipFile(path) as archive:
+        assert json.loads(archive.read("description.json"))["space"] == "default"
+    history = load_recorded(path)
+    assert (history.space_name, history.name, Recording.of(path).name) == ("classic", path.stem, path.stem)
+    assert "lightgbm:n_estimators" in history.space
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):

@@ -19,7 +19,7 @@ from cashmere.exceptions import IncompatibleParametersError, InvalidParameterErr
 from cashmere.space import SPACES, BuildContext, Space, make_space, register_space
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
-CASES = [(name, task) for name in ("default", "paths", "volcano", "sklearn12") for task in TaskType][:-1]
+CASES = [(name, task) for name in ("default", "classic", "volcano", "sklearn12") for task in TaskType][:-1]
 LEGITIMATE_FAILURES = (
     "the limits are 2000 columns",  # the size guard
     "0 feature(s)",  # a selection that leaves no column
@@ -177,9 +177,9 @@ FEW_ROUNDS = {
 @pytest.mark.parametrize("algorithm", list(FEW_ROUNDS))
 @pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
 def test_the_number_of_threads_does_not_change_predictions(algorithm, task):
-    if algorithm not in [a.name for a in cached_space("default", task).algorithms]:
+    if algorithm not in [a.name for a in cached_space("classic", task).algorithms]:
         pytest.skip(f"{algorithm} is not installed")
-    space = cached_space("default", task).restricted_to([algorithm])
+    space = cached_space("classic", task).restricted_to([algorithm])
     values = dict(space.default_configurations()[0]) | FEW_ROUNDS[algorithm]
     configuration = Configuration(space.configuration_space, values=values)
     predictions = []
@@ -225,6 +225,10 @@ def test_lightgbm_uses_the_category_columns():
 
 COUNTS = {
     # name, task: algorithms, rescalers, preprocessors, hyper-parameters without categories
+    ("default", TaskType.BINARY): (10, 0, 0, 42),
+    ("default", TaskType.REGRESSION): (10, 0, 0, 41),
+    ("classic", TaskType.BINARY): (10, 0, 0, 47),
+    ("classic", TaskType.REGRESSION): (10, 0, 0, 46),
     ("volcano", TaskType.BINARY): (11, 6, 16, 98),
     ("volcano", TaskType.REGRESSION): (10, 6, 14, 98),
     ("sklearn12", TaskType.BINARY): (12, 0, 0, 30),

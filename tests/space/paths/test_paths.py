@@ -21,12 +21,12 @@ N_TRAIN, N_UNSEEN, N_COLUMNS = 160, 60, 5
 
 
 @functools.cache
-def paths_space(task):
+def default_space(task):
     profile = TaskProfile(task_type=task, n_rows=N_TRAIN, n_columns=N_COLUMNS, n_classes=N_CLASSES[task])
-    return make_space("paths", profile)
+    return make_space("default", profile)
 
 
-CASES = [(task, a.name) for task in TaskType for a in paths_space(task).algorithms if a.path is not None]
+CASES = [(task, a.name) for task in TaskType for a in default_space(task).algorithms if a.path is not None]
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def make_rows(task, *, with_codes):
 
 def begin(task, name, *, weighted=False):
     """Return the algorithm, its unfitted learner, the rows that reach it, and its path."""
-    space = paths_space(task)
+    space = default_space(task)
     configuration = space.completed({"algorithm": name})
     algorithm, with_codes = space.algorithm_of(configuration), space.encoding_of(configuration) is Encoding.ORDINAL
     X, y = make_rows(task, with_codes=with_codes)
@@ -162,8 +162,8 @@ def test_ridge_solutions_are_those_of_scikit_learn(n_rows):
         categorical=data.categorical,
         n_threads=1,
     )
-    algorithm = paths_space(TaskType.REGRESSION).algorithm_of(
-        paths_space(TaskType.REGRESSION).completed({"algorithm": "ridge"})
+    algorithm = default_space(TaskType.REGRESSION).algorithm_of(
+        default_space(TaskType.REGRESSION).completed({"algorithm": "ridge"})
     )
     path = algorithm.path.follow(learner, few)
     for alpha in algorithm.path.positions(n_rows, 1):
@@ -187,7 +187,7 @@ def test_same_seed_same_way(task, name):
 
 @pytest.mark.parametrize(("task", "name"), CASES)
 def test_path_parameter_has_left_the_space(task, name):
-    space = paths_space(task)
+    space = default_space(task)
     names = {key.partition(":")[2] for key in space.configuration_space if key.startswith(f"{name}:")}
     assert not names & {"n_estimators", "iterations", "max_iter"}
     if name in ("ridge", "logistic_regression"):

@@ -19,12 +19,13 @@ from cashmere.exceptions import CorruptStoreError, InconsistentResumeError
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection.batches import OTHER_METRIC
 from cashmere.pretraining.collection.configurations import REFERENCE, draw_configurations
+from cashmere.records.space_names import present_space_name
 from cashmere.space.named.registry import SpaceFactory, make_space
 
 METRIC = "accuracy"
 
 FORMAT = "cashmere source evaluations"
-VERSION = 1
+VERSION = 2
 
 
 _MOST_BYTES = 2**30
@@ -122,6 +123,8 @@ def _read_journal(path: Path) -> tuple[dict[str, Any], dict[int, dict[str, Any]]
         header = checked(parse_json(first), dict[str, Any])
         described = checked(header, _Header)
         _check_kind(described["format"], described["version"])
+        begun = header["settings"]
+        begun["space"] = present_space_name(begun.get("space"), described["version"])
         records = checked([parse_json(line) for line in lines], list[_Record])
         return header, {record["number"]: {**record} for record in records}, len(content)
 
@@ -170,6 +173,7 @@ def _read_configurations(path: Path) -> _Configurations:
     with failures_as(CorruptStoreError, path, "Restore it, or take another folder."):
         content = read_json(path, _Configurations)
         _check_kind(content["format"], content["version"])
+        content["settings"]["space"] = present_space_name(content["settings"]["space"], content["version"])
         return content
 
 

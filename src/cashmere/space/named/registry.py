@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from cashmere.data.task import TaskProfile
 from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, UnknownNameError
-from cashmere.space.named.algorithms import DEFAULT_ALGORITHMS
 from cashmere.space.named.autosklearn6 import autosklearn6_space
+from cashmere.space.named.classic import CLASSIC_ALGORITHMS
+from cashmere.space.named.default import DEFAULT_ALGORITHMS
 from cashmere.space.named.imbalance import imbalance_space
 from cashmere.space.named.operators import PREPROCESSORS, RESCALERS
-from cashmere.space.named.paths import PATH_ALGORITHMS
 from cashmere.space.named.sklearn12 import SKLEARN12_CLASSIFIERS
 from cashmere.space.named.volcano import VOLCANO_CLASSIFIERS, VOLCANO_REGRESSORS
 from cashmere.space.space import Space
@@ -20,13 +20,16 @@ SpaceFactory = Callable[[TaskProfile], Space]
 
 
 def default_space(profile: TaskProfile) -> Space:
-    """Return the compact, strong space for everyday use: about ten algorithms, no operators."""
+    """Return the compact, strong space for everyday use: about ten algorithms, no operators.
+
+    Rounds, trees, epochs and penalties are not searched, but chosen inside each trial (docs/paths.md).
+    """
     return Space(name="default", algorithms=DEFAULT_ALGORITHMS, profile=profile)
 
 
-def paths_space(profile: TaskProfile) -> Space:
-    """Return the space ``default`` with rounds, trees, epochs, penalties and neighbours chosen inside each trial."""
-    return Space(name="paths", algorithms=PATH_ALGORITHMS, profile=profile)
+def classic_space(profile: TaskProfile) -> Space:
+    """Return the algorithms of the space ``default`` with hyper-parameters in place of paths."""
+    return Space(name="classic", algorithms=CLASSIC_ALGORITHMS, profile=profile)
 
 
 def volcano_space(profile: TaskProfile) -> Space:
@@ -61,7 +64,7 @@ def sklearn12_space(profile: TaskProfile) -> Space:
 
 SPACES: dict[str, SpaceFactory] = {
     "default": default_space,
-    "paths": paths_space,
+    "classic": classic_space,
     "volcano": volcano_space,
     "sklearn12": sklearn12_space,
     "imbalance": imbalance_space,

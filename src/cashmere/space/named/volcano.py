@@ -24,7 +24,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space.component import CLASSIFICATION, REGRESSION, Algorithm, BuildContext, Subspace
-from cashmere.space.named.algorithms import lightgbm_settings, standardised_target
+from cashmere.space.named.classic import lightgbm_settings, standardised_target
 from cashmere.space.named.operators import C_RANGE, GAMMA_RANGE
 
 Values = Mapping[str, Any]

@@ -22,7 +22,7 @@ def test_the_table_of_the_package_is_that_of_the_recordings():
 
 
 def test_more_trials_predict_better():
-    history = load_recorded(RECORDED / "phoneme-default.zip")
+    history = load_recorded(RECORDED / "phoneme-classic.zip")
     rows = [row for seed in range(3) for row in calibration(history, {}, seed=seed, counts=(5, 200))]
     error = pd.DataFrame(rows).groupby("trials")["error"].mean()
     assert error[200] < 0.6 * error[5]

@@ -22,7 +22,7 @@ from cashmere.data.task import TaskType
 from cashmere.records.budget import Budget
 
 HYPEROPT = "tpe:density=independent"
-QUICK = Protocol(name="quick", space="default", metric="accuracy", resampling="3fold", test_share=0.25)
+QUICK = Protocol(name="quick", space="classic", metric="accuracy", resampling="3fold", test_share=0.25)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Algorithms of the space ``default``: few, strong, each with the hyper-parameters that matter.
+"""Algorithms of the space ``classic``: few, strong, each with the hyper-parameters that matter.
 
 Ranges follow AutoGluon's (docs/spaces.md#default), widened where small tables need it; the defaults should be good
 without any search. No learner stops early on validation rows: they are used for selection and must not be used twice.
@@ -461,7 +461,7 @@ SVM = Algorithm(
 )
 
 
-DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
+CLASSIC_ALGORITHMS: tuple[Algorithm, ...] = (
     LIGHTGBM,
     XGBOOST,
     CATBOOST,

@@ -1,4 +1,4 @@
-"""Algorithms of the space ``paths``: those of ``default``, with rounds, trees, epochs, ... chosen inside each trial."""
+"""Algorithms of the space ``default``: those of ``classic``, with rounds, trees, ... chosen inside each trial."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile
 from cashmere.space.component import Algorithm, BuildContext, Subspace
-from cashmere.space.named import algorithms as default
+from cashmere.space.named import classic
 from cashmere.space.path import FittedPath, PathData, PathParameter
 from cashmere.space.paths.positions import geometric
 
@@ -29,7 +29,7 @@ def _rounds(n_rows: int, n_classes: int) -> tuple[float, ...]:
 
 
 def _trees(n_rows: int, n_classes: int) -> tuple[float, ...]:
-    return geometric(10, default.N_TREES)
+    return geometric(10, classic.N_TREES)
 
 
 def _epochs(n_rows: int, n_classes: int) -> tuple[float, ...]:
@@ -101,7 +101,7 @@ _ADAPTED: dict[str, Hyperparameter[Any, Any]] = {
     # of the ensemble (docs/paths.md). So their number is searched, not followed, and few are tried first.
     "n_neighbors": Integer("n_neighbors", (1, 100), log=True, default=2),
 }
-"""Hyper-parameters with other ranges or defaults than in the space ``default``."""
+"""Hyper-parameters with other ranges or defaults than in the space ``classic``."""
 
 _LEARNING_RATES = (0.015, 0.3)
 """Of all boosters. On four tables, lower ones took thousands of rounds and were no better."""
@@ -130,7 +130,7 @@ def _build_at(
 
 
 def _build_catboost(values: Mapping[str, Any], context: BuildContext) -> Any:
-    learner = default.CATBOOST.build(values, context)
+    learner = classic.CATBOOST.build(values, context)
     if context.n_classes == 2:
         # The library takes ten steps per leaf in fits of 200 rounds and more, but one in shorter ones, and a path is
         # a chain of short ones. On phoneme one step leaves the log loss of 300 rounds at 0.286 instead of 0.261.
@@ -155,25 +155,25 @@ def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
 
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
 
-PATH_ALGORITHMS: tuple[Algorithm, ...] = (
-    _followed(default.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100),
-    _followed(default.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100),
-    _followed(replace(default.CATBOOST, build=_build_catboost), _boosting(_follow_catboost), "iterations", 100),
-    _followed(default.HIST_GRADIENT_BOOSTING, _boosting(_follow_histogram), "max_iter", 100),
-    replace(default.RANDOM_FOREST, path=_TREES),
-    replace(default.EXTRA_TREES, path=_TREES),
+DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
+    _followed(classic.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100),
+    _followed(classic.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100),
+    _followed(replace(classic.CATBOOST, build=_build_catboost), _boosting(_follow_catboost), "iterations", 100),
+    _followed(classic.HIST_GRADIENT_BOOSTING, _boosting(_follow_histogram), "max_iter", 100),
+    replace(classic.RANDOM_FOREST, path=_TREES),
+    replace(classic.EXTRA_TREES, path=_TREES),
     _followed(
-        default.LOGISTIC_REGRESSION,
+        classic.LOGISTIC_REGRESSION,
         PathParameter(name="C", positions=_inverse_penalties, follow=_follow_logistic, patience=_PATIENCE),
         "C",
         1.0,
     ),
-    _followed(default.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
+    _followed(classic.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
     replace(
-        default.MLP,
+        classic.MLP,
         path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1),
     ),
-    replace(default.KNN, subspace=functools.partial(_adapted_subspace, default.KNN.subspace)),
-    default.SVM,
+    replace(classic.KNN, subspace=functools.partial(_adapted_subspace, classic.KNN.subspace)),
+    classic.SVM,
 )
-"""In the order of the space ``default``."""
+"""In the order of the space ``classic``."""
