@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from benchmarks.faults.commands import (
     HANG_SECONDS,
     N_TRIALS,
-    SECONDS,
+    N_TRIALS_MORE,
     Command,
     Ending,
     StoredTrials,
@@ -297,8 +297,8 @@ class _Case:
             self._command = None
         if self._fails():
             return
-        if self._fault.follows_paths:  # however little time is left
-            ending = self._start(more=f"{SECONDS}s").end()
+        if self._fault.follows_paths:  # however little time is left, and however busy the machine is
+            ending = self._start(more=f"{N_TRIALS_MORE}trials").end()
         elif ending is None or (self._fault.goes_on and ending.status != 0):
             ending = self._start().end()
         self._command = None

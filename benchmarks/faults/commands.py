@@ -31,6 +31,8 @@ _ROWS = 100
 
 SECONDS = 15
 """Budget of runs that follow paths."""
+N_TRIALS_MORE = 4
+"""What such a run gets after the last fault."""
 _SECONDS_OF_A_TRIAL = 4
 N_ROWS_OF_A_PATH = 12_000
 _COLUMNS_OF_A_PATH = 12
