@@ -442,8 +442,8 @@ class BudgetTooShortError(CashmereError, ValueError):
         self.enough_seconds = 60.0 * math.ceil(_PREPARATIONS_IN_A_BUDGET * elapsed / 60)
         """A budget that would do, in whole minutes."""
         super().__init__(
-            f"The budget of {seconds:.0f} s ended before the table was prepared: {elapsed:.0f} s had gone, most "
-            "of them for reading and preparing it. Give a budget of at least "
+            f"The budget of {round(seconds, 2):g} s ended before the table was prepared: {elapsed:.0f} s had gone, "
+            "most of them for reading and preparing it. Give a budget of at least "
             f"{self.enough_seconds / 60:.0f}m, use fewer rows, or wait until the machine is less busy."
         )
 

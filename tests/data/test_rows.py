@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.data.rows import _sorted_by, canonical_rows
+from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 
@@ -105,10 +105,3 @@ def test_bad_weights_are_refused(case):
     frame, y = table(2)
     with pytest.raises(DataError, match=message):
         canonical_rows(frame, y, weight)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30))
-def test_order_of_rows_is_that_of_numpy(rows):
-    keys = [np.array([row[i] for row in rows], dtype=np.uint64) for i in range(3)]
-    np.testing.assert_array_equal(_sorted_by(keys), np.lexsort(keys))

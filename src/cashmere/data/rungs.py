@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.sorting import sorted_by
 from cashmere.data.task import TaskType
 
 LEAST_ROWS = 10_000
@@ -73,4 +74,4 @@ def rung_order(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)
         due[members] = np.arange(len(members)) / len(members)
-    return order[np.argsort(due, kind="stable")]
+    return order[sorted_by([due])]

@@ -136,7 +136,7 @@ def _is_extension(dtype: object) -> bool:
     return isinstance(dtype, pd.api.extensions.ExtensionDtype)
 
 
-def infer_task_type(target: AnyArray) -> TaskType:
+def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskType:
     """Infer the kind of task from a target.
 
     Text, booleans and categories are classes. Numbers with a fraction are values. Whole numbers are classes if
@@ -146,6 +146,8 @@ def infer_task_type(target: AnyArray) -> TaskType:
     ----------
     target : (n_rows,) array
         From `check_target`.
+    n_distinct : int, optional
+        How many different values it has, if that is known.
 
     Examples
     --------
@@ -154,7 +156,7 @@ def infer_task_type(target: AnyArray) -> TaskType:
     >>> infer_task_type(np.array([0.5, 1.5, 2.0])).value
     'regression'
     """
-    n_distinct = len(_factorised(target)[1])
+    n_distinct = len(_factorised(target)[1]) if n_distinct is None else n_distinct
     if target.dtype.kind in "iuf":
         whole = target.dtype.kind != "f" or not np.any(target != np.floor(target))
         few = n_distinct <= max(2, min(_MAX_INTEGER_CLASSES, len(target) // _ROWS_PER_INTEGER_CLASS))
@@ -208,18 +210,33 @@ class TargetCoding:
             As `check_target`; also if a regression target is text, a classification target is continuous or has
             a single class, or a binary one has more than two.
         """
-        target = check_target(y)
-        task = task if task is not None else infer_task_type(target)
+        return cls.with_codes(y, task)[0]
+
+    @classmethod
+    def with_codes(
+        cls, y: Any, task: Task | None = None, *, n_rows: int | None = None
+    ) -> tuple[TargetCoding, AnyArray]:
+        """Learn the coding of a target, and return the codes of its rows with it; a large target is looked at once.
+
+        Parameters
+        ----------
+        y, task
+            See `from_target`.
+        n_rows : int, optional
+            Number of rows of the feature table.
+        """
+        target = check_target(y, n_rows=n_rows)
         if task == "regression":
             coding = cls(task_type=TaskType.REGRESSION)
-            coding.encode(target)
-            return coding
+            return coding, coding._values(target)
+        positions, labels = _factorised(target)
+        if task is None and infer_task_type(target, n_distinct=len(labels)) is TaskType.REGRESSION:
+            return cls.with_codes(target, TaskType.REGRESSION)
         if target.dtype.kind == "f" and np.any(target != np.floor(target)):
             raise DataError(
                 "Unknown label type: continuous. A classifier needs classes, but the target holds fractions. Use a "
                 "regressor, or cut the values into classes."
             )
-        labels = _factorised(target)[1]
         if len(labels) < 2:
             raise DataError(
                 f"Classifier can't train when only one class is present: all {len(target)} rows are "
@@ -232,7 +249,8 @@ class TargetCoding:
             )
         task_type = TaskType.BINARY if len(labels) == 2 else TaskType.MULTICLASS
         dtype = target.dtype.str if target.dtype.kind == "U" else target.dtype.name
-        return cls(task_type=task_type, classes=tuple(labels.tolist()), dtype=dtype)
+        coding = cls(task_type=task_type, classes=tuple(labels.tolist()), dtype=dtype)
+        return coding, np.asarray(positions, dtype=np.int64)
 
     @property
     def n_classes(self) -> int:
@@ -249,12 +267,7 @@ class TargetCoding:
         """
         target = check_target(y, n_rows=n_rows)
         if self.task_type is TaskType.REGRESSION:
-            if target.dtype.kind not in "biuf":
-                raise DataError(
-                    f"A regression target must hold numbers, but it holds text, for example {str(target[0])!r}. "
-                    "Use a classifier, or convert the values to numbers."
-                )
-            return target.astype(np.float64)
+            return self._values(target)
         positions, labels = _factorised(target)
         code_of = {label: code for code, label in enumerate(self.classes)}
         unknown = [label for label in labels.tolist() if label not in code_of]
@@ -265,6 +278,15 @@ class TargetCoding:
             )
         codes = np.array([code_of[label] for label in labels.tolist()], dtype=np.int64)
         return codes[positions]
+
+    @staticmethod
+    def _values(target: AnyArray) -> AnyArray:
+        if target.dtype.kind not in "biuf":
+            raise DataError(
+                f"A regression target must hold numbers, but it holds text, for example {str(target[0])!r}. "
+                "Use a classifier, or convert the values to numbers."
+            )
+        return target.astype(np.float64)
 
     def decode(self, codes: AnyArray) -> AnyArray:
         """Return the labels of codes, in the dtype of the training target; regression values unchanged."""

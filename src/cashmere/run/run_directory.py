@@ -23,7 +23,7 @@ from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.rows import canonical_rows
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
-from cashmere.data.target import TargetCoding, check_target
+from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
 from cashmere.exceptions import CashmereError, CorruptStoreError, MissingDependencyError, RunDirectoryError
@@ -179,10 +179,9 @@ class RunDirectory:
         try:
             store = RunStore(folder, new=True)
             task: Any = None if settings.task == "auto" else settings.task
-            y = check_target(y, n_rows=len(frame))
-            target = TargetCoding.from_target(y, task if task in (None, "classification") else TaskType(task))
+            task = task if task in (None, "classification") else TaskType(task)
+            target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
-            codes = target.encode(y)
             check()
             canonical = canonical_rows(frame, codes, weight, keep_order=own_splitter)
             schema = canonical.schema(named=named, check=check)
