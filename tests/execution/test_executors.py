@@ -15,6 +15,7 @@ from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.inside_worker import CheckpointSender
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import read_message, write_message
+from cashmere.execution.worker import WorkerProcess
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
@@ -80,28 +81,60 @@ class TestWorkerProcessExecutor(ExecutorContract):
         assert not any(psutil.pid_exists(pid) for pid in pids)
         assert all(f.cancelled() or f.result().status is TrialStatus.ABORTED for f in futures)
 
-    def test_shutdown_does_not_wait_for_workers_that_start(self, new_executor):
+    def test_workers_start_before_there_is_a_trial(self):
         before = {child.pid for child in psutil.Process().children()}
-        future = new_executor.submit(square, trial(0))
+        executor = self.make()
+        try:
+            deadline = time.monotonic() + 30
+            while len({child.pid for child in psutil.Process().children()} - before) < executor.n_workers:
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+        finally:
+            executor.shutdown()
+
+    def test_worker_that_could_not_start_ahead_is_started_for_its_first_trial(self, monkeypatch):
+        real = WorkerProcess.is_ready
+        failures = [ChildProcessError("the worker ended while it started")]
+
+        def is_ready(self, seconds):
+            if failures:
+                raise failures.pop()
+            return real(self, seconds)
+
+        monkeypatch.setattr(WorkerProcess, "is_ready", is_ready)
+        executor = WorkerProcessExecutor(1)
+        try:
+            assert executor.submit(square, trial(0)).result(timeout=60).status is TrialStatus.SUCCESS
+        finally:
+            executor.shutdown()
+
+    def test_shutdown_does_not_wait_for_workers_that_start(self):
+        before = {child.pid for child in psutil.Process().children()}
+        executor = self.make()
+        future = executor.submit(square, trial(0))
         while not (started := {child.pid for child in psutil.Process().children()} - before):
             time.sleep(0.001)
         start = time.perf_counter()
-        new_executor.shutdown()
+        executor.shutdown()
         assert time.perf_counter() - start < 3
         assert not any(psutil.pid_exists(pid) for pid in started)
         assert future.cancelled() or future.result().status in (TrialStatus.ABORTED, TrialStatus.SUCCESS)
 
-    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self, new_executor):
+    def test_interrupt_of_the_terminal_never_reaches_a_worker_even_while_it_starts(self):
         before = {child.pid for child in psutil.Process().children()}
-        future = new_executor.submit(square, trial(0))
-        while not (started := {child.pid for child in psutil.Process().children()} - before):
-            time.sleep(0.001)
-        for pid in started:
-            while psutil.Process(pid).cmdline() == psutil.Process().cmdline():
-                time.sleep(0.001)  # a copy of this process, which is about to become another program
-            # Out of our process group long before Python runs in it.
-            assert os.getpgid(pid) != os.getpgid(0)
-        assert future.result(timeout=60).status is TrialStatus.SUCCESS
+        executor = self.make()
+        try:
+            future = executor.submit(square, trial(0))
+            while not (started := {child.pid for child in psutil.Process().children()} - before):
+                time.sleep(0.001)
+            for pid in started:
+                while psutil.Process(pid).cmdline() == psutil.Process().cmdline():
+                    time.sleep(0.001)  # a copy of this process, which is about to become another program
+                # Out of our process group long before Python runs in it.
+                assert os.getpgid(pid) != os.getpgid(0)
+            assert future.result(timeout=60).status is TrialStatus.SUCCESS
+        finally:
+            executor.shutdown()
 
     def test_worker_killed_while_it_sends_its_result_does_not_hang_the_shutdown(self):
         def huge(trial):

@@ -36,7 +36,8 @@ _END_SECONDS = 10.0
 class WorkerProcessExecutor:
     """Run trials in reusable worker processes, under limits enforced from outside.
 
-    Each of the `n_workers` slots owns one worker process and one watching thread. A worker that breaks its limits,
+    Each of the `n_workers` slots owns one worker process and one watching thread. Workers start at once, so that they
+    are ready when the first trials come. A worker that breaks its limits,
     or dies, is killed together with everything it has started, and replaced; the other slots are not affected.
 
     Parameters
@@ -117,6 +118,7 @@ class _Slot(threading.Thread):
 
     def run(self) -> None:
         try:
+            self._start_ahead()
             while (item := self._tasks.get()) is not None:
                 future, objective, trial = item
                 if not future.set_running_or_notify_cancel():
@@ -132,6 +134,14 @@ class _Slot(threading.Thread):
                 if self._is_spoilt:
                     self._discard_worker()
         finally:
+            self._discard_worker()
+
+    def _start_ahead(self) -> None:
+        """Start the worker while nobody waits for it; if that fails, the first trial tries again and tells why."""
+        try:
+            self._ready_worker()
+        except Exception:
+            logger.debug("worker did not start", exc_info=True)
             self._discard_worker()
 
     def _run(self, objective: Objective, trial: Trial) -> Outcome:

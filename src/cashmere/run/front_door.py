@@ -12,6 +12,7 @@ import pandas as pd
 from cashmere.data.parquet import return_freed_memory
 from cashmere.exceptions import BudgetTooShortError
 from cashmere.records.budget import Budget, Deadline
+from cashmere.run.executor import make_executor
 from cashmere.run.finished import FinishedRun
 from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence
@@ -144,16 +145,22 @@ def _work(
     progress = make_progress()
     write = functools.partial(write_report, run.folder) if report else None
     has_begun = False
+    # Workers start now: they are ready when the folds are.
+    executor = make_executor(run.settings, budget, log_folder=(run.folder / "logs").absolute())
     try:
-        session = Session.begin(run, budget, deadline, progress=progress, write_report=write, load=load)
+        session = Session.begin(
+            run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load
+        )
         has_begun = True
         return session.finish(session.search())
     except (KeyboardInterrupt, BudgetTooShortError):
         if is_new and not has_begun:
+            executor.shutdown()
             run.discard()
             write = None
         raise
     finally:
+        executor.shutdown()
         progress.close()
         if write is not None:
             write()

@@ -18,12 +18,14 @@ from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
 from cashmere.exceptions import NoSuccessfulTrialError
+from cashmere.execution.in_process import InProcessExecutor
 from cashmere.model.predictor import Predictor
+from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.trial import History
 from cashmere.records.work_budget import WorkBudget
 from cashmere.run.ensemble_builder import EnsembleBuilder
-from cashmere.run.executor import largest_matrix_mib, make_executor
+from cashmere.run.executor import largest_matrix_mib
 from cashmere.run.finished import FinishedRun, StopReason
 from cashmere.run.growing_model import GrowingModel
 from cashmere.run.members import Members
@@ -81,6 +83,8 @@ class Session:
         Of this call; `trials` counts all trials of the run.
     deadline : Deadline
         The clock of the whole call.
+    executor : Executor
+        Runs the trials; `search` shuts it down.
     progress : Progress
         Told about every change.
     pace : Pace
@@ -107,13 +111,14 @@ class Session:
         model: GrowingModel,
         budget: Budget,
         deadline: Deadline,
+        executor: Executor,
         progress: Progress,
         pace: Pace,
         write_report: Callable[[], object] | None,
         load: bool,
     ) -> None:
         self.run, self.study, self.model = run, study, model
-        self._budget, self._deadline, self._progress = budget, deadline, progress
+        self._budget, self._deadline, self._executor, self._progress = budget, deadline, executor, progress
         self._pace, self._write_report, self._load = pace, write_report, load
         self._n_before = len(study.history)
         self._suggested_before = float(run.store.facts().suggest_seconds or 0.0)
@@ -127,6 +132,7 @@ class Session:
         budget: Budget,
         deadline: Deadline,
         *,
+        executor: Executor | None = None,
         progress: Progress | None = None,
         write_report: Callable[[], object] | None = None,
         load: bool = True,
@@ -141,6 +147,8 @@ class Session:
             Of this call; `trials` counts all trials of the run.
         deadline : Deadline
             The clock of the whole call.
+        executor : Executor, optional
+            Runs the trials, by default in this process; `search` shuts it down.
         progress : Progress, optional
             Told about every change.
         write_report : callable, optional
@@ -209,6 +217,7 @@ class Session:
             model=model,
             budget=budget,
             deadline=deadline,
+            executor=executor or InProcessExecutor(),
             progress=progress,
             pace=pace,
             write_report=write_report,
@@ -224,8 +233,7 @@ class Session:
         -----
         Ctrl+C (in the main thread) ends the search cleanly; a second one raises KeyboardInterrupt.
         """
-        run, budget = self.run, self._budget
-        executor = make_executor(run.settings, budget, log_folder=(run.folder / "logs").absolute())
+        run, budget, executor = self.run, self._budget, self._executor
         objective = CrossValidationObjective(
             folder=(run.folder / "prepared").absolute(),
             space=run.space,
