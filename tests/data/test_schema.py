@@ -290,3 +290,39 @@ def test_compact_values_are_what_learners_see():
             a.fit_transform(plain, y, TaskType.BINARY, 0), b.fit_transform(compact, y, TaskType.BINARY, 0)
         )
         np.testing.assert_array_equal(b.transform(plain), a.transform(plain))
+
+
+def test_columns_looked_at_by_several_threads_are_understood_alike(monkeypatch):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"n{i}": rng.normal(size=80) for i in range(8)})
+    frame["c"], frame["again"] = rng.choice(list("abc"), 80), frame["n3"]
+    frame["day"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 90, 80), unit="D")
+    frame["text"] = [f"a text of more than {i} words" for i in range(80)]
+    later = frame.assign(c="new", n5="odd", n6="odd")
+    schema, rows = infer_schema(frame), rng.permutation(80)
+    alone = schema.code(frame.assign(c="new"), rows=rows, compact=True)
+    monkeypatch.setattr("cashmere.data.schema._ROWS_FOR_THREADS", 1)
+    monkeypatch.setattr("cashmere.data.schema.available_cores", lambda: 4)
+    assert infer_schema(frame) == schema
+    together = schema.code(frame.assign(c="new"), rows=rows, compact=True)
+    np.testing.assert_array_equal(together.values, alone.values)
+    assert together.texts[0].tolist() == alone.texts[0].tolist() and together.unseen == alone.unseen == {"c": 80}
+    with pytest.raises(SchemaError, match="'n5'"):
+        schema.code(later)
+
+
+def test_check_can_end_the_work_before_any_column(monkeypatch):
+    monkeypatch.setattr("cashmere.data.schema._ROWS_FOR_THREADS", 1)
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(10, 50)))
+    schema, asked = infer_schema(frame, named=False), []
+
+    def check():
+        asked.append(True)
+        if len(asked) == 3:
+            raise TimeoutError
+
+    for work in (infer_schema, schema.code):
+        asked.clear()
+        with pytest.raises(TimeoutError):
+            work(frame, check=check)
+        assert len(asked) < 50

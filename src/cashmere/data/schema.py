@@ -7,12 +7,13 @@ import functools
 import hashlib
 import numbers
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.data.frames import infinity_error
 from cashmere.data.texts import PackedTexts
@@ -34,6 +36,11 @@ _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.timedelta, pd.Period, pd.Interval)
 LARGEST = float(np.finfo(np.float32).max)
 """Largest number that learners see; larger ones become this."""
+
+_ROWS_FOR_THREADS = 100_000
+"""Shorter columns take too little time to share it."""
+
+_Found = TypeVar("_Found")
 
 _DATE_PARTS = ("year", "month", "day", "weekday", "days_since_1970")
 
@@ -280,23 +287,29 @@ class TableSchema:
         """
         shape = (len(frame) if rows is None else len(rows), len(self.value_names))
         values = np.empty(shape, np.float32, "F") if compact else np.empty(shape, np.float64)
-        texts: list[AnyArray] = []
-        unseen: dict[str, int] = {}
-        position = 0
-        for column, series in self._match(frame, estimator):
+        matched = self._match(frame, estimator)
+        ends = np.cumsum([len(column.value_names) for column, _ in matched])
+
+        def code_column(number: int) -> tuple[AnyArray | None, int]:
+            """Put the values of a column in their place, or return its texts; and how many were not understood."""
             check()
+            column, series = matched[number]
             with _failures_of(column.name):
                 if column.kind is ColumnKind.TEXT:
                     text = _text_values(series)
-                    texts.append(text if rows is None else text[rows])
-                    continue
-                coded: FloatArray
+                    return (text if rows is None else text[rows]), 0
                 coded, bad = _coded(column, series)
-            unseen.update({column.name: bad} if bad else {})
-            for part in coded.T:
+            for part, position in zip(coded.T, range(ends[number] - coded.shape[1], ends[number]), strict=True):
                 _place(part, rows, values[:, position])
-                position += 1
-        return CodedTable(values=values, texts=tuple(texts), schema=self, unseen=unseen)
+            return None, bad
+
+        found = _each_column(code_column, len(matched), n_rows=len(frame))
+        return CodedTable(
+            values=values,
+            texts=tuple(text for text, _ in found if text is not None),
+            schema=self,
+            unseen={column.name: bad for (column, _), (_, bad) in zip(matched, found, strict=True) if bad},
+        )
 
     def _match(self, frame: pd.DataFrame, estimator: str) -> list[tuple[Column, pd.Series[Any]]]:
         if not self.named:
@@ -315,6 +328,14 @@ class TableSchema:
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
+
+
+def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) -> list[_Found]:
+    """Return what `work` finds in each column; all cores look at long ones, as numpy lets go of Python's lock."""
+    if n_rows < _ROWS_FOR_THREADS:
+        return [work(number) for number in range(n_columns)]
+    with ThreadPoolExecutor(available_cores()) as threads:
+        return list(threads.map(work, range(n_columns)))
 
 
 def _place(coded: FloatArray, rows: IntArray | None, column: FloatArray) -> None:
@@ -392,12 +413,17 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
     >>> [(column.name, column.kind.value, column.categories) for column in schema.columns]
     [('size', 'numeric', ()), ('colour', 'categorical', ('blue', 'red'))]
     """
+    given = [(str(name), frame.iloc[:, position]) for position, name in enumerate(frame.columns)]
+
+    def infer_column(number: int) -> tuple[Column, bytes]:
+        check()
+        name, series = given[number]
+        with _failures_of(name):
+            return _infer_column(name, series)
+
     columns: list[Column] = []
     first_with: dict[bytes, str] = {}
-    for position, name in enumerate(frame.columns):
-        check()
-        with _failures_of(str(name)):
-            column, digest = _infer_column(str(name), frame.iloc[:, position])
+    for column, digest in _each_column(infer_column, len(given), n_rows=len(frame)):
         if column.dropped is None:
             original = first_with.setdefault(digest, column.name)
             if original != column.name:
