@@ -97,7 +97,7 @@ def _follow_epochs(learner: Any, data: PathData) -> FittedPath:
 _ADAPTED: dict[str, Hyperparameter[Any, Any]] = {
     # On a logarithmic scale: half of a linear one stops XGBoost's trees from growing, and its path from ending.
     "gamma": Float("gamma", (1e-3, 5.0), log=True, default=1e-3),
-    # Alone, many neighbours are best, and add nothing to an ensemble; few have a high loss, and take up to 4 % off that
+    # Alone, many neighbours are best, and add nothing to an ensemble; few have a high loss, and take up to 6 % off that
     # of the ensemble (docs/paths.md). So their number is searched, not followed, and few are tried first.
     "n_neighbors": Integer("n_neighbors", (1, 100), log=True, default=2),
 }
