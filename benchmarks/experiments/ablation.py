@@ -214,6 +214,9 @@ def main(arguments: argparse.Namespace) -> None:
     if not rows:
         return
     found = summarise(_typed(rows))
+    if found.empty:
+        console.print("Nothing to compare with yet: no run of before is finished.")
+        return
     shown = Table("", title=f"{arguments.budget:g} s, relative to before")  # a column per variant fits narrow terminals
     for name in found["variant"]:
         shown.add_column(name, justify="right", overflow="fold")

@@ -62,6 +62,7 @@ class GrowingModel:
         self._try_members(history)
 
     def _update(self, history: History, *, among: Container[int] | None = None, stop: Stop) -> None:
+        self._members.look(history)
         self.builder.update(history, among=among, stop=stop)
         self._pace.note(_CHOOSING, self.builder.seconds)
 

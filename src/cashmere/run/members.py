@@ -26,8 +26,10 @@ _LOADING = "loading"
 _CONSTANT_MIB = 4.0
 """Added to the size of a file: the smallest takes about as long as this many MiB more."""
 
-_EXPECTED_SECONDS = 0.025
-"""Per MiB; boosters take this long, forests a fifth."""
+_EXPECTED_SECONDS = {"xgboost": 0.06, "random_forest": 0.005, "extra_trees": 0.005}
+_EXPECTED_SECONDS_OF_OTHERS = 0.025
+"""Per MiB, by algorithm, until the first is loaded: text has to be parsed, arrays have not. At the rate of XGBoost the
+400 MiB of a forest would take the last quarter of a minute."""
 
 
 class Members:
@@ -52,6 +54,7 @@ class Members:
         self.trusted = list(trusted)
         self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
         self._pace = pace
+        self._algorithms: dict[int, str] = {}
         self._known: dict[int, bool] = {BASELINE: True}
         self._in_own_model = members_signed_here(store.folder / "model")
         write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
@@ -91,14 +94,22 @@ class Members:
             clock, n_modules = time.perf_counter(), len(sys.modules)
             self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
             if len(sys.modules) == n_modules:  # else it has imported libraries, which happens once
-                self._pace.note(_LOADING, time.perf_counter() - clock, self._size_mib(number))
+                self._pace.note(self._loading(number), time.perf_counter() - clock, self._size_mib(number))
         return self._loaded[number]
 
     def loading_seconds(self, number: int) -> float:
         """Return a bound of the time to load the models of a trial; 0 for models in memory."""
         if number in self._loaded:
             return 0.0
-        return self._pace.bound(_LOADING, self._size_mib(number), expected=_EXPECTED_SECONDS)
+        expected = _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
+        return self._pace.bound(self._loading(number), self._size_mib(number), expected=expected)
+
+    def _loading(self, number: int) -> str:
+        return f"{_LOADING} {self._algorithms.get(number, '')}"
+
+    def look(self, history: History) -> None:
+        """Learn which algorithms the trials are of: how long models take to load depends on it."""
+        self._algorithms = {o.trial.number: algorithm_of(o) for o in history.successes}
 
     @property
     def loaded(self) -> Collection[int]:

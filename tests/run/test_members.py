@@ -1,0 +1,39 @@
+"""The models of a run's trials on disk."""
+
+from __future__ import annotations
+
+from cashmere import AutoClassifier
+from cashmere.base.pace import Pace
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.model.archives import load_fold_models
+from cashmere.run.members import Members, algorithm_of
+from cashmere.space import make_space
+from cashmere.storage.store import RunStore
+
+
+def two_algorithms(profile):
+    return make_space("classic", profile).restricted_to(["extra_trees", "logistic_regression"])
+
+
+def test_how_long_models_take_to_load_is_learned_for_each_algorithm(tmp_path):
+    frame, folder = demo_table().head(100), tmp_path / "run"
+    model = AutoClassifier(budget="2trials", space=two_algorithms, isolation="none", run_directory=folder)
+    model.fit(frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET])
+    pace, history = Pace(), model.study_.history
+    number = {algorithm_of(o): o.trial.number for o in history}
+    forest, logistic = number["extra_trees"], number["logistic_regression"]
+    with RunStore(folder) as store:
+        members = Members(store, load_fold_models(store.baseline_path), pace=pace)
+        unknown = members.loading_seconds(forest)
+        members.look(history)
+        expected = members.loading_seconds(forest)
+        assert expected < unknown  # forests are arrays
+        members.load(logistic)
+        assert members.loading_seconds(logistic) == 0
+        assert members.loading_seconds(forest) == expected
+        pace.note("loading logistic_regression", seconds=1000.0)
+        assert members.loading_seconds(forest) == expected
+        members.load(forest)
+        members.forget([])
+        assert members.loading_seconds(logistic) > 1000
+        assert 0 < members.loading_seconds(forest) < 10
