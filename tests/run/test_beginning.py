@@ -87,6 +87,14 @@ def test_small_tables_are_prepared_whatever_the_time():
         preparation_check(over, 1_000_001)()
 
 
+@pytest.fixture
+def ctrl_c():
+    """Let Ctrl+C through where the tests run in the background: their shell ignores it, and children would, too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
     """Begin a run, press Ctrl+C once a file is there, and return exit status and messages."""
     command = [*COMMAND, table, "--target", "target", "--budget", "10m", "--out", folder, "--workers", "1"]
@@ -99,6 +107,7 @@ def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
     return process.returncode, errors
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("sign", ["lock", "table.npz", "prepared/fold0-rows-train.npy"])
 def test_interrupt_during_the_preparation_leaves_nothing_or_a_model(table, tmp_path, sign):
     folder = tmp_path / "run"
