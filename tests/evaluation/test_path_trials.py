@@ -140,6 +140,7 @@ EARLY = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
         ([*EARLY, 0.21, 0.1], 9),
         ([-1, -2, -3, -4, -5, -6, -7, -8, -8.1, -8.1, -9], 10),
         ([0.0] * 12, 3),
+        ([float("nan"), *EARLY, 0.1, 0.05, 0.02], 12),  # what cannot be compared does not count
     ],
 )
 def test_patience(losses, n_positions):

@@ -119,7 +119,7 @@ class FollowedFolds:
             return False
         if i - self.best >= self._patience:
             return True
-        before = min(self.losses[:i], default=math.inf)
+        before = min((loss for loss in self.losses[:i] if math.isfinite(loss)), default=math.inf)
         return self._is_smooth and i >= _LATE and not self.losses[i] < before - _LEAST_GAIN * abs(before)
 
     def _advance_all(self, i: int) -> None:
