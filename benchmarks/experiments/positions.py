@@ -32,7 +32,7 @@ from cashmere.base.arrays import FloatArray
 from cashmere.data.resampling import Fold, make_folds
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import Metric, default_metric
-from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.component import Algorithm
 from cashmere.space.path import FittedPath, PathData
@@ -53,7 +53,7 @@ RULES: dict[str, dict[str, tuple[int, ...]]] = {
 }
 """For the path parameters that differ from the best position: steps from it; two neighbours are a fixed position."""
 
-_FOLDS, _SECONDS = "3fold", 8.0
+_FOLDS, _STEP_SECONDS = "3fold", 8.0
 _NEIGHBOURS = geometric(1, 100)
 
 
@@ -115,20 +115,11 @@ class _Watched:
         return self._path.learner_at(position)
 
 
-class _InTime:
-    """The supervisor of a trial that may take some seconds and hands nothing over."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+class _NoLongSteps(Unsupervised):
+    """Nobody stops the trial, but its path ends before a step that would take too long."""
 
     def seconds_left(self) -> float:
-        return self._seconds
-
-    def wants_checkpoint(self) -> bool:
-        return False
-
-    def keep(self, outcome: Outcome) -> None:
-        pass
+        return _STEP_SECONDS
 
 
 class Ways:
@@ -189,7 +180,7 @@ class Ways:
 
     def _run(self, configuration: Configuration) -> Outcome:
         trial = Trial(number=0, configuration=configuration, seed=self._seed)
-        return self._objective.run(trial, _InTime(_SECONDS))
+        return self._objective.run(trial, _NoLongSteps())
 
 
 def judge(
