@@ -10,6 +10,7 @@ import pytest
 from ConfigSpace import Configuration
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.neural_network import MLPRegressor
 
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import PreparedFolds, prepare_folds
@@ -23,6 +24,8 @@ from cashmere.model.archives import load_fold_models
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Trial, TrialStatus
 from cashmere.space import make_space
+from cashmere.space.path import PathData
+from cashmere.space.paths.epochs import EpochsPath
 
 SPACE = "default"
 METRIC = get_metric("log_loss", TaskType.BINARY)
@@ -213,18 +216,55 @@ def test_trial_that_is_raced_to_its_end_equals_one_that_is_not(four_folds, name)
     assert_equal(four_folds(dataclasses.replace(trial, stop_above=1e6)), four_folds(trial))
 
 
-def test_predictions_that_are_not_finite_fail_the_trial():
-    class Path:
-        def advance(self, position):
-            self.position = position
+class DivergingPath:
+    """A path whose predictions are its positions, and NaN from one of them on."""
 
-        def predict(self):
-            return np.array([1.0 if self.position < 3 else np.nan], dtype=np.float32)
+    def __init__(self, end):
+        self._end = end
 
+    def advance(self, position):
+        assert position <= self._end  # nobody goes on with it
+        self._position = position
+
+    def predict(self):
+        return np.array([self._position if self._position < self._end else np.nan], dtype=np.float32)
+
+
+def test_path_without_a_finite_prediction_fails_the_trial():
     followed = FollowedFolds("rounds", (1, 2, 3), None, lambda predictions: 0.0, n_folds=1)
-    followed.begin(Path)
-    with pytest.raises(FloatingPointError, match="3 rounds"):
+    followed.begin(lambda: DivergingPath(1))
+    with pytest.raises(FloatingPointError, match="1 rounds"):
         followed.follow(seconds_left=lambda: float("inf"))
+
+
+@pytest.mark.parametrize("ends", [(4, 9), (9, 4), (4, 4), (9, 2)])
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_path_ends_where_the_first_fold_diverges(ends, one_by_one):
+    losses = {1: 0.5, 2: 0.3, 3: 0.4}
+    followed = FollowedFolds(
+        "rounds", (1, 2, 3, 4, 5), None, lambda predictions: losses.get(int(predictions[0][0]), 1.0), n_folds=2
+    )
+    for k, end in enumerate(ends):
+        followed.begin(functools.partial(DivergingPath, end))
+        if one_by_one or k == 1:
+            assert followed.follow(seconds_left=lambda: float("inf"))
+    usable = min(ends) - 1
+    assert followed.record().positions == (1, 2, 3, 4, 5)[:usable]
+    assert followed.record().chosen == min(2, usable)
+    assert [each.tolist() for each in followed.predictions()] == [[min(2, usable)]] * 2
+
+
+def test_network_that_diverges_says_so_and_keeps_what_was_before():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    data = PathData(
+        X=X, y=X[:, 0], weight=None, unseen=X, n_classes=1, categorical=np.zeros(3, dtype=bool), n_threads=1
+    )
+    path = EpochsPath(MLPRegressor(hidden_layer_sizes=(4,), solver="sgd", learning_rate_init=1.0, random_state=0), data)
+    path.advance(1)
+    before = path.predict()
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="epoch"):
+        path.advance(200)
+    np.testing.assert_array_equal(path.learner_at(1).predict(X), before)
 
 
 def test_losses_that_are_not_finite_are_never_chosen():

@@ -86,7 +86,7 @@ class FollowedFolds:
         self.fit_seconds += time.perf_counter() - clock
 
     def follow(self, *, seconds_left: Callable[[], float], on_position: Callable[[], None] = lambda: None) -> bool:
-        """Advance until patience or path end, or until the next position would come too late.
+        """Advance until patience or path end, until a fit diverges, or until the next position would come too late.
 
         Parameters
         ----------
@@ -99,13 +99,20 @@ class FollowedFolds:
         -------
         bool
             Whether the end was reached; False if time ended the fit.
+
+        Raises
+        ------
+        FloatingPointError
+            If a fit diverges before the first position, or predicts NaN or infinity there. Later the path ends so.
         """
         spent = 0.0
         for i in range(len(self.losses), len(self._positions)):
             if self.losses and spent * self._growth(i) > seconds_left():
                 return False
             clock = time.perf_counter()
-            self._advance_all(i)
+            if not self._advance_all(i):
+                self._positions = self._positions[:i]  # for the folds that are begun later, too
+                return True
             self.losses.append(self._pooled_loss([each[i] for each in self._predictions]))
             spent = time.perf_counter() - clock
             self._forget_beaten(i)
@@ -122,20 +129,31 @@ class FollowedFolds:
         before = min((loss for loss in self.losses[:i] if math.isfinite(loss)), default=math.inf)
         return self._is_smooth and i >= _LATE and not self.losses[i] < before - _LEAST_GAIN * abs(before)
 
-    def _advance_all(self, i: int) -> None:
+    def _advance_all(self, i: int) -> bool:
+        """Bring every fold to position i; False if one diverges on the way, but not to the first position."""
         for k, path in enumerate(self._paths):
             if self._reached[k] > i:
                 continue
-            clock = time.perf_counter()
-            path.advance(self._positions[i])
-            fitted = time.perf_counter()
-            predictions = path.predict()
-            self.fit_seconds += fitted - clock
-            self.predict_seconds += time.perf_counter() - fitted
-            if not np.isfinite(predictions).all():
-                raise FloatingPointError(f"predictions of NaN or infinity at {self._positions[i]:g} {self._name}")
+            try:
+                predictions = self._advance(path, self._positions[i])
+            except FloatingPointError:
+                if i == 0:
+                    raise
+                return False
             self._predictions[k][i] = predictions
             self._reached[k] = i + 1
+        return True
+
+    def _advance(self, path: FoldPath, position: float) -> Predictions:
+        clock = time.perf_counter()
+        path.advance(position)
+        fitted = time.perf_counter()
+        predictions = path.predict()
+        self.fit_seconds += fitted - clock
+        self.predict_seconds += time.perf_counter() - fitted
+        if not np.isfinite(predictions).all():
+            raise FloatingPointError(f"predictions of NaN or infinity at {position:g} {self._name}")
+        return predictions
 
     def _forget_beaten(self, i: int) -> None:
         """Free the predictions that no later fold needs for its pooled loss."""

@@ -50,6 +50,11 @@ class FittedPath(Protocol):
         ----------
         position : float
             The next of `PathParameter.positions`.
+
+        Raises
+        ------
+        FloatingPointError
+            If the fit diverges: the path ends at the position before, as it does at predictions that are not finite.
         """
         ...
 

@@ -25,7 +25,12 @@ class EpochsPath:
         data, learner = self._data, self._learner
         while self._n_epochs < position:
             classes = {"classes": np.arange(data.n_classes)} if data.n_classes > 1 and self._n_epochs == 0 else {}
-            learner.partial_fit(data.X, data.y, sample_weight=data.weight, **classes)
+            try:
+                learner.partial_fit(data.X, data.y, sample_weight=data.weight, **classes)
+            except ValueError as error:
+                if _has_finite_weights(learner):
+                    raise
+                raise FloatingPointError(f"the network has diverged in epoch {self._n_epochs + 1}") from error
             self._n_epochs += 1
         counts = {name: getattr(learner, name) for name in ("n_iter_", "t_", "loss_", "best_loss_")}
         counts["loss_curve_"] = list(learner.loss_curve_)
@@ -44,3 +49,9 @@ class EpochsPath:
         for name, value in counts.items():
             setattr(learner, name, value)
         return learner
+
+
+def _has_finite_weights(learner: Any) -> bool:
+    """Tell other errors from divergence; there may be no weights yet."""
+    weights = (*getattr(learner, "coefs_", ()), *getattr(learner, "intercepts_", ()))
+    return all(np.isfinite(each).all() for each in weights)
