@@ -375,4 +375,4 @@ class _Case:
 
 
 def _was_killed(trial: tuple[Any, ...]) -> bool:
-    return trial[3] is not None and Cause.parse(trial[3]).kind in (CauseKind.WORKER_DIED, CauseKind.WORKER_SLOT)
+    return trial[3] is not None and Cause.parse(trial[3]).kind in (CauseKind.WORKER_DIED, CauseKind.WORKER_NOT_READY)

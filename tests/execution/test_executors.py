@@ -150,6 +150,46 @@ class TestWorkerProcessExecutor(ExecutorContract):
             assert time.perf_counter() - start < 8
 
 
+def kill_new_worker(known=()):
+    """Wait for a child of this process that is not known, kill it at once, and return its number."""
+    while not (new := {child.pid for child in psutil.Process().children()} - set(known)):
+        time.sleep(0.001)
+    for pid in new:
+        os.kill(pid, signal.SIGKILL)
+    return new
+
+
+def test_worker_killed_while_it_starts_is_no_bug_of_the_executor():
+    known = {child.pid for child in psutil.Process().children()}
+    executor = WorkerProcessExecutor(1)
+    try:
+        known |= kill_new_worker(known)  # the one started ahead, which the first trial replaces
+        future = executor.submit(square, trial(0))
+        kill_new_worker(known)
+        error = future.result(timeout=60).error
+        assert error.kind is CauseKind.WORKER_NOT_READY
+        assert "ended while it started" in str(error)
+        assert executor.submit(square, trial(1)).result(timeout=60).status is TrialStatus.SUCCESS
+    finally:
+        executor.shutdown()
+
+
+def test_worker_killed_while_it_waits_fails_one_trial_with_a_cause():
+    def pid(trial):
+        return Outcome(status=TrialStatus.SUCCESS, loss=float(os.getpid()))
+
+    executor = WorkerProcessExecutor(1)
+    try:
+        worker = int(executor.submit(pid, trial(0)).result(timeout=60).loss)
+        os.kill(worker, signal.SIGKILL)
+        psutil.wait_procs([psutil.Process(worker)] if psutil.pid_exists(worker) else [], timeout=10)
+        error = executor.submit(square, trial(1)).result(timeout=60).error
+        assert error.kind in (CauseKind.WORKER_DIED, CauseKind.WORKER_NOT_READY)
+        assert executor.submit(square, trial(2)).result(timeout=60).status is TrialStatus.SUCCESS
+    finally:
+        executor.shutdown()
+
+
 def quarter(trial):
     return Outcome(status=TrialStatus.SUCCESS, loss=0.25, predictions=np.ones(3, dtype=np.float32))
 

@@ -32,6 +32,10 @@ def test_what_is_stored_is_read_again(cause):
         ),
         (Cause(kind=CauseKind.MEMORY_LIMIT, text="MemoryError: no"), "MemoryError: no"),
         (Cause(kind=CauseKind.WORKER_DIED), "the worker process died (crash in native code, exit, or kill)"),
+        (
+            Cause(kind=CauseKind.WORKER_NOT_READY, text="the worker ended while it started"),
+            "no worker was ready for the trial: the worker ended while it started",
+        ),
         (Cause(kind=CauseKind.WORKER_SLOT, text="KeyError: 3"), "worker slot: KeyError: 3"),
         (Cause(kind=CauseKind.EXCEPTION, text="KeyError: 3\ntraceback"), "KeyError: 3\ntraceback"),
     ],

@@ -91,6 +91,7 @@ def test_failures_say_cause_and_what_to_try():
     [
         ("memory", None, "--memory"),
         ("error", Cause(kind=CauseKind.WORKER_DIED), "logs/"),
+        ("error", Cause(kind=CauseKind.WORKER_NOT_READY), "fewer workers"),
         ("error", cause_of_exception(ModuleNotFoundError("No module named 'xgboost'")), "Install"),
         ("error", cause_of_exception(FloatingPointError("knn predicts NaN or infinity on fold 2.")), "converge"),
         ("error", cause_of_exception(ValueError("Input X contains NaN.")), "converge"),

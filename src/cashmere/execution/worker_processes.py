@@ -151,10 +151,14 @@ class _Slot(threading.Thread):
             task = pack((objective, trial, self._limits.seconds_for(trial)))
         except Exception as error:  # an objective that cannot be pickled
             return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
-        worker = self._ready_worker()
-        if worker is None:
-            return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
-        watch = ProcessWatch(worker.pid)
+        try:
+            if (worker := self._ready_worker()) is None:
+                return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
+            watch = ProcessWatch(worker.pid)
+        except (OSError, psutil.Error) as error:
+            self._is_spoilt = True
+            cause = Cause(kind=CauseKind.WORKER_NOT_READY, text=str(error))
+            return Outcome(status=TrialStatus.ERROR, error=cause)
         start = time.perf_counter()
         worker.send(task)
         verdict: Outcome | None = None
@@ -215,10 +219,8 @@ class _Slot(threading.Thread):
 
         Raises
         ------
-        ChildProcessError
-            If it ends while it starts.
-        TimeoutError
-            If it is not ready in time.
+        OSError
+            If it cannot be started, ends while it starts (ChildProcessError), or is not ready in time (TimeoutError).
         """
         if self._worker is None:
             environment = {

@@ -17,6 +17,8 @@ class CauseKind(StrEnum):
     KILLED_BY_SYSTEM = "killed by system"
     """The operating system, most likely because memory ran out."""
     WORKER_DIED = "worker died"
+    WORKER_NOT_READY = "worker not ready"
+    """The worker process could not be started, took too long to start, or ended before it had the trial."""
     WORKER_SLOT = "worker slot"
     """A bug in the executor itself."""
     MISSING_PACKAGE = "missing package"
@@ -70,6 +72,8 @@ class Cause:
                 return f"the system killed the worker, most likely out of memory ({self.used or 0:.0f} MiB resident)"
             case CauseKind.WORKER_DIED:
                 return "the worker process died (crash in native code, exit, or kill)"
+            case CauseKind.WORKER_NOT_READY:
+                return f"no worker was ready for the trial: {self.text}"
             case CauseKind.SEARCH_ENDED:
                 return "stopped by the end of the budget or by the user"
             case CauseKind.WORKER_SLOT:

@@ -43,6 +43,10 @@ _WORKER_ADVICE = (
 _ADVICE_BY_CAUSE = {
     CauseKind.WORKER_DIED: _WORKER_ADVICE,
     CauseKind.WORKER_SLOT: _WORKER_ADVICE,
+    CauseKind.WORKER_NOT_READY: (
+        "Nothing needs doing if it happened once. Otherwise the machine lacks memory or allows no more processes: use "
+        "fewer workers, close other programs, and look into logs/ of the run directory."
+    ),
     CauseKind.MISSING_PACKAGE: "Install the missing package, or choose a search space without this algorithm.",
     CauseKind.NOT_FINITE: (
         "The learner did not converge with this configuration. Nothing needs doing unless many trials fail this way; "
