@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from dataclasses import replace
@@ -257,6 +259,36 @@ def test_outcome_that_comes_too_late_to_be_written_is_decided_again(tmp_path):
         late = study.optimize(large, None, seconds_left=lambda: 0.1 if ran else 60.0)
         assert (ran, len(late), store.rows()) == ([0], 0, [])
         assert len(study.optimize(large, "1trials")) == 1
+
+
+KILLED_BEFORE_ITS_FIRST_TRIAL_ENDS = """
+import os, sys, time
+from ConfigSpace import ConfigurationSpace
+from cashmere import study
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.storage.store import RunStore
+
+def endless(trial):
+    time.sleep(1000)
+
+def end():
+    if searched.elapsed > 102:
+        os._exit(9)
+
+study._FORGOTTEN_SECONDS = 0.5
+with RunStore(sys.argv[1]) as store:
+    searched = study.Study(ConfigurationSpace({"x": (0.0, 1.0)}), "random", store=store, already_spent=100)
+    searched.optimize(endless, "1h", executor=WorkerProcessExecutor(1), on_tick=end)
+"""
+
+
+def test_time_counts_that_had_gone_when_a_study_was_killed_before_its_first_trial_ended(tmp_path):
+    code = subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_FIRST_TRIAL_ENDS, str(tmp_path)]).returncode
+    assert code == 9
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", store=store)
+        assert not study.history
+        assert study.elapsed >= 101.4
 
 
 def test_warm_start_comes_first():

@@ -67,6 +67,9 @@ _DECIDING, _STORING = "deciding", "storing"
 _SECONDS_PER_MIB = 0.02
 """To store an outcome, as long as none has been stored: a slow disk."""
 
+_FORGOTTEN_SECONDS = 5.0
+"""How much of its time a study may forget that is killed."""
+
 
 class Study:
     """One optimisation: a space, a strategy, a seed, and the resulting history.
@@ -106,6 +109,8 @@ class Study:
         the run then depends on the clock.
     largest_share : callable, optional
         The share that is allowed for a configuration; by default all rows.
+    already_spent : float
+        Seconds that count as spent in this study already, such as those of preparing the table.
 
     Examples
     --------
@@ -138,6 +143,7 @@ class Study:
         row_weights: NDArray[np.float64] | None = None,
         rungs: Sequence[float] = (1.0,),
         largest_share: Callable[[Configuration], float] | None = None,
+        already_spent: float = 0.0,
     ) -> None:
         if lookahead < 1:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
@@ -163,7 +169,8 @@ class Study:
         self._arrived: dict[int, Observation] = {} if store is None else store.load(self.space)
         self._elapsed_before = 0.0 if store is None else store.facts().elapsed_seconds or 0.0
         self._elapsed_before = max([self._elapsed_before, *(o.finished_at for o in self._arrived.values())])
-        self._clock = Deadline(None)
+        self._elapsed_stored = self._elapsed_before
+        self._clock = Deadline(None, already_spent=already_spent)
         self._plan: WorkBudget | None = None
         self._unfinished: dict[int, tuple[Trial, Future[Outcome] | None]] = {}
         self._decision: Suggestion | None = None
@@ -448,7 +455,8 @@ class Study:
             return []
         outcome = self._checked(outcome)
         if self._store is not None:
-            observation = self._store.add(trial, outcome, finished_at=self.elapsed)
+            self._elapsed_stored = self.elapsed
+            observation = self._store.add(trial, outcome, finished_at=self._elapsed_stored)
         else:
             observation = Observation(trial=trial, outcome=replace(outcome, model=None), finished_at=self.elapsed)
         self._arrived[trial.number] = observation
@@ -533,6 +541,7 @@ class Study:
         too_late: list[Trial] = []
         limit = math.inf if budget is None or budget.trials is None else budget.trials
         while len(self._committed) < limit and left() > 0 and not stop():
+            self._keep_elapsed(_FORGOTTEN_SECONDS)
             while len(self._trials) < limit and len(running) <= executor.n_workers and self._can_ask_within(left()):
                 seconds = left()
                 # The last one waits until a worker is free: half of the time may be gone by then.
@@ -567,9 +576,14 @@ class Study:
         self._unfinished |= {trial.number: (trial, None) for trial in too_late}
         self._rewind()
         self._forget_decision()
-        if self._store is not None:
-            self._store.set_fact("elapsed_seconds", self.elapsed)
+        self._keep_elapsed()
         return self.history
+
+    def _keep_elapsed(self, pause: float = 0.0) -> None:
+        """Store the time that has gone, unless less of it has gone since the store last knew: it may be killed."""
+        if self._store is not None and self.elapsed - self._elapsed_stored >= pause:
+            self._elapsed_stored = self.elapsed
+            self._store.set_fact("elapsed_seconds", self._elapsed_stored)
 
     def _rewind(self) -> None:
         """Go back to before the first trial without an outcome; put later outcomes aside, for their turn."""

@@ -13,6 +13,7 @@ from cashmere.exceptions import NoSuccessfulTrialError
 from cashmere.records.budget import Budget
 from cashmere.run import RunSettings, StopReason, continue_run, fit_run
 from cashmere.run.progress import Silence
+from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.store import RunStore
 
 HOPELESS = {"budget": "1trials", "resampling": "holdout", "trial_timeout": "0.01s"}
@@ -93,3 +94,11 @@ def test_a_call_without_time_for_trials_keeps_the_cross_fitted_loss(tmp_path):
     assert again.n_new == 0
     assert again.facts.cross_fitted_loss == first.facts.cross_fitted_loss
     assert again.predictor.information["cross_fitted_loss"] == first.facts.cross_fitted_loss
+
+
+def test_time_before_the_search_counts_for_later_calls(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings = RunSettings(budget=Budget(trials=1, seconds=150.0), isolation="none", resampling="holdout")
+    fit_run(tmp_path / "run", X, y, settings, report=False, already_spent=100.0)
+    with RunDirectory.open(tmp_path / "run") as run:
+        assert run.spent.seconds > 100

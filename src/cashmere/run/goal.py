@@ -27,7 +27,7 @@ class Spent:
     trials : int
         Committed trials.
     seconds : float
-        Wall-clock time of the searches.
+        Wall-clock time of the calls.
     """
 
     trials: int
@@ -43,7 +43,7 @@ class Goal:
     trials : int or None
         Number of trials.
     seconds : float or None
-        Wall-clock time of the searches.
+        Wall-clock time of the calls.
     """
 
     trials: int | None = None

@@ -200,6 +200,7 @@ class Session:
             # A number of trials is a promise: that many configurations, each on all rows.
             rungs=folds.rungs if plan.trials is None else folds.rungs[-1:],
             largest_share=lambda configuration: folds.largest_share[run.space.encoding_of(configuration)],
+            already_spent=deadline.elapsed,
         )
         builder = EnsembleBuilder(
             method=settings.ensemble,

@@ -75,7 +75,7 @@ class RunFacts:
     digest : str
         Fingerprint of trials, losses and weights.
     elapsed_seconds : float
-        Wall-clock time of the searches.
+        Wall-clock time of the calls; stored now and then during a search.
     busy_seconds : float
         Sum of the durations of trials.
     utilisation : float
