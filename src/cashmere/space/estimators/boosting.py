@@ -15,15 +15,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
+from cashmere.space.estimators.packed_state import PackedState
 
 _TREE_PARTS = ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets")
 """Arrays of a `TreePredictor`, in the order of its constructor."""
 
 
-class _LightGBMCategories:
+class _LightGBMCategories(PackedState):
     """LightGBM with ``category_columns``: numbers of the columns that hold non-negative codes or NaN."""
-
-    _stated: tuple[Booster, dict[str, Any]] | None = None
 
     def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
         """Fit the trees."""
@@ -36,24 +35,13 @@ class _LightGBMCategories:
         params.pop("category_columns", None)  # not LightGBM's own
         return params
 
-    def __copy__(self) -> Self:
-        # LightGBM copies its estimators in every get_params and so in every prediction: the trees stay shared.
-        copy = type(self).__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        return copy
-
     def __getstate__(self) -> dict[str, Any]:
         raw: Any = super().__getstate__()
         state: dict[str, Any] = dict(raw)
         if state.get("_Booster") is not None:
-            # skops asks twice, and LightGBM takes as long to write the text as to fit some of the trees.
-            if self._stated is None or self._stated[0] is not state["_Booster"]:
-                self._stated = (state["_Booster"], state["_Booster"].__getstate__())
-            booster = dict(self._stated[1])
+            booster = dict(state.pop("_Booster").__getstate__())
             state["_booster_text"] = np.frombuffer(booster.pop("_handle").encode(), dtype=np.uint8)
             state["_booster_rest"] = booster
-            del state["_Booster"]
-        state.pop("_stated", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -81,7 +69,7 @@ class CategoryLGBMRegressor(_LightGBMCategories, LGBMRegressor):  # type: ignore
         self.category_columns = category_columns
 
 
-class _HistogramCategories:
+class _HistogramCategories(PackedState):
     """Histogram boosting that treats code columns with more levels than bins as numbers."""
 
     categorical_features: BoolArray | None

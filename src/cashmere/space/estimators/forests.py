@@ -16,12 +16,13 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.space.estimators.packed_state import PackedState
 
 _TREE_PARTS = ("nodes", "values")
 """Arrays of a tree's state."""
 
 
-class _PackedTrees:
+class _PackedTrees(PackedState):
     """Keep the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow."""
 
     def __getstate__(self) -> dict[str, Any]:
