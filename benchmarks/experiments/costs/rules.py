@@ -60,6 +60,32 @@ class FixedExponent:
 
 
 @dataclass(frozen=True)
+class CheapnessCredited(BayesianOptimisation):
+    """Choose by improvement / seconds^alpha, whatever the seconds: what is cheaper than usual gains by it, too.
+
+    Parameters
+    ----------
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
+        See `BayesianOptimisation`.
+
+    References
+    ----------
+    Lee, Eriksson, Perrone and Seeger (2021), A nonmyopic approach to cost-constrained Bayesian optimization, UAI.
+    """
+
+    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+        """See `BayesianOptimisation.draw_candidates`."""
+        candidates = super().draw_candidates(replace(history, time_left=None), decided, rng)
+        if history.time_left is None:
+            return candidates
+        predicted = PredictedSeconds.learn(self.encoder, history.observations)
+        discount = history.time_left.share * predicted.mean_log_seconds(candidates.rows)
+        if np.isfinite(history.time_left.seconds):
+            discount = discount - predicted.log_probability_within(history.time_left.seconds, candidates.rows)
+        return replace(candidates, log_improvement=candidates.log_improvement - discount)
+
+
+@dataclass(frozen=True)
 class PandorasBox(BayesianOptimisation):
     """Choose the smallest Gittins index of Pandora's box: every candidate is a box that may be opened at a price.
 

@@ -5,10 +5,11 @@
 The budget is a share of the recorded seconds of each table, so it is as short everywhere: 0.02 is the time of about 12
 average configurations, 0.1 that of 60. Every strategy runs once as under a budget of trials (`none`) and once per rule:
 
-    cooled       the package: cheap algorithms first, improvement / seconds^alpha, alpha the share of the time left,
-                 and nothing is started that would not end in time
+    cooled       the package: cheap algorithms first, improvement / max(1, seconds / median)^alpha, alpha the share of
+                 the time left, and nothing is started that would not end in time
     per_second   the same with alpha = 1
     order        the same with alpha = 0: the order of the first trials and the end of the budget only
+    credited     the same with improvement / seconds^alpha, so that what is cheap gains, too (only bo)
     gittins      the same with the Gittins index of Pandora's box (only bo)
 
 Losses are those of the ensemble of all trials that have ended: `area` is the mean over ten equal steps of the time,
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import argparse
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from benchmarks.experiments.costs.rules import FixedExponent, PandorasBox
+from benchmarks.experiments.costs.rules import CheapnessCredited, FixedExponent, PandorasBox
 from benchmarks.recordings.recorded_history import RECORDED
 from benchmarks.recordings.replay_runs import Recording, load_objective
 from benchmarks.recordings.timed_replay import N_WORKERS, losses_over_time, timed_replay, total_seconds
@@ -41,7 +42,10 @@ from cashmere.protocols import Strategy
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies import make_strategy
 
-RULES = ("none", "cooled", "per_second", "order", "gittins")
+RULES = ("none", "cooled", "per_second", "order", "credited", "gittins")
+
+OF_BO: dict[str, Callable[[SpaceEncoder], Strategy]] = {"credited": CheapnessCredited, "gittins": PandorasBox}
+"""Rules that are `bo` with another acquisition value."""
 
 PARTS: tuple[Part, ...] = ("validation", "test")
 
@@ -71,19 +75,16 @@ class TimedRun:
         What was replayed.
     curve : list of dict
         Rows of `benchmarks.recordings.timed_replay.losses_over_time`.
-    unused : float
-        Share of the workers' time in which no trial ran that ended in time.
     """
 
     key: TimedKey
     curve: list[dict[str, float]]
-    unused: float
 
 
 def strategy_with(rule: str, name: str, encoder: SpaceEncoder) -> Strategy:
     """Return a strategy that weighs costs by a rule."""
-    if rule == "gittins":
-        return PandorasBox(encoder)
+    if rule in OF_BO:
+        return OF_BO[rule](encoder)
     strategy = make_strategy(name, encoder)
     exponent = {"per_second": 1.0, "order": 0.0}.get(rule)
     return strategy if exponent is None else FixedExponent(strategy, exponent)
@@ -103,13 +104,12 @@ def make_run(path: Path, key: TimedKey) -> TimedRun:
     return TimedRun(
         key=key,
         curve=losses_over_time(history, metric, replayed, STEPS),
-        unused=1 - replayed.busy_seconds / (N_WORKERS * seconds),
     )
 
 
 def measures(run: TimedRun) -> dict[str, float]:
     """Return the losses at the end and on average, of validation and test rows."""
-    found: dict[str, float] = {"trials": run.curve[-1]["trials"], "unused": run.unused}
+    found: dict[str, float] = {"trials": run.curve[-1]["trials"]}
     for part in PARTS:
         losses = [row[part] for row in run.curve]
         found |= {f"{part}_area": float(np.mean(losses)), f"{part}_end": losses[-1]}
@@ -200,7 +200,7 @@ def wanted_runs(
         for recording in recordings
         for strategy in strategies
         for rule in rules
-        if rule != "gittins" or strategy == "bo"
+        if rule not in OF_BO or strategy == "bo"
     ]
 
 

@@ -14,14 +14,18 @@ from cashmere.records.time_left import TimeLeft
 from cashmere.records.trial import History
 from cashmere.space.encoding import SpaceEncoder
 
+_N_DRAWS = 256
+"""Configurations drawn from the space, always the same, whose median cost is free of discount."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Discount:
     """Subtracted from the logarithm of any acquisition value when the budget of the study is time.
 
-    A value a(x) becomes a(x) / c(x)^alpha, where c are the predicted seconds and alpha is the share of the time that is
-    left: improvement per second at the beginning, improvement alone at the end. Close to the end it is also multiplied
-    by the probability that the trial ends in time. Without a budget of time there is no discount.
+    A value a(x) becomes a(x) / max(1, c(x) / m)^alpha, where c are the predicted seconds, m is their median over the
+    space and alpha is the share of the time that is left: what is dearer than usual has to promise more for it, a lot
+    at the beginning and nothing at the end. Close to the end it is also multiplied by the probability that the trial
+    ends in time. Without a budget of time there is no discount.
 
     Attributes
     ----------
@@ -29,6 +33,17 @@ class Discount:
         What is left; None if the budget is not time.
     predicted : PredictedSeconds or None
         Of the history; None if the budget is not time.
+    median : float
+        Logarithm of m.
+
+    Notes
+    -----
+    - In the reference the value is a(x) / c(x)^alpha, so what is cheaper than usual gains. But many candidates share a
+      leaf of the forest, and with it their improvement: the cheapest of the leaf would always be chosen, and the search
+      would stay in the cheapest corner of an algorithm, such as large learning rates
+      (docs/benchmarks.md#costs-under-budgets-of-time).
+    - Seconds are those of all rows, although new configurations of a large table are tried on few. The share of the
+      rows multiplies all predictions by the same number, which c / m does not contain.
 
     References
     ----------
@@ -38,13 +53,16 @@ class Discount:
 
     time_left: TimeLeft | None
     predicted: PredictedSeconds | None
+    median: float = 0.0
 
     @classmethod
     def of(cls, history: History, encoder: SpaceEncoder) -> Self:
         """Learn the seconds of configurations from a history, if its budget is time."""
         if history.time_left is None:
             return cls(time_left=None, predicted=None)
-        return cls(time_left=history.time_left, predicted=PredictedSeconds.learn(encoder, history.observations))
+        predicted = PredictedSeconds.learn(encoder, history.observations)
+        usual = predicted.mean_log_seconds(encoder.sample(_N_DRAWS, np.random.default_rng(0)))
+        return cls(time_left=history.time_left, predicted=predicted, median=float(np.median(usual)))
 
     @property
     def counts(self) -> bool:
@@ -55,7 +73,8 @@ class Discount:
         """Return what to subtract from the logarithm of the value of encoded rows ``(n, d)``, shape ``(n,)``."""
         if self.time_left is None or self.predicted is None:
             return np.zeros(len(rows))
-        discount = self.time_left.share * self.predicted.mean_log_seconds(rows)
+        beyond_median = np.maximum(self.predicted.mean_log_seconds(rows) - self.median, 0.0)
+        discount = self.time_left.share * beyond_median
         if np.isfinite(self.time_left.seconds):
             discount = discount - self.predicted.log_probability_within(self.time_left.seconds, rows)
         return discount

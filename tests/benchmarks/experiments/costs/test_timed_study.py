@@ -24,10 +24,10 @@ def arguments(tmp_path, monkeypatch) -> argparse.Namespace:
 def test_command_compares_all_rules_and_continues(arguments, capsys):
     timed_study.main(arguments)
     shown = capsys.readouterr().out
-    assert "0 of 10 runs are finished" in shown
+    assert "0 of 12 runs are finished" in shown
     rows = pd.read_csv(arguments.out)
     assert set(rows["rule"]) == set(timed_study.RULES)
     assert all(rule in shown for rule in timed_study.RULES)
     arguments.workers = 0
     timed_study.main(arguments)
-    assert "10 of 10 runs are finished" in capsys.readouterr().out
+    assert "12 of 12 runs are finished" in capsys.readouterr().out
