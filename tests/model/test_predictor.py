@@ -16,6 +16,7 @@ from sklearn.datasets import load_iris
 from cashmere import AutoClassifier, Predictor
 from cashmere.exceptions import ModelFileError, PredictionError, SchemaError, VersionWarning
 from cashmere.model.archives import load
+from cashmere.model.description import describe_model
 from cashmere.model.trusted import TRUSTED, TRUSTED_OBJECTS
 
 
@@ -63,12 +64,51 @@ def test_thresholds_are_kept_and_decide(touched):
     assert np.sum(model.predict(X) == 0) < np.sum(plain.predict(X) == 0)
 
 
+def test_calibration_is_kept_and_applied(touched):
+    X, _ = load_iris(return_X_y=True, as_frame=True)
+    plain = Predictor.load(touched)
+    assert plain.calibration is None
+    stored = {"scales": [2.0, 2.0, 2.0], "offsets": [0.0, 0.0, 0.0], "gain": 0.01}
+    rewrite(touched, lambda manifest: manifest.update(calibration=stored))
+    model = Predictor.load(touched)
+    squared = plain.predict_proba(X) ** 2
+    expected = squared / squared.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert describe_model(touched).facts["calibration"].startswith("temperature 0.5")
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"scales": [1.0, 1.0], "offsets": [0.0, 0.0], "gain": 0.0},
+        {"scales": [1.0, 1.0, 0.0], "offsets": [0.0, 0.0, 0.0], "gain": 0.0},
+        {"scales": [1.0, 1.0, 1.0], "offsets": [0.0, 0.0], "gain": 0.0},
+        {"scales": [1.0, 1.0, 1.0], "gain": 0.0},
+        {"scales": "many", "offsets": [], "gain": 0.0},
+    ],
+)
+def test_calibration_that_does_not_fit_is_refused(touched, stored):
+    rewrite(touched, lambda manifest: manifest.update(calibration=stored))
+    with pytest.raises(ModelFileError):
+        Predictor.load(touched)
+
+
+def test_model_of_the_second_version_has_no_calibration(touched):
+    def make_old(manifest):
+        manifest["version"] = 2
+        del manifest["calibration"]
+
+    rewrite(touched, make_old)
+    assert Predictor.load(touched).calibration is None
+
+
 def test_model_of_the_first_version_predicts_the_most_probable_class(touched):
     X, _ = load_iris(return_X_y=True, as_frame=True)
 
     def make_old(manifest):
         manifest["version"] = 1
-        del manifest["thresholds"], manifest["information"]["decision"]
+        del manifest["thresholds"], manifest["calibration"], manifest["information"]["decision"]
 
     rewrite(touched, make_old)
     old = Predictor.load(touched)

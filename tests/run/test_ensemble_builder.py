@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 
 from cashmere.data.task import TaskType
 from cashmere.ensembles.pool import MAX_ROWS, ValidationPool
-from cashmere.evaluation.metrics import get_metric
+from cashmere.evaluation.metrics import get_metric, metric_from_callable
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
 
@@ -80,6 +82,107 @@ def test_growing_the_ensemble_equals_choosing_once(metric):
     assert grown.loss == fresh.loss
 
 
+def too_certain(n: int, n_rows: int = 1500) -> tuple[History, np.ndarray]:
+    """Models whose log-odds are twice as large as they should be."""
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=n_rows)
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(2 - score))).astype(np.int64)
+    observations = []
+    for number in range(n):
+        p = (1 / (1 + np.exp(2 * (2 - score + rng.normal(0, 0.2, n_rows))))).astype(np.float32)
+        observations.append(
+            Observation(
+                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
+                outcome=Outcome(
+                    status=TrialStatus.SUCCESS, loss=float(rng.random()), predictions=np.column_stack([1 - p, p])
+                ),
+            )
+        )
+    return History(observations=tuple(observations)), y
+
+
+@pytest.mark.parametrize("metric", ["log_loss", "brier"])
+@pytest.mark.parametrize("method", ["selection", "bagging", "best"])
+def test_calibration_lowers_both_losses_by_about_its_gain(metric, method):
+    seen, y = too_certain(5)
+    built_in = get_metric(metric, TaskType.BINARY)
+    custom = replace(built_in, function=lambda y, p, w: built_in.function(y, p, w))
+    chosen, plain = builder(y, method, metric), builder(y, method, custom)
+    for each in (chosen, plain):
+        each.update(seen)
+    assert chosen.calibration is None
+    before, after = plain.cross_fit(seen), chosen.cross_fit(seen)
+    assert chosen.calibration.temperature > 1.4
+    assert after == pytest.approx(before - chosen.calibration.gain)
+    assert chosen.loss == pytest.approx(plain.loss - chosen.calibration.gain, rel=0.05)
+    assert plain.calibration is None
+    assert chosen.ensemble.members == plain.ensemble.members
+
+
+def test_thresholds_are_chosen_again_for_calibrated_probabilities():
+    seen, y = too_certain(5)
+    chosen = builder(y, decision_threshold="tune")
+    chosen.update(seen)
+    before = chosen.thresholds[1]
+    chosen.cross_fit(seen)
+    assert chosen.thresholds[1] > before + 0.02
+    members = [seen[number].predictions for number in chosen.ensemble.members]
+    second = chosen.calibration.apply(chosen.ensemble.combine(members))[:, 1]
+    assert np.mean(second >= chosen.thresholds[1]) == pytest.approx(0.5, abs=0.2)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "g_mean"])
+def test_metric_that_does_not_judge_probabilities_gets_no_calibration(metric):
+    seen, y = too_certain(5)
+    chosen = builder(y, metric=metric)
+    chosen.update(seen)
+    chosen.cross_fit(seen)
+    assert chosen.calibration is None
+
+
+def test_custom_metric_of_a_known_name_gets_no_calibration():
+    seen, y = too_certain(5)
+
+    def log_loss(y_true, p):
+        return -float(np.mean(np.abs(y_true - p)))
+
+    chosen = builder(y, metric=metric_from_callable(log_loss, needs="probabilities"))
+    chosen.update(seen)
+    chosen.cross_fit(seen)
+    assert chosen.calibration is None
+
+
+def test_new_choice_forgets_the_calibration_of_the_one_before():
+    seen, y = too_certain(5)
+    chosen = builder(y)
+    chosen.update(seen)
+    loss = chosen.loss
+    chosen.cross_fit(seen)
+    assert chosen.loss < loss
+    chosen.update(seen)
+    assert (chosen.calibration, chosen.loss) == (None, loss)
+
+
+def test_calibration_that_is_stopped_changes_nothing():
+    seen, y = too_certain(5)
+    chosen, whole = builder(y, decision_threshold="tune"), builder(y, decision_threshold="tune")
+    for each in (chosen, whole):
+        each.update(seen)
+
+    def state(each):
+        return each.calibration, each.loss, each.thresholds.tolist(), each.decision_gain
+
+    before = state(chosen)
+    whole.cross_fit(seen)
+    for instant in range(0, 400, 25):
+        asked = iter([False] * instant)
+        found = chosen.cross_fit(seen, stop=lambda asked=asked: next(asked, True))
+        assert (found is None) == (state(chosen) == before)
+        if state(chosen) != before:
+            break
+    assert state(chosen) == state(whole)
+
+
 def test_trial_whose_models_are_gone_is_no_member():
     whole, y = history(10)
     first = builder(y)
@@ -94,14 +197,14 @@ def test_cross_fitted_loss_is_larger_than_the_optimistic_one_on_noise():
     whole, y = history(60, n_rows=120, noise=3.0)
     noisy = builder(y)
     noisy.update(whole)
-    assert noisy.cross_fitted_loss(whole) > noisy.loss
+    assert noisy.cross_fit(whole) > noisy.loss
 
 
 def test_cross_fitted_loss_says_nothing_on_few_rows():
     whole, y = history(5, n_rows=20)
     small = builder(y)
     small.update(whole)
-    assert small.cross_fitted_loss(whole) is None
+    assert small.cross_fit(whole) is None
 
 
 def test_pool_keeps_all_rows_up_to_its_limit_and_a_fixed_draw_beyond():
@@ -124,8 +227,8 @@ def test_thresholds_lower_the_loss_and_the_cross_fitted_loss_with_it(method):
     assert tuned.thresholds[1] < 0.3
     assert tuned.decision_gain > 0.1
     assert tuned.loss < plain.loss - 0.1
-    assert tuned.cross_fitted_loss(whole) < plain.cross_fitted_loss(whole) - 0.1
-    assert tuned.loss <= tuned.cross_fitted_loss(whole) + 0.02
+    assert tuned.cross_fit(whole) < plain.cross_fit(whole) - 0.1
+    assert tuned.loss <= tuned.cross_fit(whole) + 0.02
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "log_loss", "roc_auc"])
@@ -145,7 +248,7 @@ def test_probability_metric_is_tuned_for_balanced_accuracy_when_asked_and_keeps_
     assert tuned.decision_metric.name == "balanced_accuracy"
     assert tuned.thresholds[1] < 0.3
     assert tuned.loss == plain.loss
-    assert tuned.cross_fitted_loss(whole) == plain.cross_fitted_loss(whole)
+    assert tuned.cross_fit(whole) == plain.cross_fit(whole)
 
 
 def test_given_threshold_is_used_and_judged():
@@ -168,12 +271,12 @@ def test_choice_that_is_stopped_leaves_the_one_before():
     never.update(seen, stop=lambda: True)
     assert (chosen.ensemble, chosen.loss) == before
     assert (never.ensemble.members, never.loss) == ((BASELINE,), None)
-    assert chosen.cross_fitted_loss(seen, stop=lambda: True) is None
+    assert chosen.cross_fit(seen, stop=lambda: True) is None
     fresh = builder(y)
     for each in (chosen, fresh):
         each.update(seen)
     assert (chosen.ensemble, chosen.loss) == (fresh.ensemble, fresh.loss) != before
-    assert chosen.cross_fitted_loss(seen) == fresh.cross_fitted_loss(seen, stop=lambda: False)
+    assert chosen.cross_fit(seen) == fresh.cross_fit(seen, stop=lambda: False)
 
 
 def test_ensemble_can_be_chosen_among_some_trials():

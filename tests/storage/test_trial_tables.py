@@ -128,6 +128,19 @@ def test_leaderboard_of_a_run_directory(tmp_path):
     assert len(run_failures(folder)) == 6
 
 
+@pytest.mark.parametrize(
+    ("scales", "expected"),
+    [
+        ([2.0, 2.0], "; ensemble calibrated by temperature 0.5, which lowers the loss by 0.012 on unseen rows"),
+        ([2.0], None),  # damaged
+    ],
+)
+def test_leaderboard_tells_of_the_calibration(tmp_path, scales, expected):
+    calibration = {"scales": scales, "offsets": [0.0, 0.0], "gain": 0.0123}
+    _, facts = run_leaderboard(make_run(tmp_path / "run", facts={"calibration": calibration}))
+    assert facts.caption.endswith(expected) if expected else "calibrated" not in facts.caption
+
+
 def test_leaderboard_of_an_unfinished_run(tmp_path):
     table, facts = run_leaderboard(make_run(tmp_path / "run", n_trials=2, finished=False))
     assert len(table) == 2

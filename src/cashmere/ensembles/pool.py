@@ -1,4 +1,4 @@
-"""The validation rows an ensemble is selected on, and a cross-fitted estimate of its loss."""
+"""The validation rows an ensemble is selected on, and predictions for rows that did not choose it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.ensembles.build import Ensemble
-from cashmere.records.loss import Loss
+from cashmere.ensembles.kernels import Float64
 
 MAX_ROWS = 20_000
 """Largest number of rows the ensemble is selected on: docs/papers/problem.md#rows-of-the-ensemble."""
@@ -61,16 +61,15 @@ class ValidationPool:
         return predictions if self.positions is None else predictions[self.positions]
 
 
-def cross_fitted_loss(
+def cross_fitted_predictions(
     build: Callable[[Sequence[AnyArray], AnyArray, FloatArray | None], Ensemble],
     predictions: Sequence[AnyArray],
     y: AnyArray,
-    metric: Loss,
     *,
     weight: FloatArray | None = None,
     rng: np.random.Generator,
-) -> float | None:
-    """Estimate the loss of an ensemble without the optimism of judging it on the rows that chose it.
+) -> Float64 | None:
+    """Predict every row by an ensemble that it did not choose: their loss lacks the optimism of the selection.
 
     The rows are cut into five parts; each part is predicted by an ensemble built on the other four.
 
@@ -82,15 +81,13 @@ def cross_fitted_loss(
         Out-of-fold predictions of all candidates.
     y, weight : (n_rows,) arrays
         Targets and row weights.
-    metric : Loss
-        Computes the loss on all rows joined.
     rng : numpy.random.Generator
         Cuts the rows.
 
     Returns
     -------
-    float or None
-        None with fewer than 50 rows, where the estimate would be too noisy.
+    (n_rows, n_classes) or (n_rows,) array or None
+        None with fewer than 50 rows, where what they tell would be too noisy.
     """
     if len(y) < _LEAST_ROWS:
         return None
@@ -101,4 +98,4 @@ def cross_fitted_loss(
         inner_weight = None if weight is None else weight[inside]
         ensemble = build([stack[inside] for stack in predictions], y[inside], inner_weight)
         joined[outside] = ensemble.combine([predictions[i][outside] for i in ensemble.members])
-    return float(metric.loss(y, joined, weight))
+    return joined

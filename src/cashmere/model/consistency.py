@@ -1,4 +1,4 @@
-"""The parts of a model fit each other: schema, target, encoders, members, ensemble, thresholds."""
+"""The parts of a model fit each other: schema, target, encoders, members, ensemble, thresholds, calibration."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, StackedEnsemble
+from cashmere.ensembles.calibration import Calibration
 from cashmere.exceptions import ModelFileError
 from cashmere.model.content.fault import ContentError, array, indices, require
 from cashmere.model.fold_model import FoldModel
@@ -143,9 +144,14 @@ def _check_fold(where: str, model: FoldModel, encoders: dict[Encoding, FoldEncod
 
 
 def check_ensemble(
-    path: Path, ensemble: Ensemble, members: set[int], target: TargetCoding, thresholds: NDArray[np.float64] | None
+    path: Path,
+    ensemble: Ensemble,
+    members: set[int],
+    target: TargetCoding,
+    thresholds: NDArray[np.float64] | None,
+    calibration: Calibration | None,
 ) -> None:
-    """Refuse an ensemble of other members than there are, and thresholds that do not fit the classes.
+    """Refuse an ensemble of other members than there are, and a calibration or thresholds of other classes.
 
     Parameters
     ----------
@@ -159,6 +165,8 @@ def check_ensemble(
         The classes.
     thresholds : (n_classes,) array or None
         How to decide between classes.
+    calibration : Calibration or None
+        Of the probabilities.
 
     Raises
     ------
@@ -173,6 +181,10 @@ def check_ensemble(
             require(target.task_type.is_classification, "the model", "has thresholds, but predicts values.")
             found = array("thresholds", thresholds, (target.n_classes,))
             require((found > 0).all() and abs(found.sum() - 1) < 1e-6, "thresholds", "must be positive, with sum 1.")
+        if calibration is not None:
+            require(target.task_type.is_classification, "the model", "has a calibration, but predicts values.")
+            n_classes = len(calibration.scales)
+            require(n_classes == target.n_classes, "the calibration", f"knows {n_classes} classes.")
     except ContentError as error:
         raise ModelFileError(path, f"describes no usable ensemble: {error}") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.ensembles import WeightedEnsemble, ensemble_from_json
+from cashmere.ensembles.calibration import Calibration
 from cashmere.exceptions import ModelFileError
 from cashmere.model.files import find_model, read_manifest
 from cashmere.model.signature import read_signature
@@ -80,6 +81,7 @@ def describe_model(folder: str | Path) -> ModelDescription:
 def _described(path: Path, manifest: Mapping[str, Any]) -> ModelDescription:
     schema, target = TableSchema.from_json(manifest["schema"]), TargetCoding.from_json(manifest["target"])
     ensemble, information = ensemble_from_json(manifest["ensemble"]), manifest["information"]
+    calibration = manifest.get("calibration")
     weights: dict[int, float] = {}
     if isinstance(ensemble, WeightedEnsemble):
         weights = dict(zip(ensemble.members, ensemble.weights, strict=True))
@@ -95,6 +97,7 @@ def _described(path: Path, manifest: Mapping[str, Any]) -> ModelDescription:
         "loss": _number(information.get("ensemble_loss")),
         "cross-fitted loss": _number(information.get("cross_fitted_loss")),
         "ensemble": manifest["ensemble"]["kind"],
+        "calibration": "-" if calibration is None else str(Calibration.from_json(calibration)),
         "made with": ", ".join(f"{name} {version}" for name, version in manifest["versions"].items()),
         "checksum": manifest["checksum"],
     }

@@ -33,14 +33,15 @@ from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble
+from cashmere.ensembles.calibration import Calibration
 from cashmere.exceptions import ModelFileError, SigningKeyError
 from cashmere.model.archives import check_archive_file, dump
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
 
 _logger = logging.getLogger(__name__)
 
-MODEL_VERSION = 2
-"""Version 2 added thresholds, which earlier programs would silently ignore."""
+MODEL_VERSION = 3
+"""Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore."""
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
@@ -61,6 +62,12 @@ class _StoredEnsemble(TypedDict):
     n_classes: NotRequired[Count]
 
 
+class _StoredCalibration(TypedDict):
+    scales: list[Positive]
+    offsets: list[Finite]
+    gain: Finite
+
+
 class _Manifest(TypedDict):
     """What a manifest holds; `TableSchema.from_json` and `TargetCoding.from_json` check their parts."""
 
@@ -72,6 +79,7 @@ class _Manifest(TypedDict):
     members: dict[Annotated[str, Meta(pattern="^(-1|[0-9]{1,9})$")], _Entry]
     information: dict[str, Any]
     thresholds: NotRequired[list[Positive] | None]
+    calibration: NotRequired[_StoredCalibration | None]
     versions: NotRequired[dict[str, str]]
     checksum: ShortText
 
@@ -86,6 +94,7 @@ def save_model(
     member_files: Mapping[int, Path],
     information: Mapping[str, Any],
     thresholds: NDArray[np.float64] | None = None,
+    calibration: Calibration | None = None,
     sign: bool = True,
 ) -> None:
     """Write a model folder; at every instant it holds a complete model, the old one or the new one.
@@ -120,6 +129,7 @@ def save_model(
         "members": entries,
         "information": dict(information),
         "thresholds": None if thresholds is None else thresholds.tolist(),
+        "calibration": None if calibration is None else calibration.to_json(),
         "versions": versions(),
     }
     content["checksum"] = checksum = _checksum(content)

@@ -20,6 +20,7 @@ from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, ensemble_from_json
+from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import ModelFileError, PredictionError
 from cashmere.model.archives import check, load, load_fold_models
@@ -53,6 +54,8 @@ class Predictor:
         Facts about the run the model comes from: metric, losses, latency, versions.
     thresholds : (n_classes,) array or None
         How classes are decided, see `cashmere.ensembles.threshold.decide`; None: the most probable one.
+    calibration : Calibration or None
+        Corrects the probabilities of the ensemble; None leaves them as they are.
     """
 
     schema: TableSchema
@@ -62,6 +65,7 @@ class Predictor:
     models: dict[int, list[FoldModel]]
     information: dict[str, Any] = field(default_factory=dict)
     thresholds: NDArray[np.float64] | None = None
+    calibration: Calibration | None = None
     unseen_: dict[str, int] = field(default_factory=dict)
     _threads: int = field(default=0, repr=False)
 
@@ -118,7 +122,7 @@ class Predictor:
         return float(thresholds[1]) if n_classes == 2 else thresholds
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
-        """Predict class probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
+        """Predict calibrated probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
         if not self.target.task_type.is_classification:
             raise AttributeError(
                 "predict_proba exists for classification only; this model predicts values. Use predict."
@@ -130,7 +134,7 @@ class Predictor:
         return to_frame(table, columns=[column.name for column in self.schema.columns])
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
-        """Predict class probabilities or values for a frame, and count unseen categories in `unseen_`."""
+        """Predict calibrated probabilities or values for a frame, and count unseen categories in `unseen_`."""
         coded = self.schema.code(frame)
         self.unseen_ = dict(coded.unseen)
         n_rows = len(frame)
@@ -153,7 +157,10 @@ class Predictor:
                 total = part if total is None else total + part
             assert total is not None
             outputs.append(total / np.float32(len(self.models[number])))
-        return np.asarray(self.ensemble.combine(outputs), dtype=np.float32)
+        combined = self.ensemble.combine(outputs)
+        if self.calibration is not None and np.isfinite(combined).all():
+            combined = self.calibration.apply(combined)
+        return np.asarray(combined, dtype=np.float32)
 
     def _use_threads(self, n_threads: int) -> None:
         """Let learners use one thread for few rows, where starting threads costs more than it saves."""
@@ -254,8 +261,10 @@ class Predictor:
             schema, target = TableSchema.from_json(manifest["schema"]), TargetCoding.from_json(manifest["target"])
             ensemble = ensemble_from_json(manifest["ensemble"])
             thresholds = None if manifest.get("thresholds") is None else np.array(manifest["thresholds"])
+            stored = manifest.get("calibration")
+            calibration = None if stored is None else Calibration.from_json(stored)
             entries = {int(number): entry for number, entry in manifest["members"].items()}
-            check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds)
+            check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds, calibration)
             entry = manifest["encoders"]
             loaded = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
             encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in loaded]
@@ -274,6 +283,7 @@ class Predictor:
                 models=models,
                 information=manifest["information"],
                 thresholds=thresholds,
+                calibration=calibration,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."

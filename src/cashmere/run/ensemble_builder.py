@@ -19,8 +19,9 @@ from cashmere.ensembles import (
     build_ensemble,
     ensemble_of_selection,
 )
+from cashmere.ensembles.calibration import Calibration, can_calibrate, choose_calibration
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.pool import ValidationPool, cross_fitted_loss
+from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never
 from cashmere.ensembles.threshold import as_certain, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, Metric
@@ -57,7 +58,10 @@ class EnsembleBuilder:
     ensemble : Ensemble
         The constant predictor until the first success.
     loss : float or None
-        Of the ensemble, with its decision thresholds, on the rows that chose them; None for the constant predictor.
+        Of the ensemble, with its calibration and its decision thresholds, on the rows that chose them; None for the
+        constant predictor.
+    calibration : Calibration or None
+        How its probabilities are corrected, see `cashmere.ensembles.calibration`; None if they are not.
     thresholds : (n_classes,) array or None
         See `cashmere.ensembles.threshold.decide`.
     decision_gain : float or None
@@ -85,6 +89,9 @@ class EnsembleBuilder:
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.loss: float | None = None
         self.seconds = 0.0
+        # A custom metric may bear a known name.
+        self._calibrates = can_calibrate(metric.name) and metric.function is METRICS[metric.name].function
+        self.calibration: Calibration | None = None
         self._decision_threshold = decision_threshold
         self.decision_metric = metric if metric.needs == "labels" else METRICS["balanced_accuracy"]
         self.thresholds: Float64 | None = None
@@ -113,7 +120,8 @@ class EnsembleBuilder:
         among : container of int, optional
             The trials to choose from; by default all of them.
         stop : Stop
-            Whether to give up: the choice of before then stands. Selection and thresholds ask it all the time.
+            Whether to give up: the choice of before then stands. Selection, calibration and thresholds ask it all the
+            time.
         """
         clock = time.perf_counter()
         observations = [o for o in self._eligible(history) if among is None or o.trial.number in among]
@@ -134,20 +142,25 @@ class EnsembleBuilder:
             thresholds, gain = self._thresholds(combined, y, weight, stop)
             if thresholds is not None and self._metric.needs == "labels":
                 loss = self._decided_loss(combined, y, weight, thresholds)
-        self.ensemble, self.loss, self.thresholds, self.decision_gain = ensemble, loss, thresholds, gain
+        self.ensemble, self.loss, self.calibration = ensemble, loss, None
+        self.thresholds, self.decision_gain = thresholds, gain
 
-    def cross_fitted_loss(self, history: History, *, stop: Stop = never) -> float | None:
-        """Estimate the loss on rows that chose neither ensemble nor thresholds; see `cross_fitted_loss`.
+    def cross_fit(self, history: History, *, stop: Stop = never) -> float | None:
+        """Estimate the loss on rows that chose neither ensemble, calibration nor thresholds, and calibrate.
+
+        Each row is predicted by an ensemble that was chosen without it, see `cross_fitted_predictions`. To these
+        predictions a calibration is fitted: on rows that chose it, an ensemble looks more certain than it should be.
 
         Returns
         -------
         float or None
-            None if it cannot be estimated, or if `stop` has become true meanwhile.
+            None if it cannot be estimated, or if `stop` has become true meanwhile: then nothing is calibrated.
         """
         observations = self._eligible(history)
         if not observations:
             return None
         losses = [float(o.loss) for o in observations if o.loss is not None]
+        y, weight, stacks = self._pool.y, self._pool.weight, self._stacks(observations)
 
         def build(stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None) -> Ensemble:
             ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop)[0]
@@ -157,16 +170,43 @@ class EnsembleBuilder:
             return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight, stop)[0])
 
         try:
-            return cross_fitted_loss(
-                build,
-                self._stacks(observations),
-                self._pool.y,
-                self._metric,
-                weight=self._pool.weight,
-                rng=np.random.default_rng(self._seed),
-            )
+            rng = np.random.default_rng(self._seed)
+            unseen = cross_fitted_predictions(build, stacks, y, weight=weight, rng=rng)
+            if unseen is None:
+                return None
+            loss = self._metric.loss(y, unseen, weight)
+            if self._calibrates:
+                calibration = choose_calibration(unseen, y, self._metric.name, weight=weight, rng=rng, stop=stop)
+                if calibration is not None:
+                    loss -= calibration.gain
+                    self.calibrate(calibration, history, stop=stop)
         except (CashmereError, ValueError, StoppedError):  # a part may miss a class
             return None
+        return loss
+
+    def calibrate(self, calibration: Calibration, history: History, *, stop: Stop = never) -> None:
+        """Calibrate the ensemble, and choose its decision thresholds again.
+
+        Parameters
+        ----------
+        calibration : Calibration
+            For the classes of the table.
+        history : History
+            With the trials of the ensemble.
+        stop : Stop
+            Whether to give up; nothing has changed then.
+
+        Raises
+        ------
+        StoppedError
+            If `stop` says so.
+        """
+        y, weight = self._pool.y, self._pool.weight
+        members = self.ensemble.members
+        combined = calibration.apply(self.ensemble.combine(self._stacks([history[number] for number in members])))
+        if self.decides_by_threshold:
+            self.thresholds, self.decision_gain = self._thresholds(combined, y, weight, stop)
+        self.calibration, self.loss = calibration, self._metric.loss(y, combined, weight)
 
     @property
     def decides_by_threshold(self) -> bool:

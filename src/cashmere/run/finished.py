@@ -14,6 +14,7 @@ from cashmere.model.predictor import Predictor
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
+from cashmere.storage.trial_tables import calibration_text
 from cashmere.study import Study
 
 _NAMED = 6
@@ -94,12 +95,17 @@ class FinishedRun:
             f"best single {self._score(None if best is None else best.loss)}, "
             f"constant {self._score(history.baseline_loss)}\n"
             f"Members: {listed}{more}\n"
+            f"{self._calibration_line()}"
             f"{self._decision_line()}"
             f"Digest: {facts.digest}"
         )
 
     def _score(self, loss: float | None) -> str:
         return "-" if loss is None else f"{self.metric.score(loss):.5g}"
+
+    def _calibration_line(self) -> str:
+        text = calibration_text(self.facts)
+        return "" if text is None else f"Calibration: {text}\n"
 
     def _decision_line(self) -> str:
         decision = self.facts.decision

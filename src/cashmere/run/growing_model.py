@@ -152,6 +152,7 @@ class GrowingModel:
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
             information=information,
             thresholds=self.builder.thresholds,
+            calibration=self.builder.calibration,
             # Members that another machine trained, or somebody has changed, must not get this machine's signature.
             sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
@@ -206,6 +207,7 @@ class GrowingModel:
             models={number: self._members.load(number) for number in self.builder.ensemble.members},
             information=self.information(history),
             thresholds=self.builder.thresholds,
+            calibration=self.builder.calibration,
         )
 
     @property

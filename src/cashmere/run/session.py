@@ -13,6 +13,7 @@ from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.base.pace import Pace
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.rungs import rungs
+from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
@@ -345,10 +346,11 @@ class Session:
         self._progress.update(self._status().finishing())
         history, model = self.study.history, self.model
         predictor = self._final_ensemble(history)
-        cross_fitted_loss = self._cross_fitted_loss(history)
+        cross_fitted_loss = self._cross_fit(history)
         latency = {} if predictor is None else self._measure_latency(predictor, history)
         information = {**model.information(history, cross_fitted_loss), "latency": latency}
         if predictor is not None:
+            predictor.calibration, predictor.thresholds = model.builder.calibration, model.builder.thresholds
             predictor.information = information
         model.save(information)
         self._keep_facts(history, stop_reason, cross_fitted_loss=cross_fitted_loss, latency=latency)
@@ -389,14 +391,16 @@ class Session:
     def _is_over(self) -> bool:
         return not self._fits(0)
 
-    def _cross_fitted_loss(self, history: History) -> float | None:
-        """Return the cross-fitted loss of the ensemble, if it is known already or there is time to compute it."""
-        known = self.run.store.facts()
+    def _cross_fit(self, history: History) -> float | None:
+        """Calibrate the ensemble and return its cross-fitted loss, if both are known or there is time for them."""
+        known, builder = self.run.store.facts(), self.model.builder
         if known.cross_fitted_loss is not None and known.digest == self.model.digest(history):
+            if known.calibration is not None:
+                builder.calibrate(Calibration.from_json(known.calibration), history)
             return known.cross_fitted_loss
         if not self._fits(_CROSS_FIT_CHOICES * self.model.choosing_seconds()):
             return None
-        return self.model.builder.cross_fitted_loss(history, stop=self._is_over)
+        return builder.cross_fit(history, stop=self._is_over)
 
     def _measure_latency(self, predictor: Predictor, history: History) -> dict[str, float]:
         sample = self.run.read_sample()
@@ -415,11 +419,13 @@ class Session:
     ) -> None:
         """Store the facts that the report shows beside the trials."""
         busy, elapsed = sum(o.duration_seconds for o in history), self.study.elapsed
+        builder = self.model.builder
         facts: dict[str, Any] = {
             "stop_reason": stop_reason,
-            "ensemble": self.model.builder.ensemble.to_json(),
-            "ensemble_loss": self.model.builder.loss,
+            "ensemble": builder.ensemble.to_json(),
+            "ensemble_loss": builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
+            "calibration": None if builder.calibration is None else builder.calibration.to_json(),
             "decision": self.model.decision(),
             "latency": latency,
             "digest": self.model.digest(history),

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
 
-from cashmere.base.json_files import Count, Finite, Seconds, ShortText, checked, parse_json
+from cashmere.base.json_files import Count, Finite, Positive, Seconds, ShortText, checked, parse_json
 
 _MOST_FACTS = 1000
 
@@ -33,6 +33,14 @@ class EnsembleFact(TypedDict, total=False):
     kind: ShortText
     members: list[_Member]
     weights: list[Finite]
+
+
+class CalibrationFact(TypedDict):
+    """See `cashmere.ensembles.calibration.Calibration`."""
+
+    scales: list[Positive]
+    offsets: list[Finite]
+    gain: Finite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +76,8 @@ class RunFacts:
         Loss of the ensemble on the rows that chose it.
     cross_fitted_loss : float
         Loss on rows that did not choose it; None if there was no time, or too few rows to estimate it.
+    calibration : dict
+        How probabilities are calibrated, see `cashmere.ensembles.calibration`; None if they are not.
     decision : dict
         How classes are decided, and the gain of thresholds.
     latency : dict
@@ -98,6 +108,7 @@ class RunFacts:
     ensemble: dict[str, Any] | None = None
     ensemble_loss: float | None = None
     cross_fitted_loss: float | None = None
+    calibration: CalibrationFact | None = None
     decision: dict[str, Any] | None = None
     latency: dict[ShortText, float] | None = None
     digest: _Text | None = None

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from cashmere.base.text import clean_text, redact
 from cashmere.data.task import TaskType
+from cashmere.ensembles.calibration import Calibration
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric
-from cashmere.exceptions import MetricError, UnknownNameError
+from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.storage.directory import RunDescription, SchemaDescription, read_run_json, read_schema_json
+from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
 
 if TYPE_CHECKING:
@@ -276,8 +278,20 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
     for name, value in (("ensemble", facts.ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
         if value is not None and _is_finite(value):
             parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
+    if (calibration := calibration_text(facts)) is not None:
+        parts.append(f"ensemble calibrated by {calibration}")
     target = redact(clean_text(settings.get("target_name") or "target", _NAME_LIMIT))
     return table, LeaderboardFacts(title=f"{target}: {direction}", caption="; ".join(parts))
+
+
+def calibration_text(facts: RunFacts) -> str | None:
+    """Say how the probabilities of the ensemble are calibrated; None if they are not, or the fact is damaged."""
+    if facts.calibration is None:
+        return None
+    try:
+        return str(Calibration.from_json(facts.calibration))
+    except CashmereError:
+        return None
 
 
 def run_failures(folder: str | Path) -> pd.DataFrame:

@@ -9,13 +9,13 @@ from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.values import dictionary, finite_number, one_line, score_of
 from cashmere.storage.facts import RunFacts
-from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name
+from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name, calibration_text
 
 
 def ensemble_section(
     rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: RunFacts, metric: Metric | None
 ) -> dict[str, Any]:
-    """Return the members by weight, the largest first."""
+    """Return the members by weight, the largest first, and the calibration."""
     by_number = {row["number"]: row for row in rows}
     members = []
     for number, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
@@ -34,7 +34,11 @@ def ensemble_section(
                 "configuration": {} if row is None else configuration_summary(row["configuration"]),
             }
         )
-    return {"kind": one_line(dictionary(facts.ensemble).get("kind"), None), "members": members}
+    return {
+        "kind": one_line(dictionary(facts.ensemble).get("kind"), None),
+        "members": members,
+        "calibration": calibration_text(facts),
+    }
 
 
 def configuration_summary(configuration: Mapping[str, Any]) -> dict[str, str]:
