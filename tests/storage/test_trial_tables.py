@@ -95,6 +95,7 @@ def test_failures_say_cause_and_what_to_try():
         ("error", cause_of_exception(ModuleNotFoundError("No module named 'xgboost'")), "Install"),
         ("error", cause_of_exception(FloatingPointError("knn predicts NaN or infinity on fold 2.")), "converge"),
         ("error", cause_of_exception(ValueError("Input X contains NaN.")), "converge"),
+        ("error", cause_of_exception(ValueError("Solver produced non-finite parameter weights.")), "converge"),
         ("error", cause_of_exception(OSError(28, "No space left on device")), "disk space"),
         ("error", cause_of_exception(PermissionError(13, "Permission denied")), "right to write"),
         ("error", cause_of_exception(KeyError(3)), "traceback"),

@@ -9,7 +9,7 @@ from cashmere.exceptions import MissingDependencyError
 from cashmere.records.cause import Cause, CauseKind
 
 # Libraries raise ValueError for this and say it in the message only.
-_NOT_FINITE = re.compile(r"not (a )?finite|\bNaN\b|infinity|overflow|diverge", re.IGNORECASE)
+_NOT_FINITE = re.compile(r"no[nt][ -](a )?finite|\bNaN\b|infinity|overflow|diverge", re.IGNORECASE)
 
 
 def cause_of_exception(error: BaseException, traceback: str = "") -> Cause:
