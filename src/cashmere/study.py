@@ -55,7 +55,7 @@ from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 _FIRST_RESULT_SECONDS = 3.0
 """With less time left, a trial is started only if it is likely to end, whether or not it has earlier results."""
 
-_EARLY_SHARE = 1 / 3
+_EARLY_SHARE = 0.4
 """Share of the planned time in which configurations are promoted only if enough others were tried beside them."""
 
 logger = logging.getLogger(__name__)
@@ -176,6 +176,7 @@ class Study:
         self._decision: Suggestion | None = None
         self._n_insufficient = -1
         self._nothing_fits = (-1, -1, 0.0)
+        self._seconds_left: Callable[[], float] = _for_ever
         if plan is not None or (store is not None and store.facts().plan is not None):
             self._set_plan(plan)
         self._replay()
@@ -366,7 +367,13 @@ class Study:
         planned = None if self._plan is None else self._plan.worker_seconds
         is_late = planned is not None and self._spent_by_trials() > _EARLY_SHARE * planned
         history = self._history(n_known, self._pending(n_known))
-        return promotion(history, self._rungs, is_late=is_late, largest_share=self._largest_share)
+        return promotion(
+            history,
+            self._rungs,
+            is_late=is_late,
+            seconds_left=self._seconds_left(),
+            largest_share=self._largest_share,
+        )
 
     def _next_warm_start(self) -> Configuration | None:
         """Return the next configuration to evaluate before the strategy is asked, None if there is none left."""
@@ -537,6 +544,7 @@ class Study:
         def left() -> float:
             return min(deadline.remaining, seconds_left())
 
+        self._seconds_left = left
         running: dict[Future[Outcome], Trial] = {}
         too_late: list[Trial] = []
         limit = math.inf if budget is None or budget.trials is None else budget.trials
@@ -574,6 +582,7 @@ class Study:
         # Running trials were decided but never observed: forget the decisions, they can be made again.
         self._unfinished = {trial.number: (trial, future) for future, trial in running.items()}
         self._unfinished |= {trial.number: (trial, None) for trial in too_late}
+        self._seconds_left = _for_ever
         self._rewind()
         self._forget_decision()
         self._keep_elapsed()
@@ -663,6 +672,10 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
     for number, weight in sorted(weights):
         digest.update(f"{number}:{float(weight).hex()}\n".encode())
     return digest.hexdigest()[:16]
+
+
+def _for_ever() -> float:
+    return math.inf
 
 
 def _number(observation: Observation) -> int:

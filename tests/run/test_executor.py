@@ -21,6 +21,18 @@ def test_trial_gets_a_share_of_a_time_budget(budget, seconds):
     assert trial_limits(RunSettings(n_workers=1), budget).seconds == seconds
 
 
+def test_seconds_grow_with_the_rows_up_to_half_of_the_budget():
+    rungs = (1 / 81, 1 / 27, 1 / 9, 1 / 3, 1.0)
+    limits = trial_limits(RunSettings(n_workers=1), Budget(seconds=60.0), rungs)
+    assert [limits.seconds_by_share[share] for share in rungs] == pytest.approx([2.5, 7.5, 22.5, 30.0, 30.0])
+    limits = trial_limits(RunSettings(n_workers=1, trial_seconds=5.0), Budget(seconds=60.0), rungs)
+    assert [limits.seconds_by_share[share] for share in rungs] == pytest.approx([2.5, 5.0, 5.0, 5.0, 5.0])
+
+
+def test_a_number_of_trials_has_no_rungs():
+    assert not trial_limits(RunSettings(n_workers=1), Budget(trials=5), (1 / 3, 1.0)).seconds_by_share
+
+
 def test_limits_that_are_asked_for_are_kept():
     limits = trial_limits(RunSettings(trial_seconds=5.0, memory_mib=64.0), Budget(seconds=1e6))
     assert (limits.seconds, limits.memory_mib) == (5.0, 64.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
@@ -73,26 +75,74 @@ def test_who_may_not_have_more_rows_is_passed_over():
     assert found == (pytest.approx(0.2), 1)
 
 
-def test_algorithms_with_the_fewest_trials_above_go_first():
-    space = ConfigurationSpace()
-    space.add(Categorical("algorithm", ["a", "b", "c"]), Float("x", (0.0, 1.0)))
+WITH_ALGORITHMS = ConfigurationSpace()
+WITH_ALGORITHMS.add(Categorical("algorithm", ["a", "b", "c"]), Float("x", (0.0, 1.0)))
 
-    def trial(number, name, x, rung):
-        configuration = Configuration(space, values={"algorithm": name, "x": x})
-        return Trial(number=number, configuration=configuration, seed=0, fidelity=RUNGS[rung])
 
-    tried = [("a", 0.1), ("a", 0.2), ("b", 0.3), ("a", 0.4), ("b", 0.5), ("c", 0.6)]
-    losses = [*np.linspace(0, 1, 6), *[2.0] * 12]
-    rows = [trial(k, *(tried[k] if k < 6 else ("c", k / 20)), 0) for k in range(18)]
-    known = [
-        Observation(trial=each, outcome=Outcome(status=TrialStatus.SUCCESS, loss=loss))
-        for each, loss in zip(rows, losses, strict=True)
+def make_trial_of(number, algorithm, x, rung):
+    configuration = Configuration(WITH_ALGORITHMS, values={"algorithm": algorithm, "x": x})
+    return Trial(number=number, configuration=configuration, seed=0, fidelity=RUNGS[rung])
+
+
+def make_history_of(*tried, pending=()):
+    """Make a history of quadruples (algorithm, x, rung, loss)."""
+    observations = [
+        Observation(
+            trial=make_trial_of(number, algorithm, x, rung), outcome=Outcome(status=TrialStatus.SUCCESS, loss=loss)
+        )
+        for number, (algorithm, x, rung, loss) in enumerate(tried)
     ]
-    order, above = [], ()
-    while (found := promotion(History(observations=tuple(known), pending=above), RUNGS)) is not None:
-        order.append((found.configuration["algorithm"], round(found.configuration["x"], 3)))
-        above += (trial(18 + len(above), *order[-1], 1),)
+    waiting = tuple(make_trial_of(len(tried) + k, *each) for k, each in enumerate(pending))
+    return History(observations=tuple(observations), pending=waiting)
+
+
+def promoted_of(history, **options):
+    found = promotion(history, RUNGS, **options)
+    if found is None:
+        return None
+    return found.configuration["algorithm"], round(found.configuration["x"], 3), RUNGS.index(found.fidelity)
+
+
+def test_algorithms_with_the_fewest_trials_above_go_first():
+    tried = [("a", 0.1), ("a", 0.2), ("b", 0.3), ("a", 0.4), ("b", 0.5), ("c", 0.6)]
+    tried += [("c", k / 20) for k in range(6, 18)]
+    losses = [*np.linspace(0, 1, 6), *[2.0] * 12]
+    known = [(*each, 0, loss) for each, loss in zip(tried, losses, strict=True)]
+    order = []
+    while (found := promoted_of(make_history_of(*known, pending=[(*each, 1) for each in order]))) is not None:
+        order.append(found[:2])
     assert order == [("a", 0.1), ("b", 0.3), ("c", 0.6), ("a", 0.2), ("b", 0.5), ("a", 0.4)]
+
+
+def test_the_first_of_every_algorithm_goes_up_whatever_its_loss():
+    tried = [("a", 0.1, 0, 0.5), ("b", 0.2, 0, 0.9)]
+    assert promoted_of(make_history_of(*tried)) == ("a", 0.1, 1)
+    assert promoted_of(make_history_of(*tried, pending=[("a", 0.1, 1)])) == ("b", 0.2, 1)
+    assert promoted_of(make_history_of(*tried, pending=[("a", 0.1, 1), ("b", 0.2, 1)])) is None
+
+
+def test_rungs_above_wait_until_algorithms_are_compared():
+    low = [("a", 0.1, 0, 0.5), ("a", 0.2, 0, 0.6), ("a", 0.3, 0, 0.7)]
+    middle = [("a", 0.1, 1, 0.4), ("a", 0.2, 1, 0.45), ("a", 0.3, 1, 0.45)]
+    assert promoted_of(make_history_of(*low, *middle)) == ("a", 0.1, 2)
+    running = make_history_of(*low, *middle, pending=[("b", 0.4, 0)])
+    assert promoted_of(running) is None
+    assert promoted_of(running, is_late=True) == ("a", 0.1, 2)
+
+
+def test_who_gains_most_by_rows_goes_first():
+    """On the second rung b is behind; but it has gained much more on the way there."""
+    low = [("a", 0.1, 0, 0.50), ("b", 0.1, 0, 0.80), ("c", 0.1, 0, 0.70)]
+    middle = [("a", 0.1, 1, 0.49), ("b", 0.1, 1, 0.52), ("c", 0.1, 1, 0.69)]
+    assert promoted_of(make_history_of(*low, *middle)) == ("b", 0.1, 2)
+
+
+def test_who_could_not_end_is_not_promoted():
+    tried = make_history((0.1, 0, 0.5), (0.2, 0, 0.4), (0.3, 0, 0.6))
+    slow = [replace(o, outcome=replace(o.outcome, duration_seconds=10.0)) for o in tried]
+    slow = History(observations=tuple(slow))
+    assert promoted(slow, seconds_left=20.0) == (0.2, 1)  # two thirds of 3 x 10 s
+    assert promoted(slow, seconds_left=19.0) is None
 
 
 def test_strategies_see_each_configuration_once_as_if_on_all_rows():
@@ -103,14 +153,17 @@ def test_strategies_see_each_configuration_once_as_if_on_all_rows():
     assert seen.seen == history.seen
 
 
-def test_cut_trials_do_not_tell_what_more_rows_bring():
-    worse = make_history((0.1, 0, 0.5), (0.1, 1, 0.7))
-    assert [o.loss for o in on_all_rows(worse, RUNGS)] == [0.7]
-    cut = make_history((0.1, 0, 0.5), (0.2, 0, 0.6), (0.1, 1, 0.3))
+def test_more_rows_never_count_as_a_loss():
+    worse = make_history((0.1, 0, 0.5), (0.2, 0, 0.6), (0.1, 1, 0.7))
+    assert [o.loss for o in on_all_rows(worse, RUNGS)] == [0.6, 0.7]
+
+
+def test_cut_trials_tell_what_more_rows_bring_at_least():
+    history = make_history((0.1, 0, 0.5), (0.2, 0, 0.6), (0.1, 1, 0.3))
     outcome = Outcome(status=TrialStatus.SUCCESS, loss=0.3, cut_short=Cause(kind=CauseKind.TIME_LIMIT))
-    last = Observation(trial=cut[2].trial, outcome=outcome)
-    cut = History(observations=(*cut.observations[:2], last))
-    assert [o.loss for o in on_all_rows(cut, RUNGS)] == [0.6, 0.3]
+    history = replace(history, observations=(*history.observations[:2], replace(history[2], outcome=outcome)))
+    # A third of the rows brought 0.2, all rows will bring half of that.
+    assert [o.loss for o in on_all_rows(history, RUNGS)] == pytest.approx([0.6 - 0.2 - 0.1, 0.3 - 0.1])
 
 
 @given(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import psutil
 
@@ -27,20 +27,18 @@ class Limits:
         time on a shared machine.
     memory_mib : float or None
         Resident memory of the worker and all its descendants, in MiB.
-
-    Notes
-    -----
-    A trial on a share of the rows gets the square root of this share of the seconds: what it can tell about all rows
-    is worth less time, but small rungs are not proportionally fast.
+    seconds_by_share : mapping of float to float
+        Wall time of trials on a share of the rows (`Trial.fidelity`), instead of `seconds`.
     """
 
     seconds: float | None = None
     cpu_seconds: float | None = None
     memory_mib: float | None = None
+    seconds_by_share: Mapping[float, float] = field(default_factory=dict)
 
     def seconds_for(self, trial: Trial) -> float | None:
         """Return the limit of wall time of a trial."""
-        return None if self.seconds is None else self.seconds * math.sqrt(trial.fidelity)
+        return self.seconds_by_share.get(trial.fidelity, self.seconds)
 
 
 class ProcessWatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cashmere.base.memory import available_memory, total_memory
@@ -21,6 +22,13 @@ _SHORTEST_SECONDS = 10.0
 _TRIALS_IN_A_BUDGET = 4
 """Number of trials at the time limit that fit into a time budget, so that no single trial can use it up."""
 
+_PROMOTED_IN_A_BUDGET = 2
+"""The same on the highest rung that a budget lasts for: one good fit of many rows is worth more than several that end
+halfway, and what it has reached when the search ends is its result."""
+
+_LOWEST_IN_A_BUDGET = 24
+"""The same on the lowest rung of rows. Each rung above has three times the rows, and three times the seconds."""
+
 _SHARE_OF_MEMORY = 0.8
 """Share of the memory free at the start that all workers get; the rest is for this process and others."""
 
@@ -28,7 +36,9 @@ _MATRICES_IN_A_TRIAL = 4
 """Copies of its training matrix that a trial may need: the matrix, one from the operators, two in a learner."""
 
 
-def make_executor(settings: RunSettings, budget: Budget, *, log_folder: Path) -> Executor:
+def make_executor(
+    settings: RunSettings, budget: Budget, *, rungs: Sequence[float] = (1.0,), log_folder: Path
+) -> Executor:
     """Return the executor for these settings; the caller shuts it down.
 
     Parameters
@@ -37,12 +47,15 @@ def make_executor(settings: RunSettings, budget: Budget, *, log_folder: Path) ->
         Where trials are evaluated, and how many at the same time.
     budget : Budget
         Of this call.
+    rungs : sequence of float
+        Shares of the training rows that trials may use, ascending.
     log_folder : Path
         Receives the output of workers.
     """
     if settings.isolation == "none":
         return InProcessExecutor()
-    return WorkerProcessExecutor(settings.workers, limits=trial_limits(settings, budget), log_folder=log_folder)
+    limits = trial_limits(settings, budget, rungs)
+    return WorkerProcessExecutor(settings.workers, limits=limits, log_folder=log_folder)
 
 
 def largest_matrix_mib(settings: RunSettings) -> float:
@@ -56,8 +69,19 @@ def largest_matrix_mib(settings: RunSettings) -> float:
     return memory / _MATRICES_IN_A_TRIAL
 
 
-def trial_limits(settings: RunSettings, budget: Budget) -> Limits:
-    """Return the limits of a trial: those of the settings, or shares of the time budget and the free memory."""
+def trial_limits(settings: RunSettings, budget: Budget, rungs: Sequence[float] = (1.0,)) -> Limits:
+    """Return the limits of a trial: those of the settings, or shares of the time budget and the free memory.
+
+    Parameters
+    ----------
+    settings : RunSettings
+        With the limits that the user has given.
+    budget : Budget
+        Of this call.
+    rungs : sequence of float
+        Shares of the training rows that trials may use, ascending. With more than one, the seconds of a trial depend on
+        its rung.
+    """
     seconds = settings.trial_seconds
     if seconds is None:
         seconds = _LONGEST_SECONDS
@@ -66,4 +90,9 @@ def trial_limits(settings: RunSettings, budget: Budget) -> Limits:
     memory = settings.memory_mib
     if memory is None:
         memory = _SHARE_OF_MEMORY * available_memory() / settings.workers
-    return Limits(seconds=seconds, memory_mib=memory)
+    by_share = {}
+    if len(rungs) > 1 and budget.seconds is not None and budget.trials is None:
+        longest = settings.trial_seconds or max(seconds, budget.seconds / _PROMOTED_IN_A_BUDGET)
+        by_share = {s: min(longest, budget.seconds / _LOWEST_IN_A_BUDGET * s / rungs[0]) for s in rungs[:-1]}
+        by_share[rungs[-1]] = longest
+    return Limits(seconds=seconds, memory_mib=memory, seconds_by_share=by_share)

@@ -146,7 +146,7 @@ def _work(
     write = functools.partial(write_report, run.folder) if report else None
     has_begun = False
     # Workers start now: they are ready when the folds are.
-    executor = make_executor(run.settings, budget, log_folder=(run.folder / "logs").absolute())
+    executor = make_executor(run.settings, budget, rungs=run.rungs, log_folder=(run.folder / "logs").absolute())
     try:
         session = Session.begin(
             run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load

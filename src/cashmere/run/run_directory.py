@@ -93,6 +93,8 @@ class RunDirectory:
         Decides; see `strategy_for_table`.
     splits : list of Fold
         Row numbers of training and validation parts.
+    rungs : tuple of float
+        Shares of the training rows, ascending.
 
     Raises
     ------
@@ -131,6 +133,7 @@ class RunDirectory:
         self.splits = make_folds(
             rows.y, target.task_type, settings.resampling, seed=settings.seed, n_columns=rows.values.shape[1]
         )
+        self.rungs = rungs(min(len(fold.train) for fold in self.splits))
 
     # ------------------------------------------------------------ create and open
 

@@ -12,7 +12,6 @@ from cashmere.analysis import contest_fact, latent_map_fact
 from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.base.pace import Pace
 from cashmere.data.prepared import prepare_folds
-from cashmere.data.rungs import rungs
 from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
@@ -175,7 +174,7 @@ class Session:
             task_type=run.target.task_type,
             seed=settings.seed,
             weight=rows.weight,
-            rungs=rungs(min(len(fold.train) for fold in run.splits)),
+            rungs=run.rungs,
             table=run.folder / "table.npz" if rows.are_compact else None,
             largest_matrix_mib=largest_matrix_mib(settings),
             check=preparation_check(deadline, rows.values.size),

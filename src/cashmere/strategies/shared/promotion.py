@@ -2,9 +2,11 @@
 
 New configurations are tried on few rows; the best third of every rung is tried again on three times as many. Unlike in
 the paper, a rung never holds more than a third of those below: a strategy that gets better and better would send nearly
-everything up. And among the best third, algorithms with the fewest trials on the next rung go first: one that is ahead
-on few rows would fill the upper rungs, and the ensemble, alone. The strategy that decides about new ones sees one loss
-per configuration, as if on all rows.
+everything up. And few rows do not tell which algorithm is best on all: some gain much more by rows than others. So the
+first configuration of every algorithm goes up from the lowest rung whatever its loss, and the rungs above wait for
+these; configurations are compared by the loss expected on all rows, from what rows have brought their algorithm; and
+among the best third, algorithms with the fewest trials on the next rung go first, so that several meet in the
+ensemble. The strategy that decides about new ones sees one loss per configuration, as if on all rows.
 
 References
 ----------
@@ -13,6 +15,7 @@ Li et al. (2020), A System for Massively Parallel Hyperparameter Tuning, MLSys, 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,12 +31,19 @@ from cashmere.space.encoding.algorithm_blocks import ALGORITHM
 _ETA = 3
 """One of so many is promoted."""
 
+_LEAST_TIME = 2 / 3
+"""Share of the time per row on the rung below that a promoted trial needs."""
+
+_FLATTENING = 0.5
+"""What three times the rows bring, as a share of what the three times before have brought."""
+
 
 def promotion(
     history: History,
     rungs: Sequence[float],
     *,
     is_late: bool = False,
+    seconds_left: float = math.inf,
     largest_share: Callable[[Configuration], float] | None = None,
 ) -> Suggestion | None:
     """Return the configuration to try on more rows, None if none has earned it.
@@ -47,21 +57,31 @@ def promotion(
     is_late : bool
         Whether to promote the best configuration of every rung, although too few were tried beside it: otherwise a
         short search would never see all rows.
+    seconds_left : float
+        Until the search ends. Who would have less than two thirds of the time per row that it had is not promoted: on
+        more rows, a fit that ends early is worse.
     largest_share : callable, optional
         The share that is allowed for a configuration; by default all rows.
     """
     decided = {(trial.key, trial.fidelity) for trial in history.trials}
     n_decided = Counter((_algorithm(trial.configuration), trial.fidelity) for trial in history.trials)
-    for share, next_share in reversed(list(pairwise(rungs))):
-        tried = [o for o in history.successes if o.trial.fidelity == share]
-        quota = -(-len(tried) // _ETA) if is_late else len(tried) // _ETA
-        if sum(each == next_share for _, each in decided) >= quota:
+    gains = _Gains(history, rungs)
+    waiting = _not_compared_yet(history, rungs)
+    for r in reversed(range(len(rungs) - 1)):
+        if r > 0 and waiting and not is_late:
             continue
+        share, next_share = rungs[r], rungs[r + 1]
+        tried = [o for o in history.successes if o.trial.fidelity == share]
+        tried.sort(key=lambda o: (_loss(o) + gains.to_all_rows(o.trial.configuration, share), o.trial.number))
+        quota = -(-len(tried) // _ETA) if is_late else len(tried) // _ETA
+        is_full = sum(each == next_share for _, each in decided) >= quota
         candidates = [
-            observation.trial
-            for observation in sorted(tried, key=_by_loss)[:quota]
-            if (observation.trial.key, next_share) not in decided
-            and (largest_share is None or largest_share(observation.trial.configuration) >= next_share)
+            o.trial
+            for rank, o in enumerate(tried)
+            if ((rank < quota and not is_full) or (r == 0 and _algorithm(o.trial.configuration) in waiting))
+            and (o.trial.key, next_share) not in decided
+            and _LEAST_TIME * o.duration_seconds * next_share / share <= seconds_left
+            and (largest_share is None or largest_share(o.trial.configuration) >= next_share)
         ]
         if candidates:
             counts = [n_decided[_algorithm(trial.configuration), next_share] for trial in candidates]
@@ -69,6 +89,14 @@ def promotion(
             origin = Origin(OriginKind.PROMOTED, f"trial {trial.number}")
             return Suggestion(configuration=trial.configuration, origin=origin, fidelity=next_share)
     return None
+
+
+def _not_compared_yet(history: History, rungs: Sequence[float]) -> set[object]:
+    """Return the algorithms that have a trial on the lowest rung, but none above; failures do not count."""
+    failed = {o.trial.number for o in history.failures}
+    tried = [trial for trial in history.trials if trial.number not in failed]
+    above = {_algorithm(trial.configuration) for trial in tried if trial.fidelity != rungs[0]}
+    return {_algorithm(trial.configuration) for trial in tried} - above - {None}
 
 
 def on_all_rows(history: History, rungs: Sequence[float]) -> History:
@@ -84,36 +112,58 @@ def on_all_rows(history: History, rungs: Sequence[float]) -> History:
     Returns
     -------
     History
-        What more rows bring is the median over the configurations tried at both of two rungs, and nothing where there
-        is none. Of each configuration the trial on the most rows is kept, in the order of the trials; one that was cut
-        short there only if its loss is lower than that of the one before.
+        What more rows bring an algorithm is estimated from its configurations tried at both of two rungs, and those of
+        other algorithms. Of each configuration the trial on the most rows is kept, in the order of the trials; one that
+        was cut short there only if its loss is lower than that of the one before.
     """
-    gains = np.zeros(len(rungs))  # gains[r]: loss at the highest rung minus loss at rung r
-    for r in reversed(range(len(rungs) - 1)):
-        gains[r] = gains[r + 1] + _gain(history, rungs[r], rungs[r + 1])
-    rung_of = {share: r for r, share in enumerate(rungs)}
     best: dict[str, Observation] = {}
     for observation in sorted(history, key=lambda o: (o.trial.fidelity, o.trial.number)):
-        gain = gains[rung_of.get(observation.trial.fidelity, -1)]
+        known = best.get(observation.trial.key)
+        if known is None or _is_whole(observation) or _loss(observation) < _loss(known):
+            best[observation.trial.key] = observation
+    gains = _Gains(history, rungs)
+    kept = []
+    for observation in sorted(best.values(), key=lambda o: o.trial.number):
+        gain = gains.to_all_rows(observation.trial.configuration, observation.trial.fidelity)
         if observation.loss is not None and gain:
             observation = replace(observation, outcome=replace(observation.outcome, loss=observation.loss + gain))
-        known = best.get(observation.trial.key)
-        if known is None or _is_whole(observation) or _by_loss(observation) < _by_loss(known):
-            best[observation.trial.key] = observation
-    kept = sorted(best.values(), key=lambda o: o.trial.number)
+        kept.append(observation)
     return replace(history, observations=tuple(kept))
 
 
-def _gain(history: History, share: float, next_share: float) -> float:
-    """Return the median change of the loss from one rung to the next, at most 0."""
-    before, after = (
-        {o.trial.key: o.loss for o in history.successes if o.trial.fidelity == each and _is_whole(o)}
-        for each in (share, next_share)
-    )
-    changes = [
-        loss - earlier for key, loss in after.items() if loss is not None and (earlier := before.get(key)) is not None
-    ]
-    return min(0.0, float(np.median(changes))) if changes else 0.0
+class _Gains:
+    """What more rows bring, by algorithm: changes of the loss from one rung to the next, at most 0.
+
+    The estimate for an algorithm is the mean of its own changes and, as one more, of what is expected without them: the
+    median over all algorithms. Where nobody has been, it is half of the gain before, as learning curves flatten. Trials
+    that were cut short count too: what they show is the least that more rows bring.
+    """
+
+    def __init__(self, history: History, rungs: Sequence[float]) -> None:
+        losses = {(o.trial.key, o.trial.fidelity): _loss(o) for o in history.successes}
+        algorithms = {o.trial.key: _algorithm(o.trial.configuration) for o in history.successes}
+        self._rungs = tuple(rungs)
+        self._by_algorithm: dict[object, list[float]] = {algorithm: [] for algorithm in algorithms.values()}
+        self._otherwise: list[float] = []
+        for share, next_share in pairwise(rungs):
+            changes: dict[object, list[float]] = {}
+            for key, algorithm in algorithms.items():
+                if (key, share) in losses and (key, next_share) in losses:
+                    change = losses[key, next_share] - losses[key, share]
+                    changes.setdefault(algorithm, []).append(min(0.0, change))
+            everybody = [change for each in changes.values() for change in each]
+            before = self._otherwise[-1] if self._otherwise else 0.0
+            usual = float(np.median(everybody)) if everybody else _FLATTENING * before
+            self._otherwise.append(usual)
+            for algorithm, gains in self._by_algorithm.items():
+                own = changes.get(algorithm, [])
+                prior = _FLATTENING * gains[-1] if gains and not everybody else usual
+                gains.append((sum(own) + prior) / (len(own) + 1))
+
+    def to_all_rows(self, configuration: Configuration, share: float) -> float:
+        """Return the change of the loss expected from a share of the rows to all of them, at most 0."""
+        gains = self._by_algorithm.get(_algorithm(configuration), self._otherwise)
+        return sum(gains[self._rungs.index(share) :]) if share in self._rungs else 0.0
 
 
 def _is_whole(observation: Observation) -> bool:
@@ -124,5 +174,5 @@ def _algorithm(configuration: Configuration) -> object:
     return configuration.get(ALGORITHM)
 
 
-def _by_loss(observation: Observation) -> tuple[float, int]:
-    return (float("inf") if observation.loss is None else observation.loss, observation.trial.number)
+def _loss(observation: Observation) -> float:
+    return float("inf") if observation.loss is None else observation.loss
