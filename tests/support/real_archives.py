@@ -43,7 +43,10 @@ def fitted(space: Space, configuration: Configuration) -> tuple[Any, np.ndarray]
     X[:, 1] = rng.integers(0, 3, N_ROWS)
     y = X[:, 0] + (X[:, 1] == 1)
     categorical = np.zeros(5, dtype=bool)
-    categorical[1] = space.encoding_of(configuration) is Encoding.ORDINAL
+    if space.encoding_of(configuration) is Encoding.ORDINAL:
+        categorical[1] = True
+        if space.name in ("classic", "default"):  # the others fill gaps with operators, or have no such form
+            X[::9, 1] = np.nan
     if task.is_classification:
         y = np.digitize(y, np.quantile(y, np.arange(1, N_CLASSES[task]) / N_CLASSES[task]))
     context = BuildContext(

@@ -83,7 +83,7 @@ class _HistogramCategories(PackedState):
             super().fit(X, y, sample_weight=sample_weight)  # type: ignore[misc]
         finally:
             self.categorical_features = marked
-        _drop_partial(getattr(self, "_preprocessor", None))
+        _make_storable(getattr(self, "_preprocessor", None))
         return self
 
     def __getstate__(self) -> dict[str, Any]:
@@ -130,12 +130,15 @@ def _narrow(marked: BoolArray | None, X: FloatArray, max_levels: int) -> BoolArr
     return narrow if narrow.any() else None
 
 
-def _drop_partial(preprocessor: Any) -> None:
-    """Let number columns pass scikit-learn's category coder unchanged.
+def _make_storable(preprocessor: Any) -> None:
+    """Take from scikit-learn's category coder what should not have to be trusted in a model file.
 
-    It checks them by a `functools.partial`, a type that should not have to be trusted in a model file.
+    It checks number columns by a `functools.partial`, and without it they pass unchanged. Columns with gaps are the
+    keys of a dictionary: those of our model files are texts or `numpy.int64`.
     """
     if preprocessor is not None:
         for _, transformer, _ in (*preprocessor.transformers, *preprocessor.transformers_):
             if hasattr(transformer, "func"):
                 transformer.func = None
+            if hasattr(transformer, "_missing_indices"):
+                transformer._missing_indices = {np.int64(k): place for k, place in transformer._missing_indices.items()}
