@@ -18,6 +18,7 @@ from cashmere.ensembles import (
     ensemble_from_json,
     fit_stacking,
     greedy_ensemble,
+    mean_ensemble,
     select_ensemble,
     stacked_ensemble,
 )
@@ -230,3 +231,30 @@ class TestStacking:
             StackedEnsemble(members=(1,), coefficients=((1.0,),), intercepts=(0.0,)).combine(np.ones((2, 3)))
         with pytest.raises(ArrayError):
             stacked_ensemble([0], np.ones((1, 1)), np.ones(1), Squared())
+
+
+weighted = st.dictionaries(st.integers(0, 9), st.floats(0.01, 1), min_size=1, max_size=5).map(
+    lambda weights: WeightedEnsemble(tuple(weights), tuple(w / sum(weights.values()) for w in weights.values()))
+)
+
+
+@given(st.lists(weighted, min_size=1, max_size=5))
+def test_mean_ensemble_predicts_the_mean(ensembles):
+    predictions = {number: np.array([number, number**2, 1.0]) for number in range(10)}
+
+    def combined(ensemble):
+        return ensemble.combine([predictions[number] for number in ensemble.members])
+
+    mean = mean_ensemble(ensembles)
+    np.testing.assert_allclose(combined(mean), np.mean([combined(each) for each in ensembles], axis=0), atol=1e-9)
+    assert list(mean.members) == sorted(mean.members)
+
+
+@given(st.lists(weighted, min_size=1, max_size=5), st.floats(0, 1))
+def test_mean_ensemble_leaves_out_members_with_little_weight(ensembles, least):
+    whole = dict(zip(mean_ensemble(ensembles).members, mean_ensemble(ensembles).weights, strict=True))
+    kept = mean_ensemble(ensembles, least)
+    heavy = {number for number, weight in whole.items() if weight >= least + 1e-9}
+    assert heavy <= set(kept.members)
+    assert not heavy or all(whole[number] >= least - 1e-9 for number in kept.members)
+    assert sum(kept.weights) == pytest.approx(1)

@@ -116,7 +116,49 @@ def test_calibration_lowers_both_losses_by_about_its_gain(metric, method):
     assert after == pytest.approx(before - chosen.calibration.gain)
     assert chosen.loss == pytest.approx(plain.loss - chosen.calibration.gain, rel=0.05)
     assert plain.calibration is None
-    assert chosen.ensemble.members == plain.ensemble.members
+
+
+def test_mean_of_five_selections_is_better_on_other_rows():
+    gained = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, 1300)
+        second = np.clip(y * 0.3 + 0.35 + rng.normal(0, 0.35, (60, len(y))), 0.02, 0.98).astype(np.float32)
+        stacks = np.stack([1 - second, second], axis=2)
+        configuration = SPACE.get_default_configuration()
+        seen = [
+            Observation(
+                trial=Trial(number=number, configuration=configuration, seed=0),
+                outcome=Outcome(status=TrialStatus.SUCCESS, loss=0.5, predictions=stack[:300]),
+            )
+            for number, stack in enumerate(stacks)
+        ]
+        chosen, losses = builder(y[:300]), []
+        for step in (chosen.update, chosen.cross_fit):
+            step(History(observations=tuple(seen)))
+            combined = chosen.ensemble.combine([stacks[number][300:] for number in chosen.ensemble.members])
+            losses.append(get_metric("log_loss", TaskType.BINARY).loss(y[300:], combined))
+        gained.append(losses[0] - losses[1])
+    assert np.mean(gained) > 0.001
+
+
+@pytest.mark.parametrize(
+    ("method", "metric", "n_rows"),
+    [
+        ("selection", "log_loss", 150),
+        ("selection", "roc_auc", 400),
+        ("selection", "accuracy", 400),
+        ("bagging", "log_loss", 400),
+        ("stacking", "log_loss", 400),
+    ],
+)
+def test_few_rows_and_other_metrics_and_methods_keep_their_ensemble(method, metric, n_rows):
+    seen, y = history(8, n_rows=n_rows)
+    chosen = builder(y, method, metric)
+    chosen.update(seen)
+    before = chosen.ensemble
+    assert chosen.cross_fit(seen) is not None
+    assert chosen.ensemble is before
 
 
 def test_thresholds_are_chosen_again_for_calibrated_probabilities():
@@ -170,7 +212,7 @@ def test_calibration_that_is_stopped_changes_nothing():
         each.update(seen)
 
     def state(each):
-        return each.calibration, each.loss, each.thresholds.tolist(), each.decision_gain
+        return each.ensemble, each.calibration, each.loss, each.thresholds.tolist(), each.decision_gain
 
     before = state(chosen)
     whole.cross_fit(seen)

@@ -9,6 +9,7 @@ from cashmere.ensembles.weights import (
     bagging_weights,
     ensemble_of_selection,
     greedy_ensemble,
+    mean_ensemble,
 )
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "ensemble_of_selection",
     "fit_stacking",
     "greedy_ensemble",
+    "mean_ensemble",
     "select_ensemble",
     "stacked_ensemble",
 ]

@@ -73,6 +73,30 @@ class WeightedEnsemble:
         return cls(tuple(int(n) for n in data["members"]), tuple(float(w) for w in data["weights"]))
 
 
+def mean_ensemble(ensembles: Sequence[WeightedEnsemble], least: float = 0.0) -> WeightedEnsemble:
+    """Average the weights of ensembles, and leave out members with too little of it.
+
+    Parameters
+    ----------
+    ensembles : sequence of WeightedEnsemble
+        One or more.
+    least : float
+        Members whose mean weight is below are left out, unless that leaves none.
+
+    Examples
+    --------
+    >>> mean_ensemble([WeightedEnsemble((1, 2), (0.5, 0.5)), WeightedEnsemble((1, 3), (0.9, 0.1))], 0.1)
+    WeightedEnsemble(members=(1, 2), weights=(0.736..., 0.263...))
+    """
+    total: dict[int, float] = {}
+    for ensemble in ensembles:
+        for member, weight in zip(ensemble.members, ensemble.weights, strict=True):
+            total[member] = total.get(member, 0.0) + weight / len(ensembles)
+    kept = {member: weight for member, weight in sorted(total.items()) if weight >= least} or total
+    mass = sum(kept.values())
+    return WeightedEnsemble(tuple(kept), tuple(weight / mass for weight in kept.values()))
+
+
 def bagging_weights(losses: Sequence[float], worst_loss: float | None = None) -> tuple[float, ...]:
     """Turn losses of members into weights that sum to one.
 

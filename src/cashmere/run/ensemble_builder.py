@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from cashmere.ensembles import (
     WeightedEnsemble,
     build_ensemble,
     ensemble_of_selection,
+    mean_ensemble,
 )
 from cashmere.ensembles.calibration import Calibration, can_calibrate, choose_calibration
 from cashmere.ensembles.kernels import Float64
@@ -30,6 +31,9 @@ from cashmere.records.trial import History, Observation
 
 _TIE: TieRule = "secondary"
 """Error rates tie often, and the first of equals would favour early trials."""
+
+_LEAST_ROWS = 200
+"""With fewer, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
 
 BASELINE = -1
 """Member number of the constant predictor, which is no trial."""
@@ -98,6 +102,10 @@ class EnsembleBuilder:
         if not isinstance(decision_threshold, str):
             self.thresholds = np.array([1 - decision_threshold, decision_threshold])
         self.decision_gain: float | None = None
+        # Other metrics, which compare rows or count labels, do not clearly gain.
+        self._averages = (
+            method == "selection" and len(pool.y) >= _LEAST_ROWS and (self._calibrates or metric.needs == "values")
+        )
         # Remembers what it has read of earlier observations; the choice is that of a fresh selection.
         self._selection = None
         if method == "selection":
@@ -146,24 +154,30 @@ class EnsembleBuilder:
         self.thresholds, self.decision_gain = thresholds, gain
 
     def cross_fit(self, history: History, *, stop: Stop = never) -> float | None:
-        """Estimate the loss on rows that chose neither ensemble, calibration nor thresholds, and calibrate.
+        """Choose five times, each time without a fifth of the rows: average, calibrate, estimate the loss elsewhere.
 
-        Each row is predicted by an ensemble that was chosen without it, see `cross_fitted_predictions`. To these
-        predictions a calibration is fitted: on rows that chose it, an ensemble looks more certain than it should be.
+        Each row is predicted by the ensemble that was chosen without it. To these predictions a calibration is fitted:
+        on rows that chose it, an ensemble looks better than it is. For metrics that judge
+        probabilities or values, the mean of five selections replaces the selection on all rows, if there are enough of
+        them: it is better on other rows.
 
         Returns
         -------
         float or None
-            None if it cannot be estimated, or if `stop` has become true meanwhile: then nothing is calibrated.
+            The loss on rows that chose neither ensemble, calibration nor thresholds. None if it cannot be estimated, or
+            if `stop` has become true meanwhile: then nothing has changed.
         """
         observations = self._eligible(history)
         if not observations:
             return None
+        numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
-        y, weight, stacks = self._pool.y, self._pool.weight, self._stacks(observations)
+        y, weight = self._pool.y, self._pool.weight
+        parts: list[Ensemble] = []
 
         def build(stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None) -> Ensemble:
             ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop)[0]
+            parts.append(ensemble)
             if not self.decides_by_threshold or self._metric.needs != "labels":
                 return ensemble
             combined = ensemble.combine([stacks[i] for i in ensemble.members])
@@ -175,38 +189,40 @@ class EnsembleBuilder:
             if unseen is None:
                 return None
             loss = self._metric.loss(y, unseen, weight)
+            calibration = None
             if self._calibrates:
                 calibration = choose_calibration(unseen, y, self._metric.name, weight=weight, rng=rng, stop=stop)
-                if calibration is not None:
-                    loss -= calibration.gain
-                    self.calibrate(calibration, history, stop=stop)
+            ensemble = self.ensemble
+            if self._averages:
+                ensemble = self._mean(parts, numbers)
+            if calibration is not None or ensemble is not self.ensemble:
+                self._take(ensemble, calibration, dict(zip(numbers, stacks, strict=True)), stop)
         except (CashmereError, ValueError, StoppedError):  # a part may miss a class
             return None
-        return loss
+        return loss if calibration is None else loss - calibration.gain
 
-    def calibrate(self, calibration: Calibration, history: History, *, stop: Stop = never) -> None:
-        """Calibrate the ensemble, and choose its decision thresholds again.
+    def _mean(self, parts: Sequence[Ensemble], numbers: Sequence[int]) -> WeightedEnsemble:
+        """Average selections by positions; leave out what only one pick of all chose: it may be wild on other rows."""
+        selected = [part for part in parts if isinstance(part, WeightedEnsemble)]
+        mean = mean_ensemble(selected, 1.5 / (len(selected) * self._size))
+        return WeightedEnsemble(tuple(numbers[i] for i in mean.members), mean.weights)
 
-        Parameters
-        ----------
-        calibration : Calibration
-            For the classes of the table.
-        history : History
-            With the trials of the ensemble.
-        stop : Stop
-            Whether to give up; nothing has changed then.
-
-        Raises
-        ------
-        StoppedError
-            If `stop` says so.
-        """
+    def _take(
+        self, ensemble: Ensemble, calibration: Calibration | None, predictions: Mapping[int, AnyArray], stop: Stop
+    ) -> None:
+        """Take another ensemble: choose its decision thresholds, and compute its loss."""
         y, weight = self._pool.y, self._pool.weight
-        members = self.ensemble.members
-        combined = calibration.apply(self.ensemble.combine(self._stacks([history[number] for number in members])))
+        combined = ensemble.combine([predictions[number] for number in ensemble.members])
+        if calibration is not None:
+            combined = calibration.apply(combined)
+        thresholds, gain = self.thresholds, self.decision_gain
+        loss = self._metric.loss(y, combined, weight)
         if self.decides_by_threshold:
-            self.thresholds, self.decision_gain = self._thresholds(combined, y, weight, stop)
-        self.calibration, self.loss = calibration, self._metric.loss(y, combined, weight)
+            thresholds, gain = self._thresholds(combined, y, weight, stop)
+            if thresholds is not None and self._metric.needs == "labels":
+                loss = self._decided_loss(combined, y, weight, thresholds)
+        self.ensemble, self.loss, self.calibration = ensemble, loss, calibration
+        self.thresholds, self.decision_gain = thresholds, gain
 
     @property
     def decides_by_threshold(self) -> bool:

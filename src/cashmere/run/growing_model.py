@@ -66,6 +66,14 @@ class GrowingModel:
         self.builder.update(history, among=among, stop=stop)
         self._pace.note(_CHOOSING, self.builder.seconds)
 
+    def cross_fit(self, history: History, *, stop: Stop = never) -> float | None:
+        """Average choices of the ensemble, calibrate, and return the loss on other rows; see `EnsembleBuilder`."""
+        clock = time.perf_counter()
+        loss = self.builder.cross_fit(history, stop=stop)
+        self.seconds += time.perf_counter() - clock
+        self._try_members(history)
+        return loss
+
     def refresh(self, history: History, *, at_seconds: float, stop: Stop = never) -> None:
         """Choose the ensemble from the current trials, save it if it has changed, and add its loss to the curve.
 

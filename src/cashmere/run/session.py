@@ -12,7 +12,6 @@ from cashmere.analysis import contest_fact, latent_map_fact
 from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.base.pace import Pace
 from cashmere.data.prepared import prepare_folds
-from cashmere.ensembles.calibration import Calibration
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
@@ -344,12 +343,10 @@ class Session:
         """
         self._progress.update(self._status().finishing())
         history, model = self.study.history, self.model
-        predictor = self._final_ensemble(history)
-        cross_fitted_loss = self._cross_fit(history)
+        predictor, cross_fitted_loss = self._final_ensemble(history)
         latency = {} if predictor is None else self._measure_latency(predictor, history)
         information = {**model.information(history, cross_fitted_loss), "latency": latency}
         if predictor is not None:
-            predictor.calibration, predictor.thresholds = model.builder.calibration, model.builder.thresholds
             predictor.information = information
         model.save(information)
         self._keep_facts(history, stop_reason, cross_fitted_loss=cross_fitted_loss, latency=latency)
@@ -370,18 +367,25 @@ class Session:
             n_new=len(history) - self._n_before,
         )
 
-    def _final_ensemble(self, history: History) -> Predictor | None:
-        """Choose the last ensemble and load it; without time to load it, choose one of the members loaded so far."""
+    def _final_ensemble(self, history: History) -> tuple[Predictor | None, float | None]:
+        """Choose the last ensemble and load it; return it with its cross-fitted loss.
+
+        Without time to load it, choose one of the members loaded so far; without time to cross-fit, leave that out.
+        """
         model = self.model
         if len(history) == self._n_before:  # nothing new: it is the model of the call before, however long that takes
             model.choose(history)
-            return model.predictor(history)
+            cross_fitted_loss = model.cross_fit(history)
+            return model.predictor(history), cross_fitted_loss
         model.choose(history, stop=self._is_over if model.builder.loss is not None else never)
+        cross_fitted_loss, loading = None, model.loading_seconds() if self._load else 0.0
+        if self._fits(_CROSS_FIT_CHOICES * model.choosing_seconds() + loading):
+            cross_fitted_loss = model.cross_fit(history, stop=lambda: not self._fits(loading))
         if not self._load:
-            return model.predictor(history) if self._fits(model.loading_seconds()) else None
+            return model.predictor(history) if self._fits(model.loading_seconds()) else None, cross_fitted_loss
         if not model.load_members(self._fits, at_least=1):
             model.choose(history, among=model.loaded)
-        return model.predictor(history)
+        return model.predictor(history), cross_fitted_loss
 
     def _fits(self, seconds: float) -> bool:
         """Tell whether there is time for a step that could be left out."""
@@ -389,17 +393,6 @@ class Session:
 
     def _is_over(self) -> bool:
         return not self._fits(0)
-
-    def _cross_fit(self, history: History) -> float | None:
-        """Calibrate the ensemble and return its cross-fitted loss, if both are known or there is time for them."""
-        known, builder = self.run.store.facts(), self.model.builder
-        if known.cross_fitted_loss is not None and known.digest == self.model.digest(history):
-            if known.calibration is not None:
-                builder.calibrate(Calibration.from_json(known.calibration), history)
-            return known.cross_fitted_loss
-        if not self._fits(_CROSS_FIT_CHOICES * self.model.choosing_seconds()):
-            return None
-        return builder.cross_fit(history, stop=self._is_over)
 
     def _measure_latency(self, predictor: Predictor, history: History) -> dict[str, float]:
         sample = self.run.read_sample()
