@@ -143,17 +143,18 @@ def test_mean_of_five_selections_is_better_on_other_rows():
 
 
 @pytest.mark.parametrize(
-    ("method", "metric", "n_rows"),
+    ("method", "metric", "n_trials", "n_rows"),
     [
-        ("selection", "log_loss", 150),
-        ("selection", "roc_auc", 400),
-        ("selection", "accuracy", 400),
-        ("bagging", "log_loss", 400),
-        ("stacking", "log_loss", 400),
+        ("selection", "log_loss", 25, 150),
+        ("selection", "log_loss", 19, 400),
+        ("selection", "roc_auc", 25, 400),
+        ("selection", "accuracy", 25, 400),
+        ("bagging", "log_loss", 25, 400),
+        ("stacking", "log_loss", 25, 400),
     ],
 )
-def test_few_rows_and_other_metrics_and_methods_keep_their_ensemble(method, metric, n_rows):
-    seen, y = history(8, n_rows=n_rows)
+def test_few_rows_or_trials_and_other_metrics_and_methods_keep_their_ensemble(method, metric, n_trials, n_rows):
+    seen, y = history(n_trials, n_rows=n_rows)
     chosen = builder(y, method, metric)
     chosen.update(seen)
     before = chosen.ensemble

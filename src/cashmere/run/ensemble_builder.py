@@ -32,7 +32,7 @@ from cashmere.records.trial import History, Observation
 _TIE: TieRule = "secondary"
 """Error rates tie often, and the first of equals would favour early trials."""
 
-_LEAST_ROWS = 200
+_LEAST_ROWS, _LEAST_TRIALS = 200, 20
 """With fewer, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
 
 BASELINE = -1
@@ -157,9 +157,9 @@ class EnsembleBuilder:
         """Choose five times, each time without a fifth of the rows: average, calibrate, estimate the loss elsewhere.
 
         Each row is predicted by the ensemble that was chosen without it. To these predictions a calibration is fitted:
-        on rows that chose it, an ensemble looks better than it is. For metrics that judge
-        probabilities or values, the mean of five selections replaces the selection on all rows, if there are enough of
-        them: it is better on other rows.
+        on rows that chose it, an ensemble looks better than it is. For metrics that judge probabilities or values, the
+        mean of five selections replaces the selection on all rows, if there are enough rows and trials: it is better on
+        other rows.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class EnsembleBuilder:
             if self._calibrates:
                 calibration = choose_calibration(unseen, y, self._metric.name, weight=weight, rng=rng, stop=stop)
             ensemble = self.ensemble
-            if self._averages:
+            if self._averages and len(numbers) >= _LEAST_TRIALS:
                 ensemble = self._mean(parts, numbers)
             if calibration is not None or ensemble is not self.ensemble:
                 self._take(ensemble, calibration, dict(zip(numbers, stacks, strict=True)), stop)
