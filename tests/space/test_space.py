@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cloudpickle
 import numpy as np
 import pytest
@@ -97,6 +99,15 @@ def test_default_configurations_follow_the_order_of_the_algorithms():
         {"algorithm": "nested", "nested:kind": "a"},
         {"algorithm": "plain", "plain:encoding": "ordinal", "plain:rate": pytest.approx(0.1)},
     ]
+
+
+def test_variants_follow_all_defaults():
+    defaults = make().default_configurations()
+    more = replace(PLAIN, variants=lambda profile: [{"rate": 0.2}])
+    first = make(algorithms=(NESTED, more)).first_configurations()
+    assert first[:2] == defaults
+    assert [c["plain:rate"] for c in first[2:]] == [pytest.approx(0.2)]
+    assert make().first_configurations() == defaults
 
 
 def test_the_builder_gets_its_own_values_without_prefix_as_plain_objects():

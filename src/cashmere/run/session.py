@@ -187,7 +187,7 @@ class Session:
             run.strategy_for_table(),
             seed=settings.seed,
             lookahead=settings.lookahead_of_study,
-            warm_start=run.space.default_configurations(),
+            warm_start=run.space.first_configurations(),
             store=run.store,
             fold_racing=settings.fold_racing,
             plan=plan,

@@ -72,6 +72,10 @@ def _no_hyperparameters(profile: TaskProfile) -> Subspace:
     return Subspace()
 
 
+def _no_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """One algorithm or operator.
@@ -152,6 +156,9 @@ class Algorithm(Component):
         `cashmere.model.trusted`, where their forms and what it means to declare one are described.
     path : PathParameter or None
         What one fit goes through instead of having it searched.
+    variants : callable
+        Returns, for a `TaskProfile`, values (names without prefix) that differ from the defaults, each of a further
+        configuration worth a trial before the strategy is asked.
     """
 
     encodings: tuple[Encoding, ...] = (Encoding.ONEHOT,)
@@ -159,6 +166,7 @@ class Algorithm(Component):
     has_probabilities: bool = True
     trusted_types: tuple[str, ...] = field(default=())
     path: PathParameter | None = None
+    variants: Callable[[TaskProfile], Sequence[Mapping[str, Any]]] = _no_variants
 
     def is_available(self, profile: TaskProfile) -> bool:
         """Return whether the algorithm can serve this task, metric and weighting on this machine."""

@@ -254,6 +254,15 @@ class Space:
         """Return one configuration per algorithm, in their order, everything else at its default."""
         return tuple(self.completed({ALGORITHM: algorithm.name}) for algorithm in self.algorithms)
 
+    def first_configurations(self) -> tuple[Configuration, ...]:
+        """Return what a search begins with: the default of each algorithm, then the variants of each."""
+        variants = (
+            self.completed({ALGORITHM: algorithm.name} | {f"{algorithm.name}:{name}": v for name, v in values.items()})
+            for algorithm in self.algorithms
+            for values in algorithm.variants(self.profile)
+        )
+        return (*self.default_configurations(), *variants)
+
     def completed(self, values: Mapping[str, Any]) -> Configuration:
         """Return the configuration with the given values and all other active ones at their defaults.
 
