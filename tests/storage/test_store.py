@@ -145,6 +145,15 @@ def test_row_of_another_space_is_a_typed_error(tmp_path):
             store.load(ConfigurationSpace({"other": (0, 1)}))
 
 
+def test_a_space_that_has_grown_since_is_named(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1)
+        grown = ConfigurationSpace(name="default")
+        grown.add(*SPACE.values(), Float("new", (0.0, 1.0)))
+        with pytest.raises(CorruptStoreError, match=r"trial 0 .* space 'default' .* version of cashmere that run.json"):
+            store.load(grown)
+
+
 def test_newer_store_is_refused(tmp_path):
     RunStore(tmp_path).close()
     with sqlite3.connect(tmp_path / "run.sqlite") as database:

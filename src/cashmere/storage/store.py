@@ -255,9 +255,11 @@ class RunStore:
             try:
                 configuration = Configuration(space, values=row["configuration"])
             except Exception as error:
+                why = " ".join(str(error).split())
                 text = (
-                    f"trial {number} holds a configuration that does not fit the search space ({error}). "
-                    "Was the run made with another version or another space?"
+                    f"trial {number} holds a configuration that does not fit the search space {space.name!r} of this "
+                    f"version ({why}). A run can only continue in the space it was made with. Use the version of "
+                    "cashmere that run.json names, or start a new run in another directory."
                 )
                 raise CorruptStoreError(self._path, text) from error
             predictions = None if crc is None else self._read_predictions(number, crc)
