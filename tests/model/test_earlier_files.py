@@ -30,6 +30,9 @@ from cashmere.storage.trial_tables import run_leaderboard
 
 EARLIER = Path(__file__).parent / "earlier"
 
+LATER = ("cashmere.space.estimators.bases.PiecewiseLinearColumns",)
+"""Types of ours that came after the file of all types."""
+
 written_by_newer = pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.9"),
     reason="the files were written with scikit-learn 1.9, which earlier versions do not promise to read",
@@ -106,7 +109,7 @@ def test_every_type_of_ours_loads_under_its_earlier_name(tmp_path):
     for earlier, loaded in content.items():
         module, _, name = earlier.rpartition(".")
         assert (loaded if callable(loaded) else type(loaded)).__module__ == present_module(module, name)
-    ours = {name for name in TRUSTED_TYPES if name.startswith("cashmere.space.")}
+    ours = {name for name in TRUSTED_TYPES if name.startswith("cashmere.space.") and name not in LATER}
     assert {f"{present_module(*n.rpartition('.')[::2])}.{n.rpartition('.')[2]}" for n in content} == ours
 
 

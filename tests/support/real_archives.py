@@ -25,7 +25,7 @@ from cashmere.space.component import Resampler
 N_ROWS = 60
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
 ONLY_CLASSES = ("sklearn12", "imbalance", "autosklearn6")
-NAMES = ("classic", "volcano", "sklearn12", "autosklearn6", "imbalance")
+NAMES = ("default", "classic", "volcano", "sklearn12", "autosklearn6", "imbalance")
 
 
 def space_for(name: str, task: TaskType) -> Space:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -216,7 +217,8 @@ class Walk:
             _refuse(f"sets {attribute}.")
         if attribute.values and plain_value(value) not in attribute.values:
             _refuse(f"sets {attribute} to {shown(value)}; expected {' or '.join(map(repr, attribute.values))}.")
-        if FILE_NAMES.fullmatch(key) and plain_value(value) is not None:
+        # A fraction names no file: LightGBM has one called `path_smooth`.
+        if FILE_NAMES.fullmatch(key) and not isinstance(plain_value(value), (float, NoneType)):
             _refuse(f"sets {attribute} to {shown(value)}; expected None.")
         if THREAD_NAMES.fullmatch(key):
             threads = plain_value(value)

@@ -30,6 +30,7 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.space.estimators.autosklearn6.LimitedOneHotEncoder": "dtype",
     "cashmere.space.estimators.autosklearn6.NegativeClipper": "",
     "cashmere.space.estimators.autosklearn6.RelativeDepthTree": "tree_",
+    "cashmere.space.estimators.bases.PiecewiseLinearColumns": "",
     "cashmere.space.estimators.boosting.CategoryHistogramClassifier": "_bin_mapper _label_encoder _loss _preprocessor",
     "cashmere.space.estimators.boosting.CategoryHistogramRegressor": "_bin_mapper _loss _preprocessor",
     "cashmere.space.estimators.boosting.CategoryLGBMClassifier": "_le",

@@ -94,7 +94,7 @@ def cached_space(name, task):
 @pytest.mark.parametrize(("name", "task"), CASES)
 def test_every_default_fits_and_learns_without_warnings(name, task):
     space = cached_space(name, task)
-    for configuration in space.default_configurations():
+    for configuration in space.first_configurations():
         _, predicted = fit_and_predict(space, configuration)
         _, y, _ = make_data(task, Encoding.ONEHOT)
         if task is TaskType.REGRESSION:
@@ -225,8 +225,8 @@ def test_lightgbm_uses_the_category_columns():
 
 COUNTS = {
     # name, task: algorithms, rescalers, preprocessors, hyper-parameters without categories
-    ("default", TaskType.BINARY): (10, 0, 0, 42),
-    ("default", TaskType.REGRESSION): (10, 0, 0, 41),
+    ("default", TaskType.BINARY): (10, 0, 0, 49),
+    ("default", TaskType.REGRESSION): (10, 0, 0, 48),
     ("classic", TaskType.BINARY): (10, 0, 0, 47),
     ("classic", TaskType.REGRESSION): (10, 0, 0, 46),
     ("volcano", TaskType.BINARY): (11, 6, 16, 98),
@@ -269,6 +269,44 @@ def test_forbidden_combinations_are_never_drawn():
         }
         if c.get("feature_agglomeration:linkage") == "ward":
             assert c["feature_agglomeration:metric"] == "euclidean"
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(150, 10), (4000, 20), (1_000_000, 100)])
+def test_orders_of_levels_are_smoothed_on_long_tables(n_rows, expected):
+    """With a hundred rows per level as a condition, small tables lose levels that matter."""
+    space = make_space("default", make_profile(TaskType.BINARY, n_rows=n_rows))
+    assert space.configuration_space["lightgbm:cat_smooth"].default_value == expected
+    without = make_space("default", make_profile(TaskType.BINARY, n_rows=n_rows, has_categories=False))
+    assert not [name for name in without.configuration_space if "cat" in name.partition(":")[2]]
+
+
+@pytest.mark.parametrize("basis", ["bins", "similarities"])
+@pytest.mark.parametrize("task", [TaskType.MULTICLASS, TaskType.REGRESSION])
+def test_bases_let_linear_models_follow_curves(basis, task):
+    space = cached_space("default", task)
+    name = "logistic_regression" if task.is_classification else "ridge"
+    X = np.random.default_rng(0).uniform(-2, 2, (300, 3)).astype(np.float32)
+    y = np.digitize(X[:, 0] ** 2, [1.0, 2.5]) if task.is_classification else X[:, 0] ** 2
+    context = make_context(task, np.zeros(3, dtype=bool), n_rows=300)
+    score = {}
+    for each in ("columns", basis):
+        pipeline = space.build(space.completed({"algorithm": name, f"{name}:basis": each}), context)
+        weak = {"C": 1e3} if task.is_classification else {"regressor__alpha": 1e-3}  # as the path may choose
+        pipeline["learner"].set_params(**weak)
+        score[each] = pipeline.fit(X, y).score(X, y)
+    assert score["columns"] < 0.6 < 0.9 < score[basis]
+
+
+def test_bases_of_long_tables_stay_small():
+    space = make_space("default", make_profile(TaskType.BINARY, n_rows=1_000_000))
+    context = make_context(TaskType.BINARY, np.zeros(6, dtype=bool), n_rows=1_000_000)
+    wide = {
+        basis: space.build(
+            space.completed({"algorithm": "logistic_regression", "logistic_regression:basis": basis}), context
+        )["basis"]
+        for basis in ("bins", "similarities")
+    }
+    assert wide["bins"].max_columns == wide["similarities"].n_components == 50
 
 
 def test_default_space_orders_boosting_first_and_drops_slow_kernels_on_long_tables():

@@ -48,10 +48,10 @@ def make_rows(task, *, with_codes):
     return X, np.digitize(signal, np.quantile(signal, np.arange(1, N_CLASSES[task]) / N_CLASSES[task]))
 
 
-def begin(task, name, *, weighted=False):
+def begin(task, name, *, weighted=False, values=()):
     """Return the algorithm, its unfitted learner, the rows that reach it, and its path."""
     space = default_space(task)
-    configuration = space.completed({"algorithm": name})
+    configuration = space.completed({"algorithm": name, **dict(values)})
     algorithm, with_codes = space.algorithm_of(configuration), space.encoding_of(configuration) is Encoding.ORDINAL
     X, y = make_rows(task, with_codes=with_codes)
     categorical = np.array([with_codes and k == 1 for k in range(N_COLUMNS)])
@@ -96,6 +96,21 @@ def test_learners_of_the_past_predict_what_the_fit_did(task, name, weighted):
         again = predict(path.learner_at(position), data)
         assert np.abs(again - predicted).max() <= 1e-5 * scale
     assert len({np.asarray(p).tobytes() for p in seen}) > 1  # the parameter matters
+
+
+@pytest.mark.parametrize("basis", ["bins", "similarities"])
+@pytest.mark.parametrize("task", TaskType)
+def test_linear_models_on_bases_follow_their_penalty(task, basis):
+    name = "logistic_regression" if task.is_classification else "ridge"
+    algorithm, _, data, path = begin(task, name, values={f"{name}:basis": basis})
+    assert data.X.shape[1] > N_COLUMNS
+    positions, spread = algorithm.path.positions(N_TRAIN, data.n_classes), []
+    for position in positions:
+        path.advance(position)
+        predicted = path.predict()
+        assert np.abs(predict(path.learner_at(position), data) - predicted).max() <= 1e-5 * np.abs(predicted).max()
+        spread.append(float(np.var(predicted, axis=0).sum()))
+    assert spread[-1] > spread[0]  # weaker penalties differ more from the mean
 
 
 DIRECTLY = {

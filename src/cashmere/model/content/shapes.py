@@ -17,6 +17,7 @@ SHAPES: dict[str, str] = {
     "RobustScaler": "center_ F?~, scale_ F?~",
     "PowerTransformer": "lambdas_ F~",
     "QuantileTransformer": "quantiles_ q F~, references_ q",
+    "PiecewiseLinearColumns": "edges_ e F~",
     "StandardisedColumns": "filling_ F, mean_ F, scale_ F",
     "SimpleImputer": "statistics_ F~",
     "VarianceThreshold": "variances_ F~",

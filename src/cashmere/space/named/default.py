@@ -1,9 +1,9 @@
-"""Algorithms of the space ``default``: those of ``classic``, with rounds, trees, ... chosen inside each trial."""
+"""Algorithms of the space ``default``: stronger than ``classic``, with rounds, trees, ... chosen inside each trial."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile
 from cashmere.space.component import Algorithm, BuildContext, Subspace
-from cashmere.space.named import classic
+from cashmere.space.named import bases, boosters, classic
 from cashmere.space.path import FittedPath, PathData, PathParameter
 from cashmere.space.paths.positions import geometric
 
@@ -94,30 +94,44 @@ def _follow_epochs(learner: Any, data: PathData) -> FittedPath:
     return EpochsPath(learner, data) if data.n_classes > 1 else StandardisedTargetPath(EpochsPath, learner, data)
 
 
-_ADAPTED: dict[str, Hyperparameter[Any, Any]] = {
-    # On a logarithmic scale: half of a linear one stops XGBoost's trees from growing, and its path from ending.
-    "gamma": Float("gamma", (1e-3, 5.0), log=True, default=1e-3),
+def _changed_subspace(
+    subspace: Callable[[TaskProfile], Subspace],
+    changed: Callable[[TaskProfile], Sequence[Hyperparameter[Any, Any]]],
+    profile: TaskProfile,
+) -> Subspace:
+    whole, others = subspace(profile), {hp.name: hp for hp in changed(profile)}
+    return replace(whole, hyperparameters=[others.get(hp.name, hp) for hp in whole.hyperparameters])
+
+
+def _changing(algorithm: Algorithm, changed: Callable[[TaskProfile], Sequence[Hyperparameter[Any, Any]]]) -> Algorithm:
+    """Return an algorithm some of whose hyper-parameters have other ranges or defaults."""
+    return replace(algorithm, subspace=functools.partial(_changed_subspace, algorithm.subspace, changed))
+
+
+def _of_neighbours(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
     # Alone, many neighbours are best, and add nothing to an ensemble; few have a high loss, and take up to 6 % off that
     # of the ensemble (docs/paths.md). So their number is searched, not followed, and few are tried first.
-    "n_neighbors": Integer("n_neighbors", (1, 100), log=True, default=2),
-}
-"""Hyper-parameters with other ranges or defaults than in the space ``classic``."""
-
-_LEARNING_RATES = (0.015, 0.3)
-"""Of all boosters. On four tables, lower ones took thousands of rounds and were no better."""
+    return [Integer("n_neighbors", (1, 100), log=True, default=2)]
 
 
-def _adapted_subspace(
-    subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile, *, without: str = ""
-) -> Subspace:
+def _of_histograms(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
+    return [Float("learning_rate", boosters.LEARNING_RATES, log=True, default=0.06)]
+
+
+def _extra_trees_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
+    return [{"max_features": 0.85}]
+
+
+def _of_support_vectors(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
+    return [
+        Float("C", (1e-2, 1e3), log=True, default=10.0),
+        Float("gamma_factor", (1e-2, 10.0), log=True, default=0.3),
+    ]
+
+
+def _without(subspace: Callable[[TaskProfile], Subspace], name: str, profile: TaskProfile) -> Subspace:
     whole = subspace(profile)
-    return replace(whole, hyperparameters=[_adapted(hp) for hp in whole.hyperparameters if hp.name != without])
-
-
-def _adapted(hyperparameter: Hyperparameter[Any, Any]) -> Hyperparameter[Any, Any]:
-    if hyperparameter.name == "learning_rate":
-        return Float("learning_rate", _LEARNING_RATES, log=True, default=hyperparameter.default_value)
-    return _ADAPTED.get(hyperparameter.name, hyperparameter)
+    return replace(whole, hyperparameters=[hp for hp in whole.hyperparameters if hp.name != name])
 
 
 def _build_at(
@@ -129,22 +143,13 @@ def _build_at(
     return build({**values, **fixed}, context)
 
 
-def _build_catboost(values: Mapping[str, Any], context: BuildContext) -> Any:
-    learner = classic.CATBOOST.build(values, context)
-    if context.n_classes == 2:
-        # The library takes ten steps per leaf in fits of 200 rounds and more, but one in shorter ones, and a path is
-        # a chain of short ones. On phoneme one step leaves the log loss of 300 rounds at 0.286 instead of 0.261.
-        learner.set_params(leaf_estimation_iterations=10)
-    return learner
-
-
 def _followed(algorithm: Algorithm, path: PathParameter, name: str, value: Any) -> Algorithm:
     """Return an algorithm that goes through its hyper-parameter `name`; its learner is built with `value`."""
     # Functions of modules, not closures: a space goes to the workers with every trial.
     return replace(
         algorithm,
         build=functools.partial(_build_at, algorithm.build, {name: value}),
-        subspace=functools.partial(_adapted_subspace, algorithm.subspace, without=name),
+        subspace=functools.partial(_without, algorithm.subspace, name),
         path=path,
     )
 
@@ -156,24 +161,23 @@ def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
 
 DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
-    _followed(classic.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100),
-    _followed(classic.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100),
-    _followed(replace(classic.CATBOOST, build=_build_catboost), _boosting(_follow_catboost), "iterations", 100),
-    _followed(classic.HIST_GRADIENT_BOOSTING, _boosting(_follow_histogram), "max_iter", 100),
+    _followed(boosters.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100),
+    _followed(boosters.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100),
+    _followed(boosters.CATBOOST, _boosting(_follow_catboost), "iterations", 100),
+    _followed(_changing(classic.HIST_GRADIENT_BOOSTING, _of_histograms), _boosting(_follow_histogram), "max_iter", 100),
     replace(classic.RANDOM_FOREST, path=_TREES),
-    replace(classic.EXTRA_TREES, path=_TREES),
+    replace(classic.EXTRA_TREES, path=_TREES, variants=_extra_trees_variants),
     _followed(
-        classic.LOGISTIC_REGRESSION,
+        bases.LOGISTIC_REGRESSION,
         PathParameter(name="C", positions=_inverse_penalties, follow=_follow_logistic, patience=_PATIENCE),
         "C",
         1.0,
     ),
-    _followed(classic.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
+    _followed(bases.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
     replace(
-        classic.MLP,
-        path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1),
+        bases.MLP, path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1)
     ),
-    replace(classic.KNN, subspace=functools.partial(_adapted_subspace, classic.KNN.subspace)),
-    classic.SVM,
+    _changing(classic.KNN, _of_neighbours),
+    _changing(classic.SVM, _of_support_vectors),
 )
 """In the order of the space ``classic``."""

@@ -1,0 +1,149 @@
+"""Boosters of the space ``default``: LightGBM, XGBoost and CatBoost, whose rounds are chosen inside each trial.
+
+Where the defaults come from is in docs/benchmarks.md#defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ConfigSpace import Categorical, Float, Integer
+from ConfigSpace.hyperparameters import Hyperparameter
+
+from cashmere.data.task import Encoding, TaskProfile
+from cashmere.space.component import BuildContext, Subspace
+from cashmere.space.named import classic
+
+Values = Mapping[str, Any]
+
+LEARNING_RATES = (0.015, 0.3)
+"""On four tables, lower ones took thousands of rounds and were no better."""
+
+_ENCODINGS = (Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT)
+"""The last has codes as numbers where there are many levels, on which small leaves learn less noise."""
+
+_LONG = 20_000
+"""Rows from which on categories are split in another way by default."""
+
+_OFF = 1e-3
+"""The lower end of logarithmic scales whose parameter has no effect there."""
+
+
+def _learning_rate(default: float) -> Hyperparameter[Any, Any]:
+    return Float("learning_rate", LEARNING_RATES, log=True, default=default)
+
+
+# LightGBM ------------------------------------------------------------------------------------------------------------
+
+
+def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
+    return Subspace(
+        hyperparameters=[
+            _learning_rate(0.05),
+            Integer("num_leaves", (4, 128), log=True, default=31),
+            Integer("min_child_samples", (2, 60), log=True, default=20),
+            Categorical("extra_trees", [False, True], default=False),
+            Float("subsample", (0.5, 1.0), default=0.8),
+            Float("colsample_bytree", (0.3, 1.0), default=0.8),
+            Float("reg_alpha", (_OFF, 10.0), log=True, default=_OFF),
+            Float("reg_lambda", (_OFF, 30.0), log=True, default=1.0),
+            Float("path_smooth", (_OFF, 30.0), log=True, default=_OFF),
+            *(_lightgbm_categories(profile) if profile.has_categories else ()),
+        ]
+    )
+
+
+def _lightgbm_categories(profile: TaskProfile) -> list[Hyperparameter[Any, Any]]:
+    return [
+        # Levels are ordered by their gradients, shrunk as if they had `cat_smooth` rows more, and those with fewer rows
+        # in a leaf are left out. With the ten of the library, the order is noise where a column has dozens of levels:
+        # log loss 0.660 on 17,000 rows of `large_200000` (benchmarks), 0.554 with a hundred. With few rows, a hundred
+        # leaves out levels that matter.
+        Float("cat_smooth", (1.0, 300.0), log=True, default=float(min(100, max(10, 100 * profile.n_rows // _LONG)))),
+        Float("cat_l2", (1.0, 300.0), log=True, default=10.0),
+        Integer("max_cat_to_onehot", (4, 128), log=True, default=4),
+        Integer("min_data_per_group", (2, 200), log=True, default=min(100, max(5, profile.n_rows // 100))),
+    ]
+
+
+def _lightgbm_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
+    return [{"extra_trees": True, "learning_rate": 0.03}]
+
+
+def _build_lightgbm(values: Values, context: BuildContext) -> Any:
+    import numpy as np
+
+    from cashmere.space.estimators.boosting import CategoryLGBMClassifier, CategoryLGBMRegressor
+
+    learner = CategoryLGBMClassifier if context.task_type.is_classification else CategoryLGBMRegressor
+    return learner(
+        **values,
+        **classic.lightgbm_settings(context),
+        category_columns=np.flatnonzero(context.categorical).tolist() or None,
+    )
+
+
+LIGHTGBM = replace(
+    classic.LIGHTGBM,
+    subspace=_lightgbm_subspace,
+    build=_build_lightgbm,
+    encodings=_ENCODINGS,
+    variants=_lightgbm_variants,
+)
+
+
+# XGBoost -------------------------------------------------------------------------------------------------------------
+
+
+def _xgboost_subspace(profile: TaskProfile) -> Subspace:
+    # Up to so many levels each is split from all others; beyond, they are ordered by their gradients without smoothing,
+    # which learns noise (log loss 0.661 on 17,000 rows of `large_200000`, 0.575 with single levels). Small tables are
+    # better off with the order.
+    most = Integer("max_cat_to_onehot", (4, 128), log=True, default=64 if profile.n_rows >= _LONG else 4)
+    categories = [most] if profile.has_categories else []
+    return Subspace(
+        hyperparameters=[
+            _learning_rate(0.05),
+            Integer("max_depth", (2, 10), default=6),
+            Float("min_child_weight", (_OFF, 30.0), log=True, default=1.0),
+            # On a logarithmic scale: half of a linear one stops the trees from growing, and the path from ending.
+            Float("gamma", (_OFF, 5.0), log=True, default=_OFF),
+            Float("subsample", (0.5, 1.0), default=0.8),
+            Float("colsample_bytree", (0.3, 1.0), default=0.8),
+            Float("reg_alpha", (_OFF, 10.0), log=True, default=_OFF),
+            Float("reg_lambda", (_OFF, 30.0), log=True, default=1.0),
+            *categories,
+        ]
+    )
+
+
+XGBOOST = replace(classic.XGBOOST, subspace=_xgboost_subspace, encodings=_ENCODINGS)
+
+
+# CatBoost ------------------------------------------------------------------------------------------------------------
+
+
+def _catboost_subspace(profile: TaskProfile) -> Subspace:
+    return Subspace(
+        hyperparameters=[
+            _learning_rate(0.08),
+            # With more classes, a round takes so much longer that shallow trees are better in the same time, and alone.
+            Integer("depth", (3, 8), default=6 if profile.n_classes <= 2 else 4),
+            Float("l2_leaf_reg", (0.1, 30.0), log=True, default=3.0),
+            Float("random_strength", (0.1, 10.0), log=True, default=1.0),
+        ]
+    )
+
+
+def _build_catboost(values: Values, context: BuildContext) -> Any:
+    learner = classic.CATBOOST.build(values, context)
+    if context.n_classes == 2:
+        # The library takes ten steps per leaf in fits of 200 rounds and more, but one in shorter ones, and a path is
+        # a chain of short ones. On phoneme one step leaves the log loss of 300 rounds at 0.286 instead of 0.261.
+        learner.set_params(leaf_estimation_iterations=10)
+    return learner
+
+
+CATBOOST = replace(classic.CATBOOST, subspace=_catboost_subspace, build=_build_catboost)
