@@ -1,0 +1,92 @@
+"""Candidates for defaults: which are compared, and what other origins choose."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.experiments import learners
+from benchmarks.experiments.learners import (
+    CANDIDATES,
+    EARLIER,
+    FollowedCandidates,
+    additions_without,
+    best_without,
+    held_out,
+    log_ratios,
+)
+from benchmarks.tables.manifest import BenchmarkTable
+from cashmere.data.task import TaskProfile, TaskType
+from cashmere.space import make_space
+
+
+def rows(instead, beside=None):
+    """Return rows of one algorithm on tables of three origins, of which the first has two tables."""
+    tables = {"a1": "a", "a2": "a", "b": "b", "c": "c"}
+    made = []
+    for candidate, losses in instead.items():
+        for k, (table, origin) in enumerate(tables.items()):
+            of_pool = losses[k] if beside is None else beside[candidate][k]
+            made.append((table, origin, "lightgbm", candidate, losses[k], 1.0, losses[k], of_pool))
+    names = ["table", "origin", "algorithm", "candidate", "loss", "cpu_seconds", "instead", "beside"]
+    return pd.DataFrame(made, columns=names)
+
+
+MADE = rows({EARLIER: [1.0, 1.0, 1.0, 1.0], "good on a": [0.1, 0.1, 1.1, 1.1], "good": [1.2, 0.9, 0.9, 0.9]})
+
+
+def test_tables_of_the_held_out_origin_have_no_say():
+    assert best_without(log_ratios(MADE, "instead"), ["a1", "a2"]) == {"lightgbm": "good"}
+    assert best_without(log_ratios(MADE, "instead"), ["b"]) == {"lightgbm": "good on a"}
+    found = np.exp(held_out(MADE, "loss").loc["lightgbm"])
+    assert found.to_dict() == pytest.approx({"a1": 1.2, "a2": 0.9, "b": 1.1, "c": 1.1})
+
+
+def test_only_what_lowers_the_loss_of_the_others_is_put_beside_the_defaults():
+    assert additions_without(MADE, ["a1", "a2"], most=3) == [("lightgbm", "good")]
+    bad = rows({EARLIER: [1.0] * 4, "bad": [1.1] * 4})
+    assert additions_without(bad, ["b"], most=3) == []
+
+
+def test_a_table_without_the_candidate_counts_as_unchanged():
+    some = MADE[(MADE["table"] != "c") | (MADE["candidate"] != "good")]
+    assert log_ratios(some, "instead")["c"]["lightgbm", "good"] == 0.0
+
+
+@pytest.mark.parametrize("task", [TaskType.MULTICLASS, TaskType.REGRESSION])
+@pytest.mark.parametrize("has_categories", [True, False])
+def test_candidates_are_points_of_the_space(task, has_categories):
+    n_classes = 3 if task.is_classification else 1
+    profile = TaskProfile(task_type=task, n_rows=500, n_columns=4, n_classes=n_classes, has_categories=has_categories)
+    space = make_space("default", profile)
+    offered = learners._offered(space)
+    for values in offered.values():
+        space.completed(values)
+    names = {name for name, _ in offered}
+    assert {name for name, candidate in offered if candidate == EARLIER} == names
+    assert (("lightgbm", "smooth categories") in offered) == has_categories
+    if has_categories and task.is_classification:
+        assert set(offered) == {(name, candidate) for name in names for candidate in CANDIDATES[name]}
+
+
+def test_followed_candidates_are_kept_and_not_followed_again(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
+    X.assign(target=np.where(X["a"] + 0.3 * rng.normal(size=120) > 0, "yes", "no")).to_parquet(tmp_path / "t.parquet")
+    table = BenchmarkTable(name="t", path=tmp_path / "t.parquet", task_type=TaskType.BINARY)
+    few = {"linear": CANDIDATES["linear"], "knn": CANDIDATES["knn"]}
+    monkeypatch.setattr(learners, "CANDIDATES", {"knn": few["knn"]})
+    first = FollowedCandidates.read(tmp_path / "t.npz").completed(table, n_rows=80)
+    assert len(first.y) == 80
+    first.save(tmp_path / "t.npz")
+    monkeypatch.setattr(learners, "CANDIDATES", few)
+    again = FollowedCandidates.read(tmp_path / "t.npz").completed(table, n_rows=80)
+    assert again.predictions["knn", EARLIER] is not first.predictions["knn", EARLIER]
+    np.testing.assert_array_equal(again.predictions["knn", EARLIER], first.predictions["knn", EARLIER])
+    judged = again.judged("t", "origin of t")
+    assert {(row.algorithm, row.candidate) for row in judged} == set(again.predictions)
+    assert again.log_ratio([(name, EARLIER) for name in few]) == 0.0
+    assert again.log_ratio([("linear", EARLIER), ("knn", "not offered")]) == 0.0
+    linear = [row for row in judged if row.algorithm == "linear"]
+    assert all(row.loss < 0.6 and row.instead < 0.6 for row in linear)
