@@ -9,6 +9,7 @@ import pytest
 
 from cashmere.execution.messages import pack
 from cashmere.execution.outcome_check import restored_checkpoint, restored_outcome, why_unusable
+from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, TrialStatus
@@ -21,6 +22,7 @@ GOOD = Outcome(
     predictions=np.full((4, 2), 0.5, dtype=np.float32),
     model=b"models",
     path=PATH,
+    features=AddedFeatures(columns=20, seconds=0.5),
 )
 UNUSABLE = {
     "nothing": None,
@@ -43,6 +45,10 @@ UNUSABLE = {
     "path that chose nothing": replace(GOOD, path=replace(PATH, chosen=12)),
     "path of numbers": replace(GOOD, path=replace(PATH, positions=10, losses=0.5)),
     "path of texts": replace(GOOD, path=replace(PATH, losses=("a", "b"))),
+    "features of another type": replace(GOOD, features=(20, 0.5)),
+    "half a column": replace(GOOD, features=AddedFeatures(columns=0.5, seconds=0.5)),
+    "negative columns": replace(GOOD, features=AddedFeatures(columns=-1, seconds=0.5)),
+    "features in no time": replace(GOOD, features=AddedFeatures(columns=20, seconds=float("nan"))),
 }
 NOT_FINITE = {
     "loss": replace(GOOD, loss=float("nan")),

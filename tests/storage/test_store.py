@@ -9,11 +9,13 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
 
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import leaderboard_rows
 
 SPACE = ConfigurationSpace()
 SPACE.add(Float("x", (1e-6, 1.0), log=True), Integer("n", (1, 100)))
@@ -215,6 +217,7 @@ def test_store_of_the_first_version_is_read_and_continued(tmp_path):
         store.add(trial(0), outcome(), finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DROP TABLE paths")
+        database.execute("DROP TABLE features")
         database.execute("PRAGMA user_version = 1")
     database.close()
     assert RunStore(tmp_path, read_only=True).rows()[0]["path"] is None
@@ -222,6 +225,43 @@ def test_store_of_the_first_version_is_read_and_continued(tmp_path):
     with RunStore(tmp_path) as store:
         store.add(trial(1), outcome(path=path), finished_at=2.0)
     assert [row["path"] for row in RunStore(tmp_path, read_only=True).rows()] == [None, path]
+
+
+def test_what_features_cost_comes_back(tmp_path):
+    added = AddedFeatures(columns=20, seconds=0.25)
+    with RunStore(tmp_path) as store:
+        for number, each in enumerate([outcome(features=added), outcome()]):
+            store.add(trial(number), each, finished_at=1.0)
+    with RunStore(tmp_path) as store:
+        loaded = store.load(SPACE)
+    assert [o.outcome.features for o in loaded.values()] == [added, None]
+    rows = leaderboard_rows(RunStore(tmp_path, read_only=True).rows())
+    assert [row["reached"] for row in rows] == ["20 more columns (0.25 s)", ""]
+
+
+def test_store_of_the_second_version_is_read_and_continued(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1.0)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("DROP TABLE features")
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    assert RunStore(tmp_path, read_only=True).rows()[0]["features"] is None
+    added = AddedFeatures(columns=3, seconds=0.5)
+    with RunStore(tmp_path) as store:
+        store.add(trial(1), outcome(features=added), finished_at=2.0)
+    assert [row["features"] for row in RunStore(tmp_path, read_only=True).rows()] == [None, added]
+
+
+@pytest.mark.parametrize("row", [(7, 3, 0.5), (0, -1, 0.5), (0, "three", 0.5), (0, 3, -0.5), (0, 3, "soon")])
+def test_features_that_no_trial_added_are_a_typed_error(tmp_path, row):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1.0)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("INSERT INTO features VALUES (?,?,?)", row)
+    database.close()
+    with pytest.raises(CorruptStoreError):
+        RunStore(tmp_path, read_only=True)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.model.fold_model import FoldModel, fit_fold_model
 from cashmere.model.fold_path import FoldPath
 from cashmere.protocols import Supervisor
+from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.component import BuildContext
@@ -111,6 +112,7 @@ class _Evaluation:
         self._encoding = self._space.encoding_of(trial.configuration)
         self._n_classes = self._profile.n_classes if self._profile.task_type.is_classification else 1
         self.fit_seconds = self.predict_seconds = 0.0
+        self._added: list[AddedFeatures] = []
 
     # ------------------------------------------------------------ one value per fit
 
@@ -195,7 +197,7 @@ class _Evaluation:
     def _begin_path(self, k: int, path: PathParameter) -> FoldPath:
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
         with self._fitting(k, X_train, categorical) as context:
-            return FoldPath(
+            begun = FoldPath(
                 self._space.build(self._trial.configuration, context),
                 path,
                 self._encoding,
@@ -208,6 +210,9 @@ class _Evaluation:
                 resample=self._space.build_resampling(self._trial.configuration, context),
                 n_threads=context.n_threads,
             )
+        if begun.added is not None:
+            self._added.append(begun.added)
+        return begun
 
     def _pooled_loss(self, predictions: Sequence[NDArray[np.float32]]) -> float:
         """Return the loss of the predictions of the first folds together."""
@@ -217,7 +222,14 @@ class _Evaluation:
 
     def _followed_so_far(self, followed: FollowedFolds) -> Outcome:
         self.fit_seconds, self.predict_seconds = followed.fit_seconds, followed.predict_seconds
-        return replace(self._success(followed.predictions(), followed.models()), path=followed.record())
+        outcome = self._success(followed.predictions(), followed.models())
+        return replace(outcome, path=followed.record(), features=self._features())
+
+    def _features(self) -> AddedFeatures | None:
+        if not self._added:
+            return None
+        seconds = sum(each.seconds for each in self._added)
+        return AddedFeatures(columns=max(each.columns for each in self._added), seconds=seconds)
 
     # ------------------------------------------------------------ both
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from cashmere.execution.messages import unpack
+from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, TrialStatus
@@ -75,7 +76,11 @@ def _problem_of(outcome: object) -> Cause | None:
         return _unusable("fold_losses holds something else than numbers")
     if not isinstance(outcome.model, bytes | None):
         return _unusable(f"its model is of the type {type(outcome.model).__name__}, not bytes")
-    return _why_predictions_are_unusable(outcome.predictions) or _why_path_is_unusable(outcome.path)
+    return (
+        _why_predictions_are_unusable(outcome.predictions)
+        or _why_path_is_unusable(outcome.path)
+        or _why_features_are_unusable(outcome.features)
+    )
 
 
 def _why_predictions_are_unusable(predictions: object) -> Cause | None:
@@ -101,6 +106,18 @@ def _why_path_is_unusable(path: object) -> Cause | None:
         return _unusable("its path has a long name, too many positions, or not one loss for each")
     if not all(map(_is_finite, (*positions, *losses))) or path.chosen not in positions:
         return _unusable("its path holds something else than finite numbers, or chose none of its positions")
+    return None
+
+
+def _why_features_are_unusable(added: object) -> Cause | None:
+    if added is None:
+        return None
+    if not isinstance(added, AddedFeatures):
+        return _unusable(f"its features are of the type {type(added).__name__}, not AddedFeatures")
+    if not isinstance(added.columns, int) or not 0 < added.columns <= _MOST_NUMBERS:
+        return _unusable("its features are no number of columns")
+    if not _is_finite(added.seconds) or added.seconds < 0:
+        return _unusable("its features hold something else than seconds")
     return None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
@@ -9,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding
 from cashmere.model.fold_model import FoldModel, for_all_classes
+from cashmere.records.added_features import AddedFeatures
 from cashmere.space.component import Resample
 from cashmere.space.path import FittedPath, PathData, PathParameter
 
@@ -40,6 +43,11 @@ class FoldPath:
         Changes the rows for the learner; cannot be combined with weights.
     n_threads : int
         Threads the learner may use.
+
+    Attributes
+    ----------
+    added : AddedFeatures or None
+        Columns that the other steps have added to those of the table.
     """
 
     def __init__(
@@ -63,10 +71,14 @@ class FoldPath:
         if n_classes > 1:
             self._classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
         self._path: FittedPath | None = None
+        self.added: AddedFeatures | None = None
         if self._classes is not None and len(self._classes) == 1:  # there is nothing to learn
             return
+        clock, n_columns = time.perf_counter(), X.shape[1]
         for _, step in pipeline.steps[:-1]:
             X, unseen = step.fit_transform(X, y), step.transform(unseen)
+        if X.shape[1] > n_columns:
+            self.added = AddedFeatures(columns=X.shape[1] - n_columns, seconds=time.perf_counter() - clock)
         if resample is not None:
             X, y = resample(X, np.asarray(y, dtype=np.int64))
         data = PathData(

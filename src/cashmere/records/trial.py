@@ -15,6 +15,7 @@ from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
+from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause
 from cashmere.records.loss import Loss
 from cashmere.records.origin import Origin
@@ -144,6 +145,8 @@ class Outcome:
         What the trial went through, if its algorithm has a path parameter.
     cut_short : Cause or None
         What stopped a successful trial before its end; loss, predictions and model are those of its last checkpoint.
+    features : AddedFeatures or None
+        What the columns cost that it added to its table, if any.
     """
 
     status: TrialStatus
@@ -158,6 +161,7 @@ class Outcome:
     error: Cause | None = None
     path: FollowedPath | None = None
     cut_short: Cause | None = None
+    features: AddedFeatures | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.error, str):  # custom objectives may pass a text

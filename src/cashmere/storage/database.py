@@ -20,7 +20,7 @@ from cashmere.base.files import check_only_name, check_regular, reason
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.storage.directory import RESTORE
 
-STORE_VERSION = 2
+STORE_VERSION = 3
 
 _TABLES_OF_VERSION_1 = {
     "trials": """CREATE TABLE trials (
@@ -53,7 +53,19 @@ _PATHS = """CREATE TABLE paths (
     cut_short TEXT                    -- see Cause.parse
 )"""
 
-_TABLES = {1: _TABLES_OF_VERSION_1, 2: {**_TABLES_OF_VERSION_1, "paths": _PATHS}}
+_FEATURES = """CREATE TABLE features (
+    number INTEGER PRIMARY KEY,       -- of a trial that added columns to its table
+    columns INTEGER NOT NULL,
+    seconds REAL NOT NULL
+)"""
+
+_ADDED = {1: {}, 2: {"paths": _PATHS}, 3: {"features": _FEATURES}}
+"""Tables that came with a version of the store, after those of the first."""
+
+_TABLES = {
+    version: _TABLES_OF_VERSION_1 | {name: sql for v in range(1, version + 1) for name, sql in _ADDED[v].items()}
+    for version in _ADDED
+}
 """Tables by version of the store."""
 
 _MOST_BYTES = 2**30
@@ -113,8 +125,10 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
                     database.execute("PRAGMA journal_mode=WAL")
                     tables = ";".join(_TABLES[STORE_VERSION].values())
                     database.executescript(f"BEGIN;{tables};PRAGMA user_version={STORE_VERSION};COMMIT;")
-                if _check(database, path, is_whole=is_there and not has_log) == 1:
-                    database.executescript(f"BEGIN;{_PATHS};PRAGMA user_version={STORE_VERSION};COMMIT;")
+                version = _check(database, path, is_whole=is_there and not has_log)
+                if version < STORE_VERSION:
+                    lacking = (sql for name, sql in _TABLES[STORE_VERSION].items() if name not in _TABLES[version])
+                    database.executescript(f"BEGIN;{';'.join(lacking)};PRAGMA user_version={STORE_VERSION};COMMIT;")
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=FULL")
         except BaseException:
@@ -254,7 +268,7 @@ def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> int:
     normal = [(kind, name, table, _normal(sql or "")) for kind, name, table, sql in found]
     if sorted(normal) != sorted(expected):
         held = ", ".join(f"{kind} {name}"[:40] for kind, name, _, _ in found[:5]) or "nothing"
-        text = f"is not the database of a run: expected the tables of cashmere (trials, facts, paths), {held}"
+        text = f"is not the database of a run: expected the tables of cashmere (trials, facts, paths, features), {held}"
         raise CorruptStoreError(path, f"{text}. {RESTORE}")
     verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":

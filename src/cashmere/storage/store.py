@@ -219,6 +219,9 @@ class RunStore:
             if outcome.path is not None or outcome.cut_short is not None:
                 row = (trial.number, *_path_values(outcome))
                 self._database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
+            if (added := outcome.features) is not None:
+                cost = (trial.number, added.columns, added.seconds)
+                self._database.execute("INSERT INTO features VALUES (?,?,?)", cost)
         return observation
 
     @contextlib.contextmanager
@@ -287,6 +290,7 @@ class RunStore:
                     error=row["error"],
                     path=row["path"],
                     cut_short=row["cut_short"],
+                    features=row["features"],
                 ),
                 finished_at=row["finished_at"],
             )

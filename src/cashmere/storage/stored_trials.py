@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 from msgspec import Meta
 
 from cashmere.base.json_files import Count, Finite, Positive, Seconds, ShortText, checked, parse_json
+from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
@@ -54,6 +55,14 @@ class _PathRow(TypedDict):
     cut_short: _Text | None
 
 
+class _FeaturesRow(TypedDict):
+    """A row of the table ``features`` as SQLite returns it."""
+
+    number: Annotated[int, Meta(ge=0, lt=10**9)]
+    columns: Count
+    seconds: Seconds
+
+
 _Values = dict[_Text, _Text | Finite | int | bool]
 """Active values of a configuration, by name."""
 
@@ -64,7 +73,7 @@ def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
     """Return all trials as dictionaries by column, in the order of their numbers.
 
     ``origin`` is an `Origin`, ``error`` and ``cut_short`` a `Cause` or None, ``status`` a `TrialStatus`, ``path`` a
-    `FollowedPath` or None.
+    `FollowedPath` or None, ``features`` `AddedFeatures` or None.
 
     Raises
     ------
@@ -89,8 +98,9 @@ def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
             raise ValueError(f"trial {row['number']}: {error}") from error
         row["origin"] = Origin.parse(row["origin"])
         row["error"] = None if row["error"] is None else Cause.parse(row["error"])
-        row |= {"path": None, "cut_short": None}
+        row |= {"path": None, "cut_short": None, "features": None}
     _add_paths(database, rows)
+    _add_features(database, rows)
     return rows
 
 
@@ -116,3 +126,16 @@ def _add_paths(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None
             by_number[number]["path"] = FollowedPath(
                 parameter=path["parameter"], positions=positions, losses=losses, chosen=float(path["chosen"] or 0)
             )
+
+
+def _add_features(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None:
+    """Add what trials spent on columns of their own; stores of earlier versions know nothing of it."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'features'").fetchone():
+        return
+    by_number = {row["number"]: row for row in rows}
+    names = _FeaturesRow.__annotations__
+    found = database.execute(f"SELECT {', '.join(names)} FROM features LIMIT {len(rows) + 1}").fetchall()
+    for added in checked([dict(zip(names, row, strict=True)) for row in found], list[_FeaturesRow]):
+        if added["number"] not in by_number:
+            raise ValueError(f"the features of trial {added['number']}, which is missing")
+        by_number[added["number"]]["features"] = AddedFeatures(columns=added["columns"], seconds=added["seconds"])

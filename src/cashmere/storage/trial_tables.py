@@ -169,6 +169,8 @@ def leaderboard_rows(
 def reached(row: Mapping[str, Any]) -> str:
     """Return how far a trial went, where that is not obvious: its place on a path, a share of the rows, a limit.
 
+    Columns that it added to its table are named with their seconds.
+
     Examples
     --------
     >>> from cashmere.records.path import FollowedPath
@@ -183,6 +185,8 @@ def reached(row: Mapping[str, Any]) -> str:
         parts.append(f"{path.chosen:g} {name}" if is_count else f"{name} {path.chosen:.2g}")
     if row.get("fidelity", 1.0) < 1:
         parts.append(f"{100 * row['fidelity']:.2g}% of the rows")
+    if (added := row.get("features")) is not None:
+        parts.append(f"{added.columns} more columns ({added.seconds:.2g} s)")
     if row.get("cut_short") is not None:
         parts.append("cut short")
     return clean_text(", ".join(parts), _NAME_LIMIT)
