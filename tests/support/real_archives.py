@@ -21,6 +21,7 @@ from cashmere.data.schema import infer_schema
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.space import BuildContext, Space, make_space
 from cashmere.space.component import Resampler
+from cashmere.space.named.features import ARITHMETIC, FEATURES
 
 N_ROWS = 60
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
@@ -133,8 +134,18 @@ def encoders() -> Iterator[tuple[str, FoldEncoder]]:
             yield f"encoder {encoding.value} {task.value}", encoder
 
 
+def with_features() -> Iterator[tuple[str, Any, np.ndarray, str]]:
+    """Yield a learner after the columns that a trial may add to its table; other learners come after the same ones."""
+    for task in TaskType:
+        space = space_for("default", task)
+        configuration = space.completed({"algorithm": "lightgbm", f"lightgbm:{FEATURES}": ARITHMETIC})
+        pipeline, X = fitted(space, configuration)
+        yield f"default features {task.value}", pipeline, X, "predict_proba" if task.is_classification else "predict"
+
+
 def every_pipeline() -> Iterator[tuple[str, Any, np.ndarray, str]]:
     """Yield all of them fitted, with rows to predict and the method that predicts them."""
+    yield from with_features()
     for name in NAMES:
         for task in tasks_of(name):
             for label, space, configuration in every_configuration(name, task):

@@ -24,6 +24,7 @@ TUPLE = "()"
 
 TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.data.preparation.FoldEncoder": "_reducers _vectorizers",
+    "cashmere.space.estimators.arithmetic_features.ArithmeticFeatures": "",
     "cashmere.space.estimators.autosklearn6.BalancedClassifier": "estimator estimator_",
     "cashmere.space.estimators.autosklearn6.DoublePrecision": "",
     "cashmere.space.estimators.autosklearn6.LevelMerger": "",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cashmere.model.content.added_columns import check_arithmetic_features
 from cashmere.model.content.boosters import check_lightgbm_estimator
 from cashmere.model.content.fault import ContentError
 from cashmere.model.content.histograms import check_histogram_boosting
@@ -33,6 +34,7 @@ CHECKS: dict[str, Check] = {
     "FeatureAgglomeration": check_clusters,
     "PolynomialFeatures": check_polynomial,
     "LGBMModel": check_lightgbm_estimator,
+    "ArithmeticFeatures": check_arithmetic_features,
     **dict.fromkeys(SHAPES, check_shapes),
 }
 """For the name of a type, or of one it derives from: how objects of it are checked once they are fitted."""
@@ -44,6 +46,7 @@ _FITTED = {
     "LGBMModel": "_Booster",
     "BaseHistGradientBoosting": "_predictors",
     "BaseMultilayerPerceptron": "coefs_",
+    "ArithmeticFeatures": "combinations_",
     "BaseForest": "estimators_",
     "BaseWeightBoosting": "estimators_",
     "BaggingClassifier": "estimators_",

@@ -13,6 +13,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from cashmere.data.task import TaskProfile
 from cashmere.space.component import Algorithm, BuildContext, Subspace
 from cashmere.space.named import bases, boosters, classic
+from cashmere.space.named.features import with_features
 from cashmere.space.path import FittedPath, PathData, PathParameter
 from cashmere.space.paths.positions import geometric
 
@@ -161,9 +162,9 @@ def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
 
 DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
-    _followed(boosters.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100),
-    _followed(boosters.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100),
-    _followed(boosters.CATBOOST, _boosting(_follow_catboost), "iterations", 100),
+    with_features(_followed(boosters.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100)),
+    with_features(_followed(boosters.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100)),
+    with_features(_followed(boosters.CATBOOST, _boosting(_follow_catboost), "iterations", 100)),
     _followed(_changing(classic.HIST_GRADIENT_BOOSTING, _of_histograms), _boosting(_follow_histogram), "max_iter", 100),
     replace(classic.RANDOM_FOREST, path=_TREES),
     replace(classic.EXTRA_TREES, path=_TREES, variants=_extra_trees_variants),

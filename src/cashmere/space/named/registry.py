@@ -20,7 +20,7 @@ SpaceFactory = Callable[[TaskProfile], Space]
 
 
 def default_space(profile: TaskProfile) -> Space:
-    """Return the compact, strong space for everyday use: about ten algorithms, no operators.
+    """Return the compact, strong space for everyday use: about ten algorithms, no operators; boosters may add columns.
 
     Rounds, trees, epochs and penalties are not searched, but chosen inside each trial (docs/paths.md).
     """

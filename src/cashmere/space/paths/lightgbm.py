@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from lightgbm import Booster, Dataset
 
 from cashmere.base.arrays import FloatArray
@@ -22,7 +21,7 @@ class LightGBMPath:
         self._learner, self._data = learner, data
         parameters = {name: value for name, value in learner.get_params().items() if name not in _OURS}
         parameters |= _objective(data.n_classes)
-        columns: Any = np.flatnonzero(data.categorical).tolist() or "auto"
+        columns: Any = learner.get_params().get("category_columns") or "auto"
         rows = Dataset(data.X, data.y, weight=data.weight, categorical_feature=columns, params={"verbose": -1})
         self._booster = Booster(parameters, rows)
         self._raw: Any = 0.0
