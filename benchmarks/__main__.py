@@ -12,7 +12,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks.experiments import ablation, fold_racing, last_step, learners, positions, real_runs
+    from benchmarks.experiments import ablation, features, fold_racing, last_step, learners, positions, real_runs
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
     from benchmarks.experiments.costs import timed_study as timed_cost_study
@@ -43,6 +43,7 @@ def main() -> None:
         "fold-racing": fold_racing,
         "ablation": ablation,
         "positions": positions,
+        "features": features,
         "last-step": last_step,
         "learners": learners,
         "peers": peer_study,
