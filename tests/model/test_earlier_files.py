@@ -30,7 +30,10 @@ from cashmere.storage.trial_tables import run_leaderboard
 
 EARLIER = Path(__file__).parent / "earlier"
 
-LATER = ("cashmere.space.estimators.bases.PiecewiseLinearColumns",)
+LATER = (
+    "cashmere.space.estimators.arithmetic_features.ArithmeticFeatures",
+    "cashmere.space.estimators.bases.PiecewiseLinearColumns",
+)
 """Types of ours that came after the file of all types."""
 
 written_by_newer = pytest.mark.skipif(
