@@ -15,7 +15,7 @@ from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.model.archives import load_fold_models
 from cashmere.records.trial import Trial
 from cashmere.space import make_space
-from cashmere.space.estimators.arithmetic_features import OPERATIONS
+from cashmere.space.estimators.combinations import OPERATIONS
 from cashmere.space.named.features import ARITHMETIC, FEATURES, NONE
 
 N_ROWS, N_NEW = 1500, 4000

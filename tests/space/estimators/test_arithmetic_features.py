@@ -9,13 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
 
-from cashmere.space.estimators.arithmetic_features import (
-    MOST_FEATURES,
-    OPERATIONS,
-    ArithmeticFeatures,
-    combined,
-    n_arithmetic_features,
-)
+from cashmere.space.estimators.arithmetic_features import ArithmeticFeatures
+from cashmere.space.estimators.combinations import MOST_FEATURES, OPERATIONS, combined, n_arithmetic_features
 
 NUMBERS = st.floats(width=32) | st.sampled_from([0.0, -0.0, 3.4e38, -3.4e38, 1e-45])
 COLUMNS = hnp.arrays(np.float32, 5, elements=NUMBERS.filter(lambda x: not np.isinf(x)))

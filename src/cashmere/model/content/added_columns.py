@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cashmere.model.content.fault import array, count, indices, require
-from cashmere.space.estimators.arithmetic_features import OPERATIONS, n_arithmetic_features
+from cashmere.space.estimators.combinations import OPERATIONS, n_arithmetic_features
 
 
 def check_arithmetic_features(where: str, made: Any) -> None:

@@ -9,22 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from cashmere.data.schema import LARGEST
+from cashmere.space.estimators.combinations import OPERATIONS, combined, n_arithmetic_features
 from cashmere.space.estimators.interactions import InteractionFilter, number_bins
-
-MOST_FEATURES = 20
 
 _PAIRS = 60
 """So many pairs are tried with all operations."""
-
-OPERATIONS = ("plus", "minus", "times", "over", "under")
-"""``under`` is the second column over the first."""
-
-
-def n_arithmetic_features(categorical: BoolArray) -> int:
-    """Return how many columns are added."""
-    n = int((~categorical).sum())
-    return min(MOST_FEATURES, n * (n - 1) // 2 * len(OPERATIONS))
 
 
 class ArithmeticFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -76,14 +65,3 @@ class ArithmeticFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         made = [f"{names[a]}_{OPERATIONS[k]}_{names[b]}" for a, b, k in self.combinations_]
         unused = range(len(made), n_arithmetic_features(self.categorical))
         return np.array([*names, *made, *(f"arithmetic_{i}" for i in unused)], dtype=object)
-
-
-def combined(a: FloatArray, b: FloatArray, operation: int) -> FloatArray:
-    """Return ``OPERATIONS[operation]`` of two columns of float64; ratios to zero are 0, and nothing is infinite."""
-    if operation < 3:
-        result = (np.add, np.subtract, np.multiply)[operation](a, b)
-    else:
-        above, below = (a, b) if operation == 3 else (b, a)
-        result = np.divide(above, below, out=0 * (a + b), where=below != 0)
-    clipped: FloatArray = np.clip(result, -LARGEST, LARGEST)
-    return clipped

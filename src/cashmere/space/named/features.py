@@ -39,7 +39,8 @@ def _build(
 ) -> Any:
     from sklearn.pipeline import Pipeline
 
-    from cashmere.space.estimators.arithmetic_features import ArithmeticFeatures, n_arithmetic_features
+    from cashmere.space.estimators.arithmetic_features import ArithmeticFeatures
+    from cashmere.space.estimators.combinations import n_arithmetic_features
 
     own = {name: value for name, value in values.items() if name != FEATURES}
     n_made = n_arithmetic_features(context.categorical) if values.get(FEATURES) == ARITHMETIC else 0
