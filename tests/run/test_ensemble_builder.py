@@ -162,6 +162,16 @@ def test_few_rows_or_trials_and_other_metrics_and_methods_keep_their_ensemble(me
     assert chosen.ensemble is before
 
 
+def test_cross_fitting_keeps_to_the_trials_it_may_choose_from():
+    seen, y = history(50, n_rows=400)
+    chosen, among = builder(y), range(0, 50, 2)
+    chosen.update(seen, among=among)
+    before = chosen.ensemble
+    assert chosen.cross_fit(seen, among=among) is not None
+    assert chosen.ensemble != before
+    assert {number % 2 for number in chosen.ensemble.members} == {0}
+
+
 def test_thresholds_are_chosen_again_for_calibrated_probabilities():
     seen, y = too_certain(5)
     chosen = builder(y, decision_threshold="tune")

@@ -132,11 +132,14 @@ class EnsembleBuilder:
             time.
         """
         clock = time.perf_counter()
-        observations = [o for o in self._eligible(history) if among is None or o.trial.number in among]
+        observations = self._candidates(history, among)
         with contextlib.suppress(StoppedError):
             if observations:
                 self._choose(observations, stop)
         self.seconds = time.perf_counter() - clock
+
+    def _candidates(self, history: History, among: Container[int] | None) -> list[Observation]:
+        return [o for o in self._eligible(history) if among is None or o.trial.number in among]
 
     def _choose(self, observations: Sequence[Observation], stop: Stop) -> None:
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
@@ -153,7 +156,7 @@ class EnsembleBuilder:
         self.ensemble, self.loss, self.calibration = ensemble, loss, None
         self.thresholds, self.decision_gain = thresholds, gain
 
-    def cross_fit(self, history: History, *, stop: Stop = never) -> float | None:
+    def cross_fit(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> float | None:
         """Choose five times, each time without a fifth of the rows: average, calibrate, estimate the loss elsewhere.
 
         Each row is predicted by the ensemble that was chosen without it. To these predictions a calibration is fitted:
@@ -161,13 +164,20 @@ class EnsembleBuilder:
         mean of five selections replaces the selection on all rows, if there are enough rows and trials: it is better on
         other rows.
 
+        Parameters
+        ----------
+        history, among
+            As those of the `update` before.
+        stop : Stop
+            Whether to give up.
+
         Returns
         -------
         float or None
             The loss on rows that chose neither ensemble, calibration nor thresholds. None if it cannot be estimated, or
             if `stop` has become true meanwhile: then nothing has changed.
         """
-        observations = self._eligible(history)
+        observations = self._candidates(history, among)
         if not observations:
             return None
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)

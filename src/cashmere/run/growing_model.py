@@ -66,10 +66,10 @@ class GrowingModel:
         self.builder.update(history, among=among, stop=stop)
         self._pace.note(_CHOOSING, self.builder.seconds)
 
-    def cross_fit(self, history: History, *, stop: Stop = never) -> float | None:
+    def cross_fit(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> float | None:
         """Average choices of the ensemble, calibrate, and return the loss on other rows; see `EnsembleBuilder`."""
         clock = time.perf_counter()
-        loss = self.builder.cross_fit(history, stop=stop)
+        loss = self.builder.cross_fit(history, among=among, stop=stop)
         self.seconds += time.perf_counter() - clock
         self._try_members(history)
         return loss

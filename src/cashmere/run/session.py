@@ -396,6 +396,10 @@ class Session:
             return model.predictor(history) if self._fits(model.loading_seconds()) else None, cross_fitted_loss
         if not model.load_members(self._fits, at_least=1):
             model.choose(history, among=model.loaded)
+            cross_fitted_loss = None
+        if cross_fitted_loss is None and self._fits(_CROSS_FIT_CHOICES * model.choosing_seconds()):
+            # Loading took less than its bound, or there is no time for more of it.
+            cross_fitted_loss = model.cross_fit(history, among=tuple(model.loaded), stop=self._is_over)
         return model.predictor(history), cross_fitted_loss
 
     def _fits(self, seconds: float) -> bool:
