@@ -305,6 +305,17 @@ def test_failure_gets_its_substitute_loss_in_one_place():
     assert {history.losses[o.trial.number] for o in history.failures} == {worst}
 
 
+def test_study_whose_search_was_broken_off_is_pickled():
+    study = Study(SPACE, "random")
+
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(bowl, "6trials", stop=stop)
+    assert len(pickle.loads(pickle.dumps(study)).history) == 0
+
+
 def test_study_is_pickled_without_its_store(tmp_path):
     with RunStore(tmp_path) as store:
         study = Study(SPACE, "bo", seed=3, store=store)

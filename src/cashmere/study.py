@@ -646,6 +646,7 @@ class Study:
             "_arrived": {},
             "_unfinished": {},
             "_largest_share": None,
+            "_seconds_left": _for_ever,
         }
 
 
