@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
@@ -106,12 +107,8 @@ def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
 
 def _add_paths(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None:
     """Add what trials went through, and what cut them short; stores of earlier versions know neither."""
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'paths'").fetchone():
-        return
     by_number = {row["number"]: row for row in rows}
-    names = _PathRow.__annotations__
-    found = database.execute(f"SELECT {', '.join(names)} FROM paths LIMIT {len(rows) + 1}").fetchall()
-    for path in checked([dict(zip(names, row, strict=True)) for row in found], list[_PathRow]):
+    for path in checked(_rows_beside(database, "paths", _PathRow, by_number), list[_PathRow]):
         number = path["number"]
         if number not in by_number:
             raise ValueError(f"the path of trial {number}, which is missing")
@@ -130,12 +127,19 @@ def _add_paths(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None
 
 def _add_features(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None:
     """Add what trials spent on columns of their own; stores of earlier versions know nothing of it."""
-    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'features'").fetchone():
-        return
     by_number = {row["number"]: row for row in rows}
-    names = _FeaturesRow.__annotations__
-    found = database.execute(f"SELECT {', '.join(names)} FROM features LIMIT {len(rows) + 1}").fetchall()
-    for added in checked([dict(zip(names, row, strict=True)) for row in found], list[_FeaturesRow]):
+    for added in checked(_rows_beside(database, "features", _FeaturesRow, by_number), list[_FeaturesRow]):
         if added["number"] not in by_number:
             raise ValueError(f"the features of trial {added['number']}, which is missing")
         by_number[added["number"]]["features"] = AddedFeatures(columns=added["columns"], seconds=added["seconds"])
+
+
+def _rows_beside(
+    database: sqlite3.Connection, table: str, kind: type, by_number: Mapping[int, Any]
+) -> list[dict[str, Any]]:
+    """Read a table with at most one row per trial, unchecked; none if an earlier version has made the store."""
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
+        return []
+    names = kind.__annotations__
+    found = database.execute(f"SELECT {', '.join(names)} FROM {table} LIMIT {len(by_number) + 1}")
+    return [dict(zip(names, row, strict=True)) for row in found]
