@@ -114,7 +114,8 @@ class RunSettings:
         Seed for all randomness.
     memory_mib, trial_seconds : float or None
         Limits of one trial. By default four fifths of the free memory, divided by the workers; and a quarter of a time
-        budget, from 10 s to 10 minutes, or 10 minutes without a time budget.
+        budget, from 10 s to 10 minutes, or 10 minutes without a time budget. On rungs of rows, from a 24th of the
+        budget on the lowest to half of it (docs/paths.md#rungs).
     isolation : {"process", "none"}
         ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits.
     ensemble : str
