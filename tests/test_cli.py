@@ -118,7 +118,7 @@ def test_leaderboard_and_report_read_the_run(run, tmp_path):
 
 
 def test_resume_of_a_finished_run_says_so(run):
-    assert "budget" in cashmere("resume", run)
+    assert "The budget was already spent; add more with --budget." in cashmere("resume", run)
 
 
 def test_quiet_prints_nothing(table, tmp_path):

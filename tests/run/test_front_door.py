@@ -12,6 +12,7 @@ from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import NoSuccessfulTrialError
 from cashmere.records.budget import Budget
 from cashmere.run import RunSettings, StopReason, continue_run, fit_run
+from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.progress import Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.store import RunStore
@@ -94,6 +95,26 @@ def test_a_call_without_time_for_trials_keeps_the_cross_fitted_loss(tmp_path):
     assert again.n_new == 0
     assert again.facts.cross_fitted_loss == first.facts.cross_fitted_loss
     assert again.predictor.information["cross_fitted_loss"] == first.facts.cross_fitted_loss
+
+
+def test_run_whose_time_is_spent_runs_no_trial_even_if_it_has_none(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings = RunSettings(budget=Budget(seconds=1.5), isolation="none", resampling="holdout")
+    assert fit_run(tmp_path / "run", X, y, settings, report=False, already_spent=1.5).n_new == 0
+    for _ in range(2):
+        again = continue_run(tmp_path / "run")
+        assert (len(again.rows), again.weights, again.stop_reason) == (0, {BASELINE: 1.0}, StopReason.SPENT)
+    assert continue_run(tmp_path / "run", Budget(trials=1)).n_new == 1
+
+
+def test_resume_says_that_the_time_is_spent(table, tmp_path):
+    folder = str(tmp_path / "run")
+    start = ["fit", str(table), "--target", DEMO_TARGET, "--out", folder, "--budget", "0.01s"]
+    for command in (start, ["resume", folder]):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert "0 trials, 0 failed" in result.output
+    assert "The budget was already spent; add more with --budget." in result.output
 
 
 def test_time_before_the_search_counts_for_later_calls(tmp_path):

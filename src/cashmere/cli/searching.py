@@ -156,7 +156,7 @@ def resume(
             folder, more, load=False, already_spent=seconds_since_start(), progress=make_progress(quiet)
         )
         tell(finished, quiet=quiet)
-        if finished.n_new == 0 and finished.stop_reason is StopReason.TRIALS:
+        if finished.stop_reason is StopReason.SPENT:
             say(quiet, "The budget was already spent; add more with --budget. Model and report were made again.")
         elif finished.n_new == 0:
             say(quiet, "No further trial finished in this time; add more with --budget.")

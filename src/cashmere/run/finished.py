@@ -28,6 +28,7 @@ class StopReason(StrEnum):
     TRIALS = "trial budget spent"
     TIME = "time budget spent"
     INTERRUPT = "interrupted by the user"
+    SPENT = "budget already spent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,6 +11,8 @@ import pandas as pd
 
 from cashmere.data.parquet import return_freed_memory
 from cashmere.exceptions import BudgetTooShortError
+from cashmere.execution.in_process import InProcessExecutor
+from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
 from cashmere.run.executor import make_executor
 from cashmere.run.finished import FinishedRun
@@ -125,14 +127,14 @@ def continue_run(
     """
     clock = Deadline(None, already_spent=already_spent)
     with write_failures_explained(Path(folder)), RunDirectory.open(folder) as run:
-        budget = run.extend(more) or Budget(trials=max(1, run.spent.trials))
-        deadline = Deadline(budget.seconds, already_spent=clock.elapsed)
+        budget = run.extend(more)
+        deadline = Deadline(None if budget is None else budget.seconds, already_spent=clock.elapsed)
         return _work(run, budget, deadline, progress, report=True, load=load)
 
 
 def _work(
     run: RunDirectory,
-    budget: Budget,
+    budget: Budget | None,
     deadline: Deadline,
     make_progress: Callable[[], Progress],
     *,
@@ -145,8 +147,9 @@ def _work(
     progress = make_progress()
     write = functools.partial(write_report, run.folder) if report else None
     has_begun = False
-    # Workers start now: they are ready when the folds are.
-    executor = make_executor(run.settings, budget, rungs=run.rungs, log_folder=(run.folder / "logs").absolute())
+    executor: Executor = InProcessExecutor()
+    if budget is not None:  # workers start now: they are ready when the folds are
+        executor = make_executor(run.settings, budget, rungs=run.rungs, log_folder=(run.folder / "logs").absolute())
     try:
         session = Session.begin(
             run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load

@@ -54,7 +54,7 @@ class Status:
 
 
 def searching(
-    budget: Budget,
+    budget: Budget | None,
     deadline: Deadline,
     *,
     trials: int,
@@ -67,8 +67,8 @@ def searching(
 
     Parameters
     ----------
-    budget : Budget
-        Of the call.
+    budget : Budget or None
+        Of the call; None if nothing is left.
     deadline : Deadline
         Its clock.
     trials, failures, best_score, ensemble_score, metric
@@ -77,7 +77,7 @@ def searching(
     done, left = 0.0, None
     if deadline.seconds is not None:
         done, left = deadline.elapsed / deadline.seconds, deadline.remaining
-    if budget.trials is not None:
+    if budget is not None and budget.trials is not None:
         pace = deadline.elapsed / max(1, trials) * (budget.trials - trials)
         done, left = max(done, trials / budget.trials), pace if left is None else min(left, pace)
     return Status(

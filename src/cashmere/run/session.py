@@ -85,8 +85,8 @@ class Session:
         Decides and keeps the trials.
     model : GrowingModel
         Built from the trials.
-    budget : Budget
-        Of this call; `trials` counts all trials of the run.
+    budget : Budget or None
+        Of this call; `trials` counts all trials of the run. With None nothing is left: no trial is run.
     deadline : Deadline
         The clock of the whole call.
     executor : Executor
@@ -115,7 +115,7 @@ class Session:
         *,
         study: Study,
         model: GrowingModel,
-        budget: Budget,
+        budget: Budget | None,
         deadline: Deadline,
         executor: Executor,
         progress: Progress,
@@ -135,7 +135,7 @@ class Session:
     def begin(
         cls,
         run: RunDirectory,
-        budget: Budget,
+        budget: Budget | None,
         deadline: Deadline,
         *,
         executor: Executor | None = None,
@@ -149,8 +149,8 @@ class Session:
         ----------
         run : RunDirectory
             Open.
-        budget : Budget
-            Of this call; `trials` counts all trials of the run.
+        budget : Budget or None
+            Of this call; `trials` counts all trials of the run. With None nothing is left: no trial is run.
         deadline : Deadline
             The clock of the whole call.
         executor : Executor, optional
@@ -204,7 +204,7 @@ class Session:
             targets=np.asarray(rows.y[folds.validation_rows], dtype=np.float64),
             row_weights=None if rows.weight is None else rows.weight[folds.validation_rows],
             # A number of trials is a promise: that many configurations, each on all rows.
-            rungs=folds.rungs if plan.trials is None else folds.rungs[-1:],
+            rungs=folds.rungs if plan is None or plan.trials is None else folds.rungs[-1:],
             largest_share=lambda configuration: folds.largest_share[run.space.encoding_of(configuration)],
             already_spent=deadline.elapsed,
         )
@@ -241,6 +241,8 @@ class Session:
         Ctrl+C (in the main thread) ends the search cleanly; a second one raises KeyboardInterrupt.
         """
         run, budget, executor = self.run, self._budget, self._executor
+        if budget is None:
+            return StopReason.SPENT
         objective = CrossValidationObjective(
             folder=(run.folder / "prepared").absolute(),
             space=run.space,
@@ -455,13 +457,16 @@ class Session:
             self.run.store.set_fact("contest", fact)
 
 
-def _plan(run: RunDirectory, budget: Budget) -> WorkBudget:
+def _plan(run: RunDirectory, budget: Budget | None) -> WorkBudget | None:
     """Return the budget that strategies can plan with: that of the first call, its time once for each worker.
 
     Later calls keep it, of whatever kind their budgets are: so costs and rungs count in all calls of a run, or in none.
+    It is None if nothing is left of the budget and no call has come this far.
     """
     if (stored := run.store.facts().plan) is not None:
         return WorkBudget.from_text(stored)
+    if budget is None:
+        return None
     seconds = None if budget.seconds is None else run.spent.seconds + budget.seconds
     worker_seconds = None if seconds is None else seconds * run.settings.workers
     return WorkBudget(trials=budget.trials, worker_seconds=worker_seconds)
