@@ -53,6 +53,25 @@ def test_constant_out_of_range_is_named_and_not_drawn():
     assert "<line" not in svg
 
 
+def test_steps_out_of_range_are_not_drawn_along_the_edge():
+    steps = Series(label="a", x=[1, 2, 3, 4], y=[9.0, 8.0, 0.5, 0.4])
+    svg = chart(steps, y_range=(0.0, 1.0))
+    path = next(e.get("d") for e in drawn(svg) if e.get("class") == "step s1" and "V" in e.get("d"))
+    assert path.count("H") == 2  # from 3 to 4, and on to the end of the axis
+
+
+def test_legend_says_what_is_off_the_chart():
+    svg = chart(
+        Series(label="dots", x=[1, 2, 3], y=[0.2, 7.0, 8.0], kind="dots"),
+        Series(label="steps", x=[1, 2], y=[9.0, 0.5]),
+        Series(label="beyond", x=[1, 2], y=[9.0, 8.0], css="s2"),
+        Series(label="inside", x=[1, 2], y=[0.1, 0.5]),
+        y_range=(0.0, 1.0),
+    )
+    legend = [e.text for e in drawn(svg) if e.get("class") == "legend"]
+    assert legend == ["dots – 2 off the chart", "steps – partly off the chart", "beyond – off the chart", "inside"]
+
+
 def test_log_axis_leaves_out_what_is_not_positive():
     svg = chart(Series(label="a", x=[0, 1, 10, 100], y=[1, 2, 3, 4], kind="dots"), log_x=True)
     assert svg.count("<circle") == 3 + 1  # and the legend

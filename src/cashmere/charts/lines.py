@@ -62,7 +62,8 @@ def line_chart(
     x_label, y_label : str
         Names of the axes.
     y_range : (low, high), optional
-        Values shown; all by default. Others are drawn on the edge; a constant outside is only named in the legend.
+        Values shown; all by default. Dots and joined points outside are drawn on the edge; steps and constants are not
+        drawn there. The legend says which are.
     log_x : bool
         Logarithmic x axis; x must then be positive.
     width, height : int
@@ -120,14 +121,18 @@ def _drawn(series: Series, x: Scale, y: Scale) -> list[str]:
 
 
 def _steps(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:
-    """Return the path of values that each hold until the next one, and the last to the end of the axis."""
+    """Return the path of values that each hold until the next one, and the last to the end of the axis.
+
+    Where the values are outside the range, only the way out to the edge and back is drawn.
+    """
     path = f"M{x(points[0][0]):g} {y(points[0][1]):g}"
     previous = points[0][1]
     for a, b in points[1:]:
         if b != previous:
-            path += f"H{x(a):g}V{y(b):g}"
+            along = f"H{x(a):g}" if previous in y else f"M{x(a):g} {y(previous):g}"
+            path += f"{along}V{y(b):g}"
             previous = b
-    return path + f"H{x.end:g}"
+    return path + (f"H{x.end:g}" if previous in y else "")
 
 
 def _finite(series: Series) -> Series:
@@ -142,14 +147,25 @@ def _legend(series: Sequence[Series], width: float, shown: tuple[float, float]) 
     """Return the legend and the height it takes."""
     texts = []
     for s in series:
-        is_outside = s.kind == "constant" and not (s.y and shown[0] <= s.y[0] <= shown[1])
-        texts.append(clean_text(s.label, 60) + (" – off the chart" if is_outside else ""))
+        texts.append(clean_text(s.label, 60) + _off_the_chart(s, shown))
     places = legend_places((24 + CHARACTER * len(text) + 14 for text in texts), room=width, y=14.0, pitch=19)
     parts = []
     for s, text, (x, y) in zip(series, texts, places, strict=True):
         parts.append(_sample(s, x, y))
         parts.append(element("text", svg_text(text, 80), class_="legend", x=x + 24, y=y))
     return parts, places[-1][1] if places else 14.0
+
+
+def _off_the_chart(series: Series, shown: tuple[float, float]) -> str:
+    """Return what the legend says of values outside the range."""
+    if series.kind == "rug":
+        return ""
+    n_outside = sum(not shown[0] <= value <= shown[1] for value in series.y)
+    if n_outside == 0:
+        return ""
+    if n_outside == len(series.y):
+        return " – off the chart"
+    return f" – {n_outside:,} off the chart" if series.kind == "dots" else " – partly off the chart"
 
 
 def _sample(series: Series, x: float, y: float) -> str:

@@ -26,21 +26,25 @@ def score_label(metric: Mapping[str, Any]) -> str:
 
 
 def shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
-    """Return the range to show: outliers, or a constant prediction far away, would squeeze the rest together."""
+    """Return the range to show: outliers, or a constant prediction far away, would squeeze the rest together.
+
+    With the constant prediction, the range ends there if any trial is better: what is worse is not worth the room.
+    """
     losses = [t["score"] for t in summary["curves"]["trials"] if t["score"] is not None]
     if not losses:
         return None
     sign = -1.0 if summary["metric"]["greater_is_better"] else 1.0
     losses = sorted(sign * score for score in losses)
     limit = whisker(losses)
-    shown = [loss for loss in losses if loss <= limit]
-    if constant:
-        shown += [sign * p["score"] for p in summary["curves"]["ensemble"]]
-        baseline = summary["curves"]["baseline_score"]
-        if baseline is not None:
-            span = max(max(shown) - min(shown), 0.05 * abs(baseline))
-            if abs(sign * baseline - losses[0]) <= 6 * span:
-                shown.append(sign * baseline)
+    ensemble = [sign * p["score"] for p in summary["curves"]["ensemble"]] if constant else []
+    baseline = summary["curves"]["baseline_score"] if constant else None
+    if baseline is not None and losses[0] < sign * baseline:
+        limit = min(limit, sign * baseline)
+    shown = [loss for loss in [*losses, *ensemble] if loss <= limit] + ensemble[-1:]
+    if baseline is not None:
+        span = max(max(shown) - min(shown), 0.05 * abs(baseline))
+        if abs(sign * baseline - losses[0]) <= 6 * span:
+            shown.append(sign * baseline)
     ends = sign * min(shown), sign * max(shown)
     return min(ends), max(ends)
 
