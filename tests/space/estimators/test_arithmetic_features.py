@@ -12,7 +12,8 @@ from sklearn.base import clone
 from cashmere.space.estimators.arithmetic_features import ArithmeticFeatures
 from cashmere.space.estimators.combinations import MOST_FEATURES, OPERATIONS, combined, n_arithmetic_features
 
-NUMBERS = st.floats(width=32) | st.sampled_from([0.0, -0.0, 3.4e38, -3.4e38, 1e-45])
+EXTREMES = [float(np.float32(x)) for x in (0.0, -0.0, 3.4e38, -3.4e38, 1e-45)]
+NUMBERS = st.floats(width=32) | st.sampled_from(EXTREMES)
 COLUMNS = hnp.arrays(np.float32, 5, elements=NUMBERS.filter(lambda x: not np.isinf(x)))
 
 
