@@ -12,7 +12,17 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 
 def main() -> None:
-    from benchmarks.experiments import ablation, features, fold_racing, last_step, learners, positions, real_runs
+    from benchmarks.experiments import (
+        ablation,
+        defaults,
+        features,
+        fold_racing,
+        last_step,
+        learners,
+        patience,
+        positions,
+        real_runs,
+    )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
     from benchmarks.experiments.costs import timed_study as timed_cost_study
@@ -42,6 +52,8 @@ def main() -> None:
         "run": real_runs,
         "fold-racing": fold_racing,
         "ablation": ablation,
+        "defaults": defaults,
+        "patience": patience,
         "positions": positions,
         "features": features,
         "last-step": last_step,

@@ -1,0 +1,319 @@
+"""Compare what `fit` could do by default: strategies and kinds of resampling, under the same budget of CPU time.
+
+    python -m benchmarks defaults --data DIR --variants bo optdivbo ensemble_gain random
+
+A variant is a strategy, and behind a slash the resampling if it is not ``auto``: ``optdivbo/3fold``. The first is the
+one that the others are compared with. Each run fits on some rows of a table and is judged on others, of which there are
+many where the table has them. It is a whole run of `fit` with one worker, whose clock counts CPU seconds: other
+programs on the machine hardly matter, and two runs at a time do no harm. Its ensemble is also chosen and judged as it
+would have been after a half, a quarter and an eighth of the time. Rows are added as runs end; the same command
+continues an interrupted one.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.faults.place import commit, temporary_place
+from benchmarks.faults.rows import RowFile, read_rows
+from benchmarks.runs.cpu_clock import InThisProcess, cpu_clock
+from benchmarks.runs.finished_runs import Failure
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.parallel import make_runs
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
+from cashmere.data.frames import to_frame
+from cashmere.records.budget import Budget, Deadline
+from cashmere.records.trial import History
+from cashmere.run.executor import trial_limits
+from cashmere.run.members import algorithm_of
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.session import Session
+from cashmere.run.settings import RunSettings
+
+TABLES = (
+    *("colic", "credit-g", "eucalyptus", "cmc", "phoneme", "satimage", "bank-marketing", "MagicTelescope"),
+    *("eye_movements", "wine_quality", "delta_elevators", "puma32H"),
+)
+"""Of different origin, and of all three tasks."""
+
+SHARES = (0.125, 0.25, 0.5, 1.0)
+"""Of the budget, after which ensembles are judged."""
+
+_MOST_TEST_ROWS = 4000
+_RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """What makes runs differ.
+
+    Attributes
+    ----------
+    table, variant : str
+        Which table; strategy and resampling.
+    seed : int
+        Of the choice of rows, and of the run.
+    budget : float
+        CPU seconds.
+    rows : int
+        Most rows to fit on; three quarters of the table if it has fewer.
+    """
+
+    table: str
+    variant: str
+    seed: int
+    budget: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedMoment:
+    """A run at one moment.
+
+    Attributes
+    ----------
+    table, variant, seed, budget, rows
+        See `RunKey`.
+    share : float
+        Share of the budget that has gone.
+    resampling : str
+        What was done, if `auto` was asked for.
+    trials, families, members : int
+        Finished trials; different algorithms, and trials, in the ensemble.
+    most_tried : float
+        Share of the trials that the algorithm with most of them has.
+    deciding : float
+        CPU seconds for decisions in the whole run.
+    validation, cross_fitted, test, best : float
+        Losses of the ensemble: on the rows that chose it, cross-fitted, on test rows; of the best trial.
+    commit : str
+        Version of the code.
+    """
+
+    table: str
+    variant: str
+    seed: int
+    budget: float
+    rows: int
+    share: float
+    resampling: str
+    trials: int
+    families: int
+    members: int
+    most_tried: float
+    deciding: float
+    validation: float
+    cross_fitted: float
+    test: float
+    best: float
+    commit: str
+
+
+def run(table: BenchmarkTable, shares: Sequence[float], key: RunKey) -> list[JudgedMoment]:
+    """Fit on some rows of a table within CPU seconds, and judge the ensembles on others."""
+    # Imports are no part of the comparison: only the first run of a process needs them.
+    import catboost  # noqa: F401
+    import lightgbm  # noqa: F401
+    import sklearn.ensemble  # noqa: F401
+    import xgboost  # noqa: F401
+    from sklearn.model_selection import train_test_split
+
+    X, y = table.read()
+    n_train = min(key.rows, int(0.75 * len(y)))
+    train, test = train_test_split(
+        np.arange(len(y)), train_size=n_train, random_state=key.seed, stratify=y if table.is_classification else None
+    )
+    test = test[:_MOST_TEST_ROWS]
+    strategy, _, resampling = key.variant.partition("/")
+    settings = RunSettings(
+        task="classification" if table.is_classification else "regression",
+        strategy=strategy,
+        resampling=resampling or "auto",
+        budget=Budget(seconds=key.budget),
+        n_workers=1,
+        isolation="none",
+        seed=key.seed,
+    )
+    with temporary_place() as place, cpu_clock():
+        deadline = Deadline(key.budget)
+        seconds = trial_limits(settings, settings.budget).seconds
+        assert seconds is not None
+        executor = InThisProcess(deadline, seconds)
+        frame, target = to_frame(X.iloc[train]), y.iloc[train].to_numpy()
+        with RunDirectory.create(place / "run", frame, target, settings) as directory:
+            session = Session.begin(directory, settings.budget, deadline, executor=executor)
+            session.search()
+            judge = _judge(session, X.iloc[test], y.iloc[test].to_numpy())
+            return [_moment(key, share, session, judge) for share in sorted(shares)]
+
+
+def _judge(session: Session, X: pd.DataFrame, y: np.ndarray) -> Callable[[History], float]:
+    """Return the function that computes the loss of the present ensemble on test rows."""
+    directory, model = session.run, session.model
+
+    def judge(history: History) -> float:
+        predictor = model.predictor(history)
+        if not directory.target.task_type.is_classification:
+            return float(directory.metric.loss(y, predictor.predict(X)))
+        return float(directory.metric.loss(directory.target.encode(y), predictor.predict_proba(X)))
+
+    return judge
+
+
+def _moment(key: RunKey, share: float, session: Session, judge: Callable[[History], float]) -> JudgedMoment:
+    """Choose the ensemble from what was known at a moment, as the run would have ended then."""
+    whole, builder = session.study.history, session.model.builder
+    # What begins in time counts: it is the result of a trial that was cut short, or of one without a path.
+    known = [o for o in whole if o.finished_at <= share * key.budget or share == 1]
+    history = replace(whole, observations=tuple(known))
+    names = {o.trial.number: algorithm_of(o) for o in known}
+    if history.successes:
+        session.model.choose(history)
+        cross_fitted = session.model.cross_fit(history)
+    else:
+        cross_fitted = None
+    counts = Counter(names.values())
+    best = history.incumbent
+    return JudgedMoment(
+        table=key.table,
+        variant=key.variant,
+        seed=key.seed,
+        budget=key.budget,
+        rows=key.rows,
+        share=share,
+        resampling=str(session.run.settings.resampling),
+        trials=len(known),
+        families=len({names[number] for number in builder.ensemble.members if number in names}),
+        members=len(builder.ensemble.members),
+        most_tried=round(max(counts.values(), default=0) / max(1, len(known)), 3),
+        deciding=round(sum(session.study.suggest_seconds.values()), 3),
+        validation=np.nan if builder.loss is None or not known else builder.loss,
+        cross_fitted=np.nan if cross_fitted is None else cross_fitted,
+        test=judge(history) if history.successes else np.nan,
+        best=np.nan if best is None or best.loss is None else best.loss,
+        commit=commit(),
+    )
+
+
+def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Compare the variants with one of them, on what each of them and the reference have both done.
+
+    Parameters
+    ----------
+    moments : DataFrame
+        Rows of `JudgedMoment`, of one budget and number of rows.
+    reference : str
+        The variant to compare with.
+
+    Returns
+    -------
+    DataFrame
+        A row per variant and share of the budget: geometric mean over tables of the ratio of test losses (each table
+        the mean over seeds of its logarithm), its interval of 90 % by bootstrap over tables, tables on which the
+        variant is better, and means of what was tried.
+    """
+    cells = ["table", "seed", "share"]
+    base = moments[moments["variant"] == reference].set_index(cells)["test"].rename("reference")
+    joined = moments.join(base, on=cells).dropna(subset=["test", "reference"])
+    joined["log_ratio"] = np.log(joined["test"] / joined["reference"])
+    rows = []
+    for (variant, share), found in joined.groupby(["variant", "share"], sort=False):
+        of_tables = found.groupby("table")["log_ratio"].mean().to_numpy()
+        drawn = np.random.default_rng(0).integers(len(of_tables), size=(_RESAMPLES, len(of_tables)))
+        low, high = np.exp(np.quantile(of_tables[drawn].mean(axis=1), [0.05, 0.95]))
+        rows.append(
+            {
+                "variant": variant,
+                "share": share,
+                "ratio": float(np.exp(of_tables.mean())),
+                "low": low,
+                "high": high,
+                "better": int((of_tables < 0).sum()),
+                "tables": len(of_tables),
+                **found[["trials", "families", "members", "most_tried", "deciding"]].mean().round(2).to_dict(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _missing(file: RowFile[JudgedMoment], arguments: argparse.Namespace) -> Iterator[RunKey]:
+    """Yield the runs to be made: whole rounds, in each table the variants in random order, one after the other."""
+    done = {
+        RunKey(row["table"], row["variant"], int(row["seed"]), float(row["budget"]), int(row["rows"]))
+        for row in file.read()
+    }
+    rng = np.random.default_rng(0)
+    for seed in range(arguments.seeds):
+        for table in arguments.tables:
+            for position in rng.permutation(len(arguments.variants)):
+                key = RunKey(table, arguments.variants[position], seed, arguments.budget, arguments.rows)
+                if key not in done:
+                    yield key
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_argument(parser)
+    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--variants", nargs="+", default=["bo", "optdivbo", "ensemble_gain", "random"])
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=2000, help="most rows to fit on")
+    parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds of a run")
+    parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="when ensembles are judged")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--out", type=Path, default=Path(".replay/defaults.csv"), help="rows; grows")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    console, file = Console(), RowFile(arguments.out, JudgedMoment)
+    tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
+
+    def report(found: list[JudgedMoment] | Failure[RunKey]) -> None:
+        if isinstance(found, Failure):
+            console.print(f"{found.key} failed:\n{found.error}", markup=False)
+            return
+        file.add(found)
+        end = found[-1]
+        console.print(
+            f"{end.table}, {end.variant}, seed {end.seed}: test {end.test:.5g}, {end.trials} trials, {end.families} "
+            f"families, {end.deciding:.1f} s for decisions",
+            markup=False,
+        )
+
+    with until_interrupted(console):
+        missing = [(tables[key.table], arguments.shares, key) for key in _missing(file, arguments)]
+        make_runs(missing, run, n_workers=arguments.jobs, report=report)
+    rows = _typed(read_rows(file.path))
+    if rows.empty:
+        return
+    chosen = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
+    console.print(_shown(summarise(chosen, arguments.variants[0]), arguments.variants[0]))
+
+
+def _shown(found: pd.DataFrame, reference: str) -> Table:
+    title = f"test loss relative to {reference}; means of trials, families, most tried and seconds for decisions"
+    shown = Table("variant", "share", "ratio", "90 %", "better", "trials", "fam.", "most", "dec.", title=title)
+    for row in found.to_dict("records"):
+        shown.add_row(
+            str(row["variant"]),
+            f"{row['share']:g}",
+            f"{row['ratio']:.4f}",
+            f"{row['low']:.3f}-{row['high']:.3f}",
+            f"{row['better']}/{row['tables']}",
+            *(f"{row[name]:.3g}" for name in ("trials", "families", "most_tried", "deciding")),
+        )
+    return shown
+
+
+def _typed(rows: list[dict[str, str]]) -> pd.DataFrame:
+    frame = pd.DataFrame(rows)
+    texts = {"table", "variant", "resampling", "commit"}
+    return frame.astype({name: float for name in frame.columns if name not in texts})
