@@ -22,6 +22,7 @@ def main() -> None:
         patience,
         positions,
         real_runs,
+        spare_time,
     )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
@@ -57,6 +58,7 @@ def main() -> None:
         "positions": positions,
         "features": features,
         "last-step": last_step,
+        "spare-time": spare_time,
         "learners": learners,
         "peers": peer_study,
         "fetch": openml_tables,
