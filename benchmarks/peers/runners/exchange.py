@@ -80,7 +80,15 @@ def read_task() -> Task:
 
 
 def write_predictions(
-    task: Task, predictions: Any, classes: Any, *, fit_seconds: float, models: int, packages: list[str]
+    task: Task,
+    predictions: Any,
+    classes: Any,
+    *,
+    fit_seconds: float,
+    predict_seconds: float,
+    model_bytes: int,
+    models: int,
+    packages: list[str],
 ) -> None:
     """Leave predictions and facts.
 
@@ -94,6 +102,10 @@ def write_predictions(
         Name of each column of the probabilities.
     fit_seconds : float
         Wall seconds of fitting.
+    predict_seconds : float
+        Wall seconds of predicting all test rows at once.
+    model_bytes : int
+        Size of the fitted model on disk, as the peer saves it.
     models : int
         How many were trained, as the peer counts them.
     packages : list of str
@@ -103,7 +115,14 @@ def write_predictions(
     pd.DataFrame(predictions, columns=columns).to_parquet(task.folder / "predictions.parquet")
     facts = {
         "fit_seconds": round(fit_seconds, 2),
+        "seconds_per_1000": round(1000 * predict_seconds / len(task.X_test), 5),
+        "model_mib": round(model_bytes / 2**20, 3),
         "models": models,
         "versions": {name: version(name) for name in packages} | {"python": sys.version.split()[0]},
     }
     (task.folder / "facts.json").write_text(json.dumps(facts))
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the size of all files below a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

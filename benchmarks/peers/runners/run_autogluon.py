@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from autogluon.tabular import TabularPredictor
-from exchange import read_task, write_predictions
+from exchange import folder_bytes, read_task, write_predictions
 
 if __name__ == "__main__":
     task = read_task()
@@ -28,11 +28,15 @@ if __name__ == "__main__":
         num_gpus=0,
     )
     fit_seconds = time.monotonic() - start
+    predictions = (predictor.predict_proba if task.is_classification else predictor.predict)(task.X_test).to_numpy()
+    predict_seconds = time.monotonic() - start - fit_seconds
     write_predictions(
         task,
-        (predictor.predict_proba if task.is_classification else predictor.predict)(task.X_test).to_numpy(),
+        predictions,
         predictor.class_labels,
         fit_seconds=fit_seconds,
+        predict_seconds=predict_seconds,
+        model_bytes=folder_bytes(task.folder / "autogluon"),
         models=len(predictor.model_names()),
         packages=["autogluon.tabular", "lightgbm", "catboost", "xgboost-cpu", "scikit-learn"],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 
 from exchange import read_task, write_predictions
@@ -18,11 +19,15 @@ if __name__ == "__main__":
         random_state=task.seed,
     ).fit(task.X, task.y)
     fit_seconds = time.monotonic() - start
+    predictions = model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test)
+    predict_seconds = time.monotonic() - start - fit_seconds
     write_predictions(
         task,
-        model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test),
+        predictions,
         model.classes_ if task.is_classification else None,
         fit_seconds=fit_seconds,
+        predict_seconds=predict_seconds,
+        model_bytes=len(pickle.dumps(model)),
         models=len(model.study_.history),
         packages=["cashmere-automl", "scikit-learn", "lightgbm"],
     )

@@ -5,6 +5,7 @@ Wang et al. (2021), FLAML: a fast and lightweight AutoML library, MLSys.
 
 from __future__ import annotations
 
+import pickle
 import time
 
 from exchange import read_task, write_predictions
@@ -27,12 +28,16 @@ if __name__ == "__main__":
         verbose=0,
     )
     fit_seconds = time.monotonic() - start
+    predictions = model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test)
+    predict_seconds = time.monotonic() - start - fit_seconds
     lines = (task.folder / "flaml.log").read_text().splitlines()
     write_predictions(
         task,
-        model.predict_proba(task.X_test) if task.is_classification else model.predict(task.X_test),
+        predictions,
         model.classes_ if task.is_classification else None,
         fit_seconds=fit_seconds,
+        predict_seconds=predict_seconds,
+        model_bytes=len(pickle.dumps(model)),
         models=sum('"record_id"' in line for line in lines),
         packages=["flaml", "lightgbm", "xgboost-cpu", "scikit-learn"],
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import time
+from pathlib import Path
 
 import h2o
 from exchange import read_task, write_predictions
@@ -47,11 +48,14 @@ if __name__ == "__main__":
     model.train(y="target", training_frame=train)
     fit_seconds = time.monotonic() - start
     predictions = model.leader.predict(test).as_data_frame()
+    predict_seconds = time.monotonic() - start - fit_seconds
     write_predictions(
         task,
         predictions[[f"class{i}" for i in range(len(classes))] if classes else "predict"].to_numpy(),
         classes,
         fit_seconds=fit_seconds,
+        predict_seconds=predict_seconds,
+        model_bytes=Path(h2o.save_model(model.leader, str(task.folder / "model"))).stat().st_size,
         models=model.leaderboard.nrow,
         packages=["h2o"],
     )

@@ -53,6 +53,16 @@ if __name__ == "__main__":
     )
     fit_seconds = time.monotonic() - start
     predictions = np.asarray(model.predict(task.X_test))
+    predict_seconds = time.monotonic() - start - fit_seconds
     if task.kind == "binary":
         predictions = np.column_stack([1 - predictions, predictions])
-    write_predictions(task, predictions, classes, fit_seconds=fit_seconds, models=1, packages=["lightgbm"])
+    write_predictions(
+        task,
+        predictions,
+        classes,
+        fit_seconds=fit_seconds,
+        predict_seconds=predict_seconds,
+        model_bytes=len(model.model_to_string().encode()),
+        models=1,
+        packages=["lightgbm"],
+    )

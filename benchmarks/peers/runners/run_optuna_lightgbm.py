@@ -89,6 +89,7 @@ if __name__ == "__main__":
     model = lightgbm.train(fixed | best.params, lightgbm.Dataset(task.X, y), best.user_attrs["rounds"])
     fit_seconds = time.monotonic() - start
     predictions = np.asarray(model.predict(task.X_test))
+    predict_seconds = time.monotonic() - start - fit_seconds
     if task.kind == "binary":
         predictions = np.column_stack([1 - predictions, predictions])
     write_predictions(
@@ -96,6 +97,8 @@ if __name__ == "__main__":
         predictions,
         classes,
         fit_seconds=fit_seconds,
+        predict_seconds=predict_seconds,
+        model_bytes=len(model.model_to_string().encode()),
         models=len(study.trials),
         packages=["optuna", "lightgbm"],
     )
