@@ -5,6 +5,7 @@ Where the defaults come from is in docs/benchmarks.md#defaults.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,8 +19,11 @@ from cashmere.space.named import classic
 
 Values = Mapping[str, Any]
 
-LEARNING_RATES = (0.015, 0.3)
+_RATES = (0.015, 0.3)
 """On four tables, lower ones took thousands of rounds and were no better."""
+
+_FAST_FROM = 50_000
+"""Rows from which on learning rates are higher."""
 
 _ENCODINGS = (Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT)
 """The last has codes as numbers where there are many levels, on which small leaves learn less noise."""
@@ -31,8 +35,35 @@ _OFF = 1e-3
 """The lower end of logarithmic scales whose parameter has no effect there."""
 
 
-def _learning_rate(default: float) -> Hyperparameter[Any, Any]:
-    return Float("learning_rate", LEARNING_RATES, log=True, default=default)
+def rate_on(n_rows: int, rate: float) -> float:
+    """Return the learning rate for a number of rows that corresponds to one of a short table.
+
+    A round takes time in proportion to the rows. With the rate that is best on a short table, a minute ends before a
+    hundredth of a path on a million rows is done, and no trial sees all rows. A rate that grows with the square root of
+    the rows makes a path on a hundred times the rows take about ten times as long (docs/paths.md#learning-rates).
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the table.
+    rate : float
+        Learning rate for up to 50,000 rows, above 0.
+
+    Returns
+    -------
+    float
+        At most the highest rate of the space.
+    """
+    return min(_RATES[1], rate * max(1.0, math.sqrt(n_rows / _FAST_FROM)))
+
+
+def learning_rate(default: float, profile: TaskProfile) -> Hyperparameter[Any, Any]:
+    """Return the hyper-parameter of a booster, whose default is that for a short table."""
+    lowest, highest = _RATES
+    n_rows = profile.n_rows
+    # On ten million rows a third of an octave is left to search.
+    range_ = (min(highest / 1.25, rate_on(n_rows, lowest)), highest)
+    return Float("learning_rate", range_, log=True, default=rate_on(n_rows, default))
 
 
 # LightGBM ------------------------------------------------------------------------------------------------------------
@@ -41,7 +72,7 @@ def _learning_rate(default: float) -> Hyperparameter[Any, Any]:
 def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
     return Subspace(
         hyperparameters=[
-            _learning_rate(0.05),
+            learning_rate(0.05, profile),
             Integer("num_leaves", (4, 128), log=True, default=31),
             Integer("min_child_samples", (2, 60), log=True, default=20),
             Categorical("extra_trees", [False, True], default=False),
@@ -69,7 +100,7 @@ def _lightgbm_categories(profile: TaskProfile) -> list[Hyperparameter[Any, Any]]
 
 
 def _lightgbm_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
-    return [{"extra_trees": True, "learning_rate": 0.03}]
+    return [{"extra_trees": True, "learning_rate": rate_on(profile.n_rows, 0.03)}]
 
 
 def _build_lightgbm(values: Values, context: BuildContext) -> Any:
@@ -105,7 +136,7 @@ def _xgboost_subspace(profile: TaskProfile) -> Subspace:
     categories = [most] if profile.has_categories else []
     return Subspace(
         hyperparameters=[
-            _learning_rate(0.05),
+            learning_rate(0.05, profile),
             Integer("max_depth", (2, 10), default=6),
             Float("min_child_weight", (_OFF, 30.0), log=True, default=1.0),
             # On a logarithmic scale: half of a linear one stops the trees from growing, and the path from ending.
@@ -128,7 +159,7 @@ XGBOOST = replace(classic.XGBOOST, subspace=_xgboost_subspace, encodings=_ENCODI
 def _catboost_subspace(profile: TaskProfile) -> Subspace:
     return Subspace(
         hyperparameters=[
-            _learning_rate(0.08),
+            learning_rate(0.08, profile),
             # With more classes, a round takes so much longer that shallow trees are better in the same time, and alone.
             Integer("depth", (3, 8), default=6 if profile.n_classes <= 2 else 4),
             Float("l2_leaf_reg", (0.1, 30.0), log=True, default=3.0),

@@ -116,7 +116,7 @@ def _of_neighbours(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
 
 
 def _of_histograms(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
-    return [Float("learning_rate", boosters.LEARNING_RATES, log=True, default=0.06)]
+    return [boosters.learning_rate(0.06, profile)]
 
 
 def _extra_trees_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:

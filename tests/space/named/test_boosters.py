@@ -1,0 +1,37 @@
+"""Boosters of the space ``default``: learning rates that fit the rows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cashmere.data.task import TaskProfile, TaskType
+from cashmere.space import make_space
+from cashmere.space.named.boosters import rate_on
+
+ROWS = st.integers(1, 10**8)
+
+
+@given(rate=st.floats(0.01, 0.3), n_rows=ROWS, more=st.integers(0, 10**8))
+def test_rate_grows_with_the_rows_up_to_the_highest(rate, n_rows, more):
+    assert rate <= rate_on(n_rows, rate) <= rate_on(n_rows + more, rate) <= 0.3
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(300, 0.05), (50_000, 0.05), (200_000, 0.1), (10**7, 0.3)])
+def test_rate_by_hand(n_rows, expected):
+    assert rate_on(n_rows, 0.05) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n_rows", [1_000, 200_000, 10_000_000, 1_000_000_000])
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting"])
+def test_range_and_defaults_of_a_booster_follow_the_rows(name, n_rows):
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=n_rows, n_columns=3, n_classes=2, has_categories=False)
+    space = make_space("default", profile)
+    rate = space.configuration_space[f"{name}:learning_rate"]
+    short = {"catboost": 0.08, "hist_gradient_boosting": 0.06}.get(name, 0.05)
+    assert rate.default_value == pytest.approx(rate_on(n_rows, short))
+    assert rate.lower <= 0.24 < rate.upper == 0.3
+    firsts = [each for each in space.first_configurations() if each["algorithm"] == name]
+    assert firsts  # the variants lie in the range, too
+    assert all(rate.lower <= each[f"{name}:learning_rate"] <= rate.upper for each in firsts)
