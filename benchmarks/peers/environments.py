@@ -11,7 +11,7 @@ import hashlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,9 @@ from cashmere.exceptions import UnknownNameError
 
 RUNNERS = Path(__file__).parent / "runners"
 OURS = "cashmere"
+SHARED = {"autogluon_portfolio": "autogluon"}
+"""Peers that run in the environment of another."""
+
 INSTALLED = "installed-requirements.txt"
 """Copy of the requirements in an environment; written last, so that an interrupted installation does not count."""
 
@@ -56,30 +59,32 @@ def peer_names() -> list[str]:
 
 
 def find_peers(names: Sequence[str], environments: Path) -> list[Peer]:
-    """Return peers by name, without repetitions.
+    """Return peers by name, without repetitions, installed or not.
 
     Raises
     ------
     UnknownNameError
         If there is no such peer.
-    SystemExit
-        If one is not installed, with the command that installs it.
     """
     _check(names)
-    if missing := [name for name in dict.fromkeys(names) if not is_installed(name, environments)]:
-        raise SystemExit(
-            f"Not installed in {environments}: {', '.join(missing)}. "
-            f"Install with: python -m benchmarks peers --install {' '.join(missing)}"
-        )
     return [
         Peer(name=name, python=_python(name, environments), script=RUNNERS / f"run_{name}.py")
         for name in dict.fromkeys(names)
     ]
 
 
+def require_installed(names: Iterable[str], environments: Path) -> None:
+    """Raise SystemExit if one of the peers is not installed, with the command that installs those that are missing."""
+    if missing := [name for name in dict.fromkeys(names) if not is_installed(name, environments)]:
+        raise SystemExit(
+            f"Not installed in {environments}: {', '.join(missing)}. "
+            f"Install with: python -m benchmarks peers --install {' '.join(missing)}"
+        )
+
+
 def is_installed(name: str, environments: Path) -> bool:
     """Return whether the environment of a peer is complete."""
-    return name == OURS or (environments / name / INSTALLED).exists()
+    return name == OURS or (environments / SHARED.get(name, name) / INSTALLED).exists()
 
 
 def install(name: str, environments: Path) -> Path:
@@ -94,6 +99,7 @@ def install(name: str, environments: Path) -> Path:
     """
     _check([name])
     python = _python(name, environments)
+    name = SHARED.get(name, name)
     if name == OURS:
         return python
     folder, requirements = environments / name, RUNNERS / f"{name}.txt"
@@ -115,4 +121,6 @@ def _check(names: Sequence[str]) -> None:
 
 
 def _python(name: str, environments: Path) -> Path:
-    return Path(sys.executable) if name == OURS else (environments / name / "bin" / "python").absolute()
+    if name == OURS:
+        return Path(sys.executable)
+    return (environments / SHARED.get(name, name) / "bin" / "python").absolute()

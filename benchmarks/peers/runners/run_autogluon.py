@@ -11,7 +11,9 @@ import time
 from autogluon.tabular import TabularPredictor
 from exchange import folder_bytes, read_task, write_predictions
 
-if __name__ == "__main__":
+
+def run(preset: str) -> None:
+    """Fit with a preset and leave predictions and facts."""
     task = read_task()
     start = time.monotonic()
     predictor = TabularPredictor(
@@ -23,7 +25,7 @@ if __name__ == "__main__":
     ).fit(
         task.X.assign(target=task.y),
         time_limit=task.seconds_left,
-        presets="best_quality",
+        presets=preset,
         num_cpus=task.threads,
         num_gpus=0,
     )
@@ -40,3 +42,7 @@ if __name__ == "__main__":
         models=len(predictor.model_names()),
         packages=["autogluon.tabular", "lightgbm", "catboost", "xgboost-cpu", "scikit-learn"],
     )
+
+
+if __name__ == "__main__":
+    run("best_quality")

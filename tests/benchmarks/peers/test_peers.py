@@ -21,7 +21,7 @@ from rich.console import Console
 from benchmarks.peers import environments as peer_environments
 from benchmarks.peers import runs as peer_runs
 from benchmarks.peers import study as peer_study
-from benchmarks.peers.environments import RUNNERS, Peer, find_peers, peer_names
+from benchmarks.peers.environments import RUNNERS, Peer, find_peers, peer_names, require_installed
 from benchmarks.peers.report import make_tables, to_frame
 from benchmarks.peers.runs import PeerProtocol, PeerRun, give, judge, read_predictions, run_peer, split
 from benchmarks.peers.supervised import run_supervised
@@ -261,7 +261,20 @@ def compare(data, work, peers, *, n_workers=1, seeds=range(2), out=None) -> str:
     console = Console(file=io.StringIO(), width=160, record=True)
     tables = [make_table(data, "regression")]
     file = FinishedRuns(work / "peers.jsonl", PeerRun, SuiteKey)
-    peer_study.compare(peers, tables, PROTOCOL, seeds, file=file, n_workers=n_workers, console=console, out=out)
+    for peer in peers:  # a stand-in needs nothing installed
+        (work / "environments" / peer.name).mkdir(parents=True, exist_ok=True)
+        (work / "environments" / peer.name / peer_environments.INSTALLED).touch()
+    peer_study.compare(
+        peers,
+        tables,
+        PROTOCOL,
+        seeds,
+        file=file,
+        environments=work / "environments",
+        n_workers=n_workers,
+        console=console,
+        out=out,
+    )
     return console.export_text()
 
 
@@ -309,7 +322,15 @@ def made_runs() -> pd.DataFrame:
                 code="",
                 peak_mib=512.0,
                 measures={} if loss is None else {"log_loss": loss},
-                facts={} if loss is None else {"fit_seconds": 9.0, "models": 3, "versions": {peer: "1.0"}},
+                facts={}
+                if loss is None
+                else {
+                    "fit_seconds": 9.0,
+                    "models": 3,
+                    "seconds_per_1000": 0.5,
+                    "model_mib": 1.25,
+                    "versions": {peer: "1.0"},
+                },
                 circumstances=circumstances,
             )
             for (table, peer), values in losses.items()
@@ -320,16 +341,30 @@ def made_runs() -> pd.DataFrame:
 
 def test_report_by_hand():
     ranks, losses, failures = make_tables(made_runs())
-    assert [row[:3] for row in ranks.rows] == [("a", "1.50", "1"), ("b", "1.50", "1"), ("c", "3.00", "0")]
-    assert [row[3:] for row in ranks.rows] == [
-        ("0.50", "0.50", "512", "3", "0 of 4"),
-        ("0.50", "0.50", "512", "3", "0 of 4"),
-        ("0.88", "2.00", "512", "3", "1 of 4"),
-    ]
+    shown = [dict(zip(ranks.columns, row, strict=True)) for row in ranks.rows]
+    assert [row["average rank"] for row in shown] == ["1.50", "1.50", "3.00"]
+    assert [row["wins"] for row in shown] == ["1", "1", "0"]
+    # a: 0 on x, 1 - 0.5 / 0.8 on y; b: 1 - 0.2 / 0.4 and 0; c: 1 - 0.2 / 0.6, and a failure
+    assert [row["improvability, %"] for row in shown] == ["18.8", "25.0", "83.3"]
+    assert [row["seconds / budget"] for row in shown] == ["0.50", "0.50", "0.88"]
+    assert [row["largest"] for row in shown] == ["0.50", "0.50", "2.00"]
+    assert [row["failures"] for row in shown] == ["0 of 4", "0 of 4", "1 of 4"]
+    measured = ("peak MiB", "model MiB", "seconds per 1,000 rows", "models")
+    assert {tuple(row[name] for name in measured) for row in shown} == {("512", "1.2", "0.500", "3")}
     assert losses.rows[0] == ("x", "0.2000 ± 0.1000", "0.4000 ± 0.0000", "0.6000 ± 0.1000")
     assert losses.rows[1][1:] == ("0.8000 ± 0.1000", "0.5000 ± 0.0000", "failed")
     assert losses.best == {(0, 1), (1, 2)}
     assert failures.rows == (("c", "y", "1", "200", "killed at 2 x the budget"),)
+
+
+def test_cashmere_is_compared_with_each_of_the_others_and_the_best():
+    runs = made_runs()
+    runs["peer"] = runs["peer"].replace({"a": "cashmere"})
+    pairs = make_tables(runs)[1]
+    shown = {row[0]: row[1:5] for row in pairs.rows}
+    assert shown["b"] == ("1", "0", "1", f"{np.sqrt(0.2 / 0.4 * 0.8 / 0.5):.3f}")
+    assert shown["c"] == ("2", "0", "0", "0.333")  # c failed on y, which leaves x for the ratio
+    assert shown["the best other"] == shown["b"]
 
 
 def test_data_set_counts_for_ranks_when_all_peers_have_its_seeds():
@@ -343,8 +378,9 @@ def test_data_set_counts_for_ranks_when_all_peers_have_its_seeds():
 
 
 def test_peer_that_is_not_installed_is_named_with_the_command(tmp_path):
+    assert [peer.name for peer in find_peers(["cashmere", "flaml", "h2o"], tmp_path)] == ["cashmere", "flaml", "h2o"]
     with pytest.raises(SystemExit, match=r"python -m benchmarks peers --install flaml h2o"):
-        find_peers(["cashmere", "flaml", "h2o"], tmp_path)
+        require_installed(["cashmere", "flaml", "h2o", "h2o"], tmp_path)
     with pytest.raises(UnknownNameError, match="Did you mean 'flaml'"):
         find_peers(["flamel"], tmp_path)
 
@@ -362,6 +398,14 @@ def test_peer_is_installed_into_an_environment_of_its_own(tmp_path, monkeypatch)
     assert find_peers(["none"], tmp_path / "environments")[0].python == python
 
 
+def test_peers_may_share_an_environment(tmp_path):
+    (tmp_path / "autogluon").mkdir()
+    (tmp_path / "autogluon" / peer_environments.INSTALLED).touch()
+    require_installed(["autogluon", "autogluon_portfolio"], tmp_path)
+    first, second = find_peers(["autogluon", "autogluon_portfolio"], tmp_path)
+    assert first.python == second.python and first.digest != second.digest
+
+
 def test_installation_that_fails_says_so(tmp_path):
     environments = tmp_path / "file"
     environments.touch()
@@ -370,7 +414,7 @@ def test_installation_that_fails_says_so(tmp_path):
     assert not peer_environments.is_installed("flaml", environments)
 
 
-@pytest.mark.parametrize("name", sorted(set(peer_names()) - {"cashmere"}))
+@pytest.mark.parametrize("name", sorted(set(peer_names()) - {"cashmere", *peer_environments.SHARED}))
 def test_every_requirement_is_pinned(name):
     lines = (RUNNERS / f"{name}.txt").read_text().splitlines()
     assert f"-c {name}.constraints.txt" in lines
