@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,21 +16,29 @@ from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
 SPACE = ConfigurationSpace({"x": (0.0, 1.0)})
 
 
+def observed(second: np.ndarray, losses: Sequence[float]) -> History:
+    """Trials that predict these probabilities of the second class."""
+    configuration = SPACE.get_default_configuration()
+    return History(
+        observations=tuple(
+            Observation(
+                trial=Trial(number=number, configuration=configuration, seed=0),
+                outcome=Outcome(
+                    status=TrialStatus.SUCCESS,
+                    loss=float(loss),
+                    predictions=np.column_stack([1 - p.astype(np.float32), p.astype(np.float32)]),
+                ),
+            )
+            for number, (p, loss) in enumerate(zip(second, losses, strict=True))
+        )
+    )
+
+
 def history(n: int, n_rows: int = 200, noise: float = 0.3) -> tuple[History, np.ndarray]:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, n_rows)
-    observations = []
-    for number in range(n):
-        p = np.clip(y * 0.4 + 0.3 + rng.normal(0, noise, n_rows), 0.01, 0.99).astype(np.float32)
-        observations.append(
-            Observation(
-                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
-                outcome=Outcome(
-                    status=TrialStatus.SUCCESS, loss=float(rng.random()), predictions=np.column_stack([1 - p, p])
-                ),
-            )
-        )
-    return History(observations=tuple(observations)), y
+    second = np.clip(y * 0.4 + 0.3 + rng.normal(0, noise, (n, n_rows)), 0.01, 0.99)
+    return observed(second, rng.random(n)), y
 
 
 def builder(y, method="selection", metric="log_loss", has_model=lambda number: True, decision_threshold="auto"):
@@ -49,18 +58,8 @@ def imbalanced(n: int, n_rows: int = 600) -> tuple[History, np.ndarray]:
     rng = np.random.default_rng(0)
     score = rng.normal(size=n_rows)
     y = (rng.random(n_rows) < 1 / (1 + np.exp(3 - 1.5 * score))).astype(np.int64)
-    observations = []
-    for number in range(n):
-        p = (1 / (1 + np.exp(3 - 1.5 * score + rng.normal(0, 0.3, n_rows)))).astype(np.float32)
-        observations.append(
-            Observation(
-                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
-                outcome=Outcome(
-                    status=TrialStatus.SUCCESS, loss=float(rng.random()), predictions=np.column_stack([1 - p, p])
-                ),
-            )
-        )
-    return History(observations=tuple(observations)), y
+    second = 1 / (1 + np.exp(3 - 1.5 * score + rng.normal(0, 0.3, (n, n_rows))))
+    return observed(second, rng.random(n)), y
 
 
 def test_constant_predictor_is_the_ensemble_until_the_first_success():
@@ -87,18 +86,8 @@ def too_certain(n: int, n_rows: int = 1500) -> tuple[History, np.ndarray]:
     rng = np.random.default_rng(0)
     score = rng.normal(size=n_rows)
     y = (rng.random(n_rows) < 1 / (1 + np.exp(2 - score))).astype(np.int64)
-    observations = []
-    for number in range(n):
-        p = (1 / (1 + np.exp(2 * (2 - score + rng.normal(0, 0.2, n_rows))))).astype(np.float32)
-        observations.append(
-            Observation(
-                trial=Trial(number=number, configuration=SPACE.sample_configuration(), seed=0),
-                outcome=Outcome(
-                    status=TrialStatus.SUCCESS, loss=float(rng.random()), predictions=np.column_stack([1 - p, p])
-                ),
-            )
-        )
-    return History(observations=tuple(observations)), y
+    second = 1 / (1 + np.exp(2 * (2 - score + rng.normal(0, 0.2, (n, n_rows)))))
+    return observed(second, rng.random(n)), y
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "brier"])
@@ -123,20 +112,12 @@ def test_mean_of_five_selections_is_better_on_other_rows():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         y = rng.integers(0, 2, 1300)
-        second = np.clip(y * 0.3 + 0.35 + rng.normal(0, 0.35, (60, len(y))), 0.02, 0.98).astype(np.float32)
-        stacks = np.stack([1 - second, second], axis=2)
-        configuration = SPACE.get_default_configuration()
-        seen = [
-            Observation(
-                trial=Trial(number=number, configuration=configuration, seed=0),
-                outcome=Outcome(status=TrialStatus.SUCCESS, loss=0.5, predictions=stack[:300]),
-            )
-            for number, stack in enumerate(stacks)
-        ]
+        second = np.clip(y * 0.3 + 0.35 + rng.normal(0, 0.35, (60, len(y))), 0.02, 0.98)
+        seen, others = (observed(part, [0.5] * 60) for part in (second[:, :300], second[:, 300:]))
         chosen, losses = builder(y[:300]), []
         for step in (chosen.update, chosen.cross_fit):
-            step(History(observations=tuple(seen)))
-            combined = chosen.ensemble.combine([stacks[number][300:] for number in chosen.ensemble.members])
+            step(seen)
+            combined = chosen.ensemble.combine([others[number].predictions for number in chosen.ensemble.members])
             losses.append(get_metric("log_loss", TaskType.BINARY).loss(y[300:], combined))
         gained.append(losses[0] - losses[1])
     assert np.mean(gained) > 0.001
