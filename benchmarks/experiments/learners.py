@@ -227,7 +227,7 @@ class FollowedCandidates:
         kept = np.sort(np.random.default_rng(seed).permutation(len(rows.y))[:n_rows])
         rows = replace(rows, frame=rows.frame.iloc[kept].reset_index(drop=True), y=rows.y[kept])
         space = rows.make_space("default", len(rows.y))
-        offered = _offered(space)
+        offered = offered_candidates(space)
         found = FollowedCandidates(
             rows.y,
             {key: self.predictions[key] for key in offered if key in self.predictions},
@@ -294,7 +294,7 @@ class FollowedCandidates:
         return rows
 
 
-def _offered(space: Space) -> dict[tuple[str, str], dict[str, Any]]:
+def offered_candidates(space: Space) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the values of the candidates that a space offers, without those that it lacks."""
     names = {algorithm.name for algorithm in space.algorithms}
     linear = "logistic_regression" if "logistic_regression" in names else "ridge"

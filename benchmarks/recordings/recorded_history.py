@@ -144,6 +144,8 @@ def load_recorded(path: Path) -> RecordedHistory:
                     path, f"holds {description.get('format')!r}; expected {FORMAT!r} up to version {VERSION}."
                 )
             space = ConfigurationSpace.from_serialized_dict(json.loads(archive.read("space.json")))
+            if space.name is not None:
+                space.name = present_space_name(space.name, description.get("version", 0))
             values = json.loads(archive.read("configurations.json"))
             names = ("seconds", "y_validation", "y_test", "validation", "test")
             arrays = {name: np.load(io.BytesIO(archive.read(f"{name}.npy")), allow_pickle=False) for name in names}

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from ConfigSpace import Configuration, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition, Float
 
 from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
 from cashmere.costs.relative import log_relative_costs
@@ -99,7 +99,27 @@ def test_a_space_without_algorithms_is_predicted_too():
     assert 1.0 < high - low < 2.5
 
 
-def test_the_table_orders_algorithms():
-    costs = log_relative_costs()
-    assert costs["knn"] < costs["extra_trees"] < costs["random_forest"] < costs["lightgbm"] < costs["adaboost"]
-    assert sum(costs.values()) == pytest.approx(0.0, abs=0.02)
+def test_first_trials_of_other_choices_cost_what_the_table_says():
+    name = "logistic_regression:basis"
+    space = ConfigurationSpace("default", space={"algorithm": ["knn", "logistic_regression"]})
+    space.add(basis := Categorical(name, ["columns", "bins", "similarities"]))
+    space.add(EqualsCondition(basis, space["algorithm"], "logistic_regression"))
+    encoder = SpaceEncoder(space)
+    knn, *linear = (
+        Configuration(space, values)
+        for values in (
+            {"algorithm": "knn"},
+            *({"algorithm": "logistic_regression", name: value} for value in basis.choices),
+        )
+    )
+    mean = PredictedSeconds.learn(encoder, []).mean_log_seconds(encoder.encode([knn, *linear]))
+    costs = log_relative_costs("default")
+    added = [0.0, costs[f"{name}=bins"], costs[f"{name}=similarities"]]
+    assert 0.3 < added[1] < added[2]
+    np.testing.assert_allclose(mean, [costs["knn"], *(costs["logistic_regression"] + a for a in added)])
+
+
+@pytest.mark.parametrize("space", ["classic", "volcano"])
+def test_boosters_are_dearer_where_rounds_are_searched(space):
+    searched, followed = log_relative_costs(space), log_relative_costs()
+    assert searched["random_forest"] < searched["lightgbm"] and followed["lightgbm"] < followed["random_forest"]

@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 
 from cashmere.base.arrays import FloatArray
 from cashmere.costs.model import LinearModel
-from cashmere.costs.relative import log_relative_costs
+from cashmere.costs.relative import choice_name, log_relative_costs
 from cashmere.records.trial import Observation, TrialStatus
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
@@ -26,11 +26,11 @@ _ENDED = (TrialStatus.TIMEOUT, TrialStatus.MEMORY, TrialStatus.STOPPED)
 
 _OF_SCALE = 5.0
 _OF_ALGORITHM = 0.7
-_OF_CHOICE = 0.3
+OF_CHOICE = 0.3
 _OF_NUMBER = 1.0
 _OF_ROWS = 0.3
-"""Prior standard deviations of the weights: of the overall scale (which is unknown), of an algorithm around its
-relative cost, of any other choice, of a number from one end of its range to the other, and of the exponent of the share
+"""Prior standard deviations of the weights: of the overall scale (which is unknown), of an algorithm and of any other
+choice around their relative costs, of a number from one end of its range to the other, and of the exponent of the share
 of rows around 1."""
 
 
@@ -40,16 +40,16 @@ class PredictedSeconds:
 
     The logarithm of the seconds is a linear function of the algorithm, of other choices, of numbers on their encoded
     scale (so that those with a logarithmic scale act as a power) and of the logarithm of the share of rows. Before the
-    first trial it knows what algorithms cost relative to each other, and that costs are proportional to the rows. The
-    overall scale, which depends on the table and the machine, comes from the trials. Nothing is drawn: the same trials
-    give the same predictions.
+    first trial it knows what algorithms and some of their choices cost relative to each other, and that costs are
+    proportional to the rows. The overall scale, which depends on the table and the machine, comes from the trials.
+    Nothing is drawn: the same trials give the same predictions.
 
     Attributes
     ----------
     encoder : SpaceEncoder
         The space.
     relative_costs : mapping of str to float
-        Logarithm of the relative cost by algorithm; 0 for others.
+        Logarithm of the relative cost by algorithm and choice, see `log_relative_costs`; 0 for others.
     model : LinearModel
         What was learnt.
 
@@ -82,9 +82,9 @@ class PredictedSeconds:
         observations : sequence of Observation
             The trials; there may be none.
         relative_costs : mapping of str to float, optional
-            Logarithm of the relative cost by algorithm; by default the table of the package.
+            Logarithm of the relative cost by algorithm and choice; by default the table of the package for the space.
         """
-        relative_costs = log_relative_costs() if relative_costs is None else relative_costs
+        relative_costs = log_relative_costs(encoder.space.name) if relative_costs is None else relative_costs
         known = [o for o in observations if o.status is not TrialStatus.ERROR]
         rows = encoder.encode(o.trial.configuration for o in known)
         shares = np.array([o.trial.fidelity for o in known], dtype=np.float64)
@@ -134,12 +134,15 @@ def _expected(
     encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray, relative_costs: Mapping[str, float]
 ) -> NDArray[np.float64]:
     """Return the log seconds expected before the first trial, shape ``(n,)``, but for the scale."""
-    expected = np.log(shares)
-    algorithm = encoder.space.get(ALGORITHM)
-    if isinstance(algorithm, CategoricalHyperparameter) and ALGORITHM in encoder.names:
-        costs = np.array([*(relative_costs.get(str(name), 0.0) for name in algorithm.choices), 0.0])  # last: inactive
-        expected = expected + costs[rows[:, encoder.names.index(ALGORITHM)].astype(np.int64)]
-    return np.asarray(expected, dtype=np.float64)
+    expected = np.asarray(np.log(shares), dtype=np.float64)
+    for column, name in enumerate(encoder.names):
+        choice = encoder.space[name]
+        if isinstance(choice, CategoricalHyperparameter):
+            names = (str(value) if name == ALGORITHM else choice_name(name, value) for value in choice.choices)
+            costs = np.array([*(relative_costs.get(each, 0.0) for each in names), 0.0])  # last: inactive
+            if costs.any():
+                expected = expected + costs[rows[:, column].astype(np.int64)]
+    return expected
 
 
 def _features(encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray) -> NDArray[np.float64]:
@@ -151,7 +154,7 @@ def _features(encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray) -> ND
     for column, name in enumerate(encoder.names):
         values = rows[:, column]
         if encoder.is_categorical[column]:
-            weight = _OF_ALGORITHM if name == ALGORITHM else _OF_CHOICE
+            weight = _OF_ALGORITHM if name == ALGORITHM else OF_CHOICE
             columns += [weight * (values == code) for code in range(len(encoder.probabilities(column)))]
         else:
             columns.append(_OF_NUMBER * np.where(values >= 0, values - 0.5, 0.0))

@@ -60,7 +60,7 @@ def test_candidates_are_points_of_the_space(task, has_categories):
     n_classes = 3 if task.is_classification else 1
     profile = TaskProfile(task_type=task, n_rows=500, n_columns=4, n_classes=n_classes, has_categories=has_categories)
     space = make_space("default", profile)
-    offered = learners._offered(space)
+    offered = learners.offered_candidates(space)
     for values in offered.values():
         space.completed(values)
     names = {name for name, _ in offered}

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCondition
 from synthetic_recording import make_recording
 
 from benchmarks.experiments.costs.calibration import calibration, make_table
-from benchmarks.experiments.costs.relative_costs import relative_costs
+from benchmarks.experiments.costs.relative_costs import relative_costs, relative_costs_of_choices
+from benchmarks.experiments.costs.timed_candidates import TimedCandidates
 from benchmarks.recordings.recorded_history import RECORDED, load_recorded
 from cashmere.costs.relative import log_relative_costs
 
@@ -18,7 +21,30 @@ def test_relative_costs_average_to_one():
 
 def test_the_table_of_the_package_is_that_of_the_recordings():
     made = relative_costs([load_recorded(path) for path in sorted(RECORDED.glob("*.zip"))])
-    assert made == pytest.approx(dict(log_relative_costs()), abs=2e-3)
+    assert made == pytest.approx(dict(log_relative_costs("classic")), abs=2e-3)
+
+
+def test_costs_of_choices_are_told_from_those_of_tables_and_algorithms():
+    space = ConfigurationSpace({"algorithm": ["knn", "svm"]})
+    space.add(scaling := Categorical("svm:scaling", ["standard", "quantile"], default="standard"))
+    space.add(EqualsCondition(scaling, space["algorithm"], "svm"))
+    configurations = (
+        Configuration(space, {"algorithm": "knn"}),
+        Configuration(space, {"algorithm": "svm", "svm:scaling": "standard"}),
+        Configuration(space, {"algorithm": "svm", "svm:scaling": "quantile"}),
+    )
+    tables = [
+        TimedCandidates(
+            name=str(scale), origin=str(scale), configurations=configurations, seconds=scale * np.array([1.0, 4.0, 8.0])
+        )
+        for scale in (10.0, 30.0, 90.0) * 10
+    ]
+    costs = relative_costs_of_choices(tables)
+    assert costs.keys() == {"knn", "svm", "svm:scaling=quantile"}
+    assert costs["svm"] - costs["knn"] == pytest.approx(np.log(4), abs=0.1)
+    assert 0.8 * np.log(2) < costs["svm:scaling=quantile"] < np.log(2)  # shrunk a little
+    assert costs["svm"] + costs["knn"] == pytest.approx(0.0)
+    assert relative_costs_of_choices(tables, with_choices=False).keys() == {"knn", "svm"}
 
 
 def test_more_trials_predict_better():
