@@ -421,6 +421,22 @@ def test_resuming_under_a_budget_of_time_equals_the_uninterrupted_run(tmp_path):
         assert run_digest(study.history) == whole
 
 
+@pytest.mark.parametrize(
+    ("plan", "seconds", "kinds"),
+    [
+        (WorkBudget(worker_seconds=1000.0), 28.0, {OriginKind.RANDOM}),  # a quarter of 111 s is 27.75 s
+        (WorkBudget(worker_seconds=1000.0), 27.0, {OriginKind.MODEL}),
+        (WorkBudget(trials=10), 28.0, {OriginKind.MODEL}),
+    ],
+)
+def test_decisions_take_no_more_than_their_share_of_a_budget_of_time(plan, seconds, kinds):
+    study = Study(DEAR_SPACE, "bo:random_fraction=0,n_initial=1", plan=plan, warm_start=one_of_each())
+    run_trials(study, 3)
+    study.suggest_seconds[0] = seconds
+    run_trials(study, 1)
+    assert {study.history[3].trial.origin.kind} == kinds
+
+
 def test_in_the_last_seconds_only_what_fits_is_started():
     study = timed_study(warm_start=one_of_each(), strategy="random")
     run_trials(study, 9)

@@ -48,12 +48,20 @@ from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
+from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.last_seconds import decide_in_time
 from cashmere.strategies.shared.promotion import on_all_rows, promotion
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 _FIRST_RESULT_SECONDS = 3.0
 """With less time left, a trial is started only if it is likely to end, whether or not it has earlier results."""
+
+_DECIDING_SHARE = 0.25
+"""Share of the seconds of trials that decisions may take under a budget of time; beyond, random draws take their place.
+Where trials take a tenth of a second, several of them are worth more than one good decision."""
+
+_DECIDING_SECONDS = 2.0
+"""Seconds for decisions that are free in any case."""
 
 _EARLY_SHARE = 0.4
 """Share of the planned time in which configurations are promoted only if enough others were tried beside them."""
@@ -344,8 +352,13 @@ class Study:
             history = self._history(visible, self._pending(visible))
             if len(self._rungs) > 1:
                 history = on_all_rows(history, self._rungs)
-            with one_blas_thread():
-                self._decision = self.strategy.suggest(history, np.random.default_rng(strategy_seed))
+            rng = np.random.default_rng(strategy_seed)
+            if self._decides_too_long:
+                decided = self._encoder.encode(trial.configuration for trial in history.trials)
+                self._decision = draw_suggestion(self._encoder, decided, rng)
+            else:
+                with one_blas_thread():
+                    self._decision = self.strategy.suggest(history, rng)
             if self._decision is not None:
                 self._decision = replace(self._decision, fidelity=self._rungs[0])
             seconds = clock.elapsed
@@ -360,6 +373,14 @@ class Study:
                         strategy=self.strategy,
                     )
         return self._decision
+
+    @property
+    def _decides_too_long(self) -> bool:
+        """Whether decisions have taken more than their share of a budget of time in this call."""
+        if self._planned_seconds is None:
+            return False
+        allowed = max(_DECIDING_SECONDS, _DECIDING_SHARE * self._spent_by_trials())
+        return sum(self.suggest_seconds.values()) > allowed
 
     def _promotion(self) -> Suggestion | None:
         """Return the configuration to try on more rows, None if none has earned it."""
