@@ -34,7 +34,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         *,
         budget: str | float = "10m",
         metric: Any = None,
-        strategy: Any = "bo",
+        strategy: Any = "optdivbo",
         space: Any = "default",
         resampling: Any = "auto",
         ensemble: str = "selection",
@@ -212,7 +212,7 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         Metric to optimise; by default ``"log_loss"`` for classes and ``"rmse"`` for values, see
         `cashmere.evaluation.metrics`. A callable ``f(y_true, y_pred) -> score`` is maximised.
     strategy : str or Strategy
-        Search strategy: ``"bo"``, ``"random"``, ``"optdivbo"``, ``"dac_hb"``, ..., with options as in
+        Search strategy: ``"optdivbo"``, ``"bo"``, ``"random"``, ``"dac_hb"``, ..., with options as in
         ``"divbo:tau=0.1"``; see `cashmere.strategies`.
     space : str or callable
         Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function

@@ -49,7 +49,7 @@ def fit(
             metavar="NAME",
             help="Search strategy, with options after a colon (divbo:tau=0.1); 'cashmere strategies' lists them.",
         ),
-    ] = "bo",
+    ] = "optdivbo",
     space: SpaceName = "default",
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")

@@ -136,7 +136,7 @@ class RunSettings:
     task: str = field(default="auto", metadata=_given(parameter=None))
     metric: Any = field(default=None, metadata=_given(fixed=True))
     budget: Budget = field(default=_BUDGET, metadata=_given(read=lambda given, name: Budget.parse(given)))
-    strategy: Any = field(default="bo", metadata=_given(fixed=True))
+    strategy: Any = field(default="optdivbo", metadata=_given(fixed=True))
     space: Any = field(default="default", metadata=_given(fixed=True))
     resampling: Any = field(default="auto", metadata=_given(fixed=True))
     n_workers: int | None = field(default=None, metadata=_given(option="workers"))
