@@ -25,6 +25,7 @@ from cashmere.model.content import ContentError, check_objects
 from cashmere.model.content.lightgbm_text import check_lightgbm
 from cashmere.model.content.ubjson import read_ubjson
 from cashmere.model.content.xgboost_document import check_xgboost
+from cashmere.space.estimators.realmlp import RealMLPClassifier, RealMLPRegressor
 
 X, Y = load_iris(return_X_y=True)
 
@@ -35,7 +36,12 @@ def models():
     network.n_iter_no_change = 10
     with pytest.warns(Warning, match="Maximum iterations"):
         network.fit(X, Y)
+    columns, offsets = RealMLPClassifier(width=5, n_layers=2), RealMLPRegressor(width=5, n_layers=2)
+    columns.begin(X, Y)  # weights are drawn, not learned: what they are does not matter here
+    offsets.begin(X, X[:, 0])
     return {
+        "realmlp": columns,
+        "realmlp of values": offsets,
         "forest": RandomForestClassifier(3, random_state=0).fit(X, Y),
         "ada": AdaBoostClassifier(n_estimators=3, random_state=0).fit(X, Y),
         "boosting": GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, Y),
@@ -166,6 +172,22 @@ def test_a_search_tree_is_refused(models, position, change):
         ("vectors", "kernel", "precomputed"),
         ("network", "intercepts_", [np.zeros(5), np.zeros(2)]),
         ("network", "activation", "unknown"),
+        ("realmlp", "center_", np.zeros(3)),
+        ("realmlp", "embedded_", np.array([0, 1, 2, 4])),
+        ("realmlp", "embedded_", np.array([0, 1, -1])),
+        ("realmlp", "frequencies_", np.zeros((4, 15), np.float32)),
+        ("realmlp", "mixing_", np.zeros((4, 16, 2), np.float32)),
+        ("realmlp", "shifts_", np.full((4, 3), np.nan, np.float32)),
+        ("realmlp", "front_", np.zeros(17, np.float32)),
+        ("realmlp", "coefs_", [np.zeros((16, 5)), np.zeros((4, 5)), np.zeros((5, 3))]),
+        ("realmlp", "coefs_", []),
+        ("realmlp", "intercepts_", [np.zeros(5), np.zeros(5)]),
+        ("realmlp", "slopes_", [np.zeros(5), np.zeros(4)]),
+        ("realmlp", "slopes_", []),
+        ("realmlp", "classes_", np.arange(4)),
+        ("realmlp of values", "lowest_", np.nan),
+        ("realmlp of values", "highest_", -1e9),
+        ("realmlp of values", "coefs_", [np.zeros((16, 5)), np.zeros((5, 5)), np.zeros((5, 2))]),
         ("lda", "coef_", np.zeros((3, 5))),
         ("lda", "intercept_", np.full(3, np.nan)),
         ("logistic", "coef_", "text"),

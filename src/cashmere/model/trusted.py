@@ -45,6 +45,8 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.space.estimators.neighbours.LimitedNeighboursClassifier": "_tree",
     "cashmere.space.estimators.networks.EarlyStoppedMLPClassifier": "_label_binarizer _optimizer",
     "cashmere.space.estimators.networks.EarlyStoppedMLPRegressor": "_optimizer",
+    "cashmere.space.estimators.realmlp.RealMLPClassifier": "",
+    "cashmere.space.estimators.realmlp.RealMLPRegressor": "",
     "cashmere.space.estimators.standardisation.StandardisedColumns": "",
     "cashmere.space.named.operator_at_fit.OperatorAtFit": "operator_",
     "catboost.core.CatBoostClassifier": "",

@@ -12,7 +12,7 @@ from cashmere.model.content.added_columns import check_arithmetic_features
 from cashmere.model.content.boosters import check_lightgbm_estimator
 from cashmere.model.content.fault import ContentError
 from cashmere.model.content.histograms import check_histogram_boosting
-from cashmere.model.content.layers import check_network
+from cashmere.model.content.layers import check_network, check_realmlp
 from cashmere.model.content.neighbours import check_neighbours, check_search_tree
 from cashmere.model.content.shapes import SHAPES, check_clusters, check_polynomial, check_shapes
 from cashmere.model.content.support_vectors import check_support_vectors
@@ -31,6 +31,7 @@ CHECKS: dict[str, Check] = {
     "NeighborsBase": check_neighbours,
     "BaseLibSVM": check_support_vectors,
     "BaseMultilayerPerceptron": check_network,
+    "RealMLP": check_realmlp,
     "FeatureAgglomeration": check_clusters,
     "PolynomialFeatures": check_polynomial,
     "LGBMModel": check_lightgbm_estimator,
@@ -46,6 +47,7 @@ _FITTED = {
     "LGBMModel": "_Booster",
     "BaseHistGradientBoosting": "_predictors",
     "BaseMultilayerPerceptron": "coefs_",
+    "RealMLP": "coefs_",
     "ArithmeticFeatures": "combinations_",
     "BaseForest": "estimators_",
     "BaseWeightBoosting": "estimators_",

@@ -12,7 +12,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile
 from cashmere.space.component import Algorithm, BuildContext, Subspace
-from cashmere.space.named import bases, boosters, classic
+from cashmere.space.named import bases, boosters, classic, realmlp
 from cashmere.space.named.features import with_features
 from cashmere.space.path import FittedPath, PathData, PathParameter
 from cashmere.space.paths.positions import geometric
@@ -35,6 +35,12 @@ def _trees(n_rows: int, n_classes: int) -> tuple[float, ...]:
 
 def _epochs(n_rows: int, n_classes: int) -> tuple[float, ...]:
     return geometric(1, max(10, min(200, 5_000_000 // n_rows)))  # bounds the time on long tables
+
+
+def _cycles(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    from cashmere.space.paths.realmlp import ends_of_cycles
+
+    return ends_of_cycles(min(252, 5_000_000 // n_rows))
 
 
 def _inverse_penalties(n_rows: int, n_classes: int) -> tuple[float, ...]:
@@ -93,6 +99,13 @@ def _follow_epochs(learner: Any, data: PathData) -> FittedPath:
     from cashmere.space.paths.standardised_target import StandardisedTargetPath
 
     return EpochsPath(learner, data) if data.n_classes > 1 else StandardisedTargetPath(EpochsPath, learner, data)
+
+
+def _follow_realmlp(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.realmlp import RealMLPPath
+    from cashmere.space.paths.standardised_target import StandardisedTargetPath
+
+    return RealMLPPath(learner, data) if data.n_classes > 1 else StandardisedTargetPath(RealMLPPath, learner, data)
 
 
 def _changed_subspace(
@@ -180,5 +193,7 @@ DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
     ),
     _changing(classic.KNN, _of_neighbours),
     _changing(classic.SVM, _of_support_vectors),
+    # Each position takes as long as all before it: one that is no better ends the fit.
+    replace(realmlp.REALMLP, path=PathParameter(name="epochs", positions=_cycles, follow=_follow_realmlp, patience=1)),
 )
-"""In the order of the space ``classic``."""
+"""In the order of the space ``classic``, then what that one lacks."""
