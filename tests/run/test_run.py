@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.exceptions import RunDirectoryError
 from cashmere.space import make_space
 from cashmere.storage.store import RunStore
 
@@ -31,3 +34,21 @@ def test_seconds_of_earlier_calls_are_kept(tmp_path):
     assert after["ensemble_seconds"] > before["ensemble_seconds"]  # chosen and saved again
     AutoClassifier(budget="6trials", resume=True, **settings).fit(X, y)
     assert facts_of(tmp_path / "run")["suggest_seconds"] > before["suggest_seconds"]
+
+
+def networks_if_possible(profile):
+    space = make_space("default", profile)
+    return space.restricted_to([a.name for a in space.algorithms if a.name in ("logistic_regression", "realmlp")])
+
+
+def test_resume_without_a_package_of_earlier_trials_names_it(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    frame = demo_table().head(200)
+    X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]
+    settings = {"isolation": "none", "resampling": "holdout", "run_directory": tmp_path / "run"}
+    first = AutoClassifier(budget="2trials", space=networks_if_possible, **settings).fit(X, y)
+    assert set(first.leaderboard_["algorithm"]) == {"logistic_regression", "realmlp"}
+    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
+    expected = r"'realmlp', which needs a package that is not installed: torch \(pip install .*\[torch\]'\)"
+    with pytest.raises(RunDirectoryError, match=expected):
+        AutoClassifier(budget="3trials", resume=True, space=networks_if_possible, **settings).fit(X, y)

@@ -34,7 +34,7 @@ from cashmere.records.space_names import present_space_name
 from cashmere.run.goal import Goal, Spent
 from cashmere.run.settings import RunSettings
 from cashmere.space.named.registry import make_space
-from cashmere.space.space import Space
+from cashmere.space.space import ALGORITHM, Space
 from cashmere.storage.completeness import check_complete
 from cashmere.storage.directory import (
     RESTORE,
@@ -264,6 +264,7 @@ class RunDirectory:
             _check_rows(folder / "table.npz", rows, schema, target)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
+            run._check_algorithms()
             run._map_values()
             return run
         except (RunDirectoryError, MissingDependencyError):
@@ -278,6 +279,13 @@ class RunDirectory:
         except BaseException:
             store.close()
             raise
+
+    def _check_algorithms(self) -> None:
+        """Refuse trials of an algorithm that only the machine of the earlier calls could fit."""
+        for row in self.store.rows():
+            algorithm = str(row["configuration"].get(ALGORITHM))
+            if (reason := self.space.left_out.get(algorithm)) is not None:
+                raise RunDirectoryError(self.folder, f"holds trials of the algorithm {algorithm!r}, which {reason}.")
 
     def discard(self) -> None:
         """Remove what `create` has made, as long as there is no trial to keep; the run cannot be used after that."""

@@ -27,7 +27,7 @@ from ConfigSpace.types import NotSet
 
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, SpaceError, UnknownNameError
-from cashmere.space.component import Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
+from cashmere.space.component import EXTRAS, Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
 from cashmere.space.splitting.group_trees import group_meta
 
 if TYPE_CHECKING:
@@ -327,7 +327,9 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
             return "cannot learn from weighted rows"
         if profile.needs_probabilities and not component.has_probabilities and profile.task_type.is_classification:
             return _NO_PROBABILITIES
-    return f"needs a package that is not installed: {', '.join(component.requires)}"
+    extras = sorted({EXTRAS[module] for module in component.requires if module in EXTRAS})
+    how = f" (pip install 'cashmere-automl[{','.join(extras)}]')" if extras else ""
+    return f"needs a package that is not installed: {', '.join(component.requires)}{how}"
 
 
 def _no_algorithm_left(
