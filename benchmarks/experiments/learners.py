@@ -15,7 +15,7 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -175,6 +175,10 @@ class _Limited(Unsupervised):
         return _TRIAL_SECONDS - (time.monotonic() - self._began)
 
 
+Offers = Callable[[Space], dict[tuple[str, str], dict[str, Any]]]
+"""Candidates for a table, by algorithm and name: the values that differ from the defaults of its space."""
+
+
 @dataclass(frozen=True, slots=True)
 class FollowedCandidates:
     """What candidates predict for all rows of a table; keys are algorithm and candidate.
@@ -221,13 +225,15 @@ class FollowedCandidates:
             cpu_seconds=np.array(list(self.cpu_seconds.values())),
         )
 
-    def completed(self, table: BenchmarkTable, *, n_rows: int, seed: int = 0) -> FollowedCandidates:
+    def completed(
+        self, table: BenchmarkTable, *, n_rows: int, seed: int = 0, offers: Offers | None = None
+    ) -> FollowedCandidates:
         """Return this with the candidates that are missing; those that fail or are not offered are left out."""
         rows = SearchTable.read(table)
         kept = np.sort(np.random.default_rng(seed).permutation(len(rows.y))[:n_rows])
         rows = replace(rows, frame=rows.frame.iloc[kept].reset_index(drop=True), y=rows.y[kept])
         space = rows.make_space("default", len(rows.y))
-        offered = offered_candidates(space)
+        offered = (offers or offered_candidates)(space)
         found = FollowedCandidates(
             rows.y,
             {key: self.predictions[key] for key in offered if key in self.predictions},
@@ -376,7 +382,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console()
-    origins = _origins(arguments.data)
+    origins = origins_of(arguments.data)
     judged: list[JudgedCandidate] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
@@ -462,6 +468,7 @@ def _per_cent(log_ratio: float) -> str:
     return f"{100 * np.expm1(log_ratio):+.2f}"
 
 
-def _origins(folder: Path) -> dict[str, str]:
+def origins_of(folder: Path) -> dict[str, str]:
+    """Return the origin of each table of a folder."""
     entries: Sequence[dict[str, Any]] = json.loads((folder / "manifest.json").read_text())
     return {entry["name"]: entry.get("origin", entry["name"]) for entry in entries}
