@@ -35,7 +35,6 @@ NETWORK = "realmlp"
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
     "narrow": {"width": 128},
-    "slow": {"learning_rate": 0.02},
 }
 """The values that differ from the default of the space."""
 
@@ -114,7 +113,7 @@ def judged(followed: FollowedCandidates, table: str, origin: str) -> list[Judged
 
 def relative_cost(followed: FollowedCandidates) -> float:
     """Return the logarithm of the cost of the network's default, on the scale of the table of the package."""
-    known = log_relative_costs()
+    known = log_relative_costs("default")
     seconds = {key: np.log(value + OVERHEAD_SECONDS) for key, value in followed.cpu_seconds.items()}
     scale = [value - known[name] for (name, number), value in seconds.items() if number == "first 1"]
     return float(seconds[NETWORK, "default"] - np.mean(scale))

@@ -31,7 +31,7 @@ def followed():
     y = rng.normal(size=200)
     noise = {("lightgbm", "first 1"): 0.5, ("mlp", "first 1"): 0.6, (NETWORK, "default"): 0.5, (NETWORK, "narrow"): 3.0}
     predictions = {key: (y + scale * rng.normal(size=200)).astype(np.float32) for key, scale in noise.items()}
-    costs = log_relative_costs()
+    costs = log_relative_costs("default")
     seconds = {key: 10 * float(np.exp(costs[key[0]])) for key in noise}
     return FollowedCandidates(y, predictions, seconds)
 
@@ -49,7 +49,7 @@ def test_the_network_is_judged_beside_the_others(followed):
 
 
 def test_costs_are_on_the_scale_of_the_table(followed):
-    assert relative_cost(followed) == pytest.approx(log_relative_costs()[NETWORK], abs=0.02)
+    assert relative_cost(followed) == pytest.approx(log_relative_costs("default")[NETWORK], abs=0.02)
 
 
 def test_a_table_has_no_say_about_its_own_variant():
