@@ -11,31 +11,21 @@ the candidate that is best on them.
 from __future__ import annotations
 
 import argparse
-import json
-import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
-from benchmarks.tables.search_table import SearchTable
-from cashmere.base.arrays import AnyArray, FloatArray
-from cashmere.data.resampling import make_folds
-from cashmere.data.task import TaskType
-from cashmere.ensembles import select_ensemble
-from cashmere.evaluation.metrics import Metric, default_metric
-from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised
-from cashmere.records.trial import Trial
+from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.space.space import Space
 
 TABLES = (
@@ -46,8 +36,6 @@ TABLES = (
 
 EARLIER = "earlier"
 """The candidate that the others are compared with: the default before the study."""
-
-Values = Mapping[str, Any]
 
 _BOOSTED: Values = {
     "learning_rate": 0.05, "subsample": 0.8, "colsample_bytree": 0.8, "reg_lambda": 1.0, "reg_alpha": 1e-3,
@@ -136,8 +124,6 @@ CANDIDATES: Mapping[str, Mapping[str, Values]] = {
 ``linear`` is logistic regression or ridge.
 """
 
-_FOLDS, _TRIAL_SECONDS = "3fold", 60.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedCandidate:
@@ -165,149 +151,47 @@ class JudgedCandidate:
     beside: float
 
 
-class _Limited(Unsupervised):
-    """Nobody stops the trial, but its path ends after a time of computing: other work on the machine is no matter."""
+def log_ratio(followed: FollowedCandidates, pool: Iterable[Key]) -> float:
+    """Return the logarithm of the loss of a pool's ensemble relative to that of the earlier defaults.
 
-    def __init__(self) -> None:
-        self._began = time.process_time()
-
-    def seconds_left(self) -> float:
-        return _TRIAL_SECONDS - (time.process_time() - self._began)
-
-
-Offers = Callable[[Space], dict[tuple[str, str], dict[str, Any]]]
-"""Candidates for a table, by algorithm and name: the values that differ from the defaults of its space."""
-
-
-@dataclass(frozen=True, slots=True)
-class FollowedCandidates:
-    """What candidates predict for all rows of a table; keys are algorithm and candidate.
-
-    Attributes
-    ----------
-    y : (n_rows,) array
-        Class codes or values.
-    predictions : dict
-        Out-of-fold predictions.
-    cpu_seconds : dict
-        What the path took on all folds.
+    The earlier default stands for what the table does not offer.
     """
+    offered = [key if key in followed.predictions else (key[0], EARLIER) for key in pool]
+    earlier = [key for key in followed.predictions if key[1] == EARLIER]
+    return float(np.log(followed.ensemble_loss(dict.fromkeys(offered)) / followed.ensemble_loss(earlier)))
 
-    y: AnyArray
-    predictions: dict[tuple[str, str], FloatArray]
-    cpu_seconds: dict[tuple[str, str], float]
 
-    @property
-    def metric(self) -> Metric:
-        """Log loss or RMSE."""
-        return default_metric(TaskType.REGRESSION if self.y.dtype.kind == "f" else TaskType.MULTICLASS)
-
-    @classmethod
-    def read(cls, path: Path) -> FollowedCandidates:
-        """Read what `save` has written, or begin with nothing."""
-        if not path.exists():
-            return cls(np.zeros(0), {}, {})
-        with np.load(path) as file:
-            keys = [(str(algorithm), str(candidate)) for algorithm, candidate in file["keys"]]
-            predictions, seconds = file["predictions"], file["cpu_seconds"]
-            return cls(
-                file["y"], dict(zip(keys, predictions, strict=True)), dict(zip(keys, map(float, seconds), strict=True))
+def judged(followed: FollowedCandidates, table: str, origin: str) -> list[JudgedCandidate]:
+    """Return the rows of a table."""
+    earlier = [key for key in followed.predictions if key[1] == EARLIER]
+    rows = []
+    for (algorithm, candidate), predicted in followed.predictions.items():
+        key = (algorithm, candidate)
+        others = [each for each in earlier if each[0] != algorithm]
+        beside = [*earlier, *([key] if candidate != EARLIER else [])]
+        rows.append(
+            JudgedCandidate(
+                table=table,
+                origin=origin,
+                algorithm=algorithm,
+                candidate=candidate,
+                loss=float(followed.metric.loss(followed.y, predicted, None)),
+                cpu_seconds=round(followed.cpu_seconds[key], 3),
+                instead=followed.ensemble_loss([*others, key]),
+                beside=followed.ensemble_loss(beside),
             )
-
-    def save(self, path: Path) -> None:
-        """Write all to one file."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(
-            path,
-            y=self.y,
-            keys=np.array(list(self.predictions)),
-            predictions=np.stack(list(self.predictions.values())),
-            cpu_seconds=np.array(list(self.cpu_seconds.values())),
         )
-
-    def completed(
-        self, table: BenchmarkTable, *, n_rows: int, seed: int = 0, offers: Offers | None = None
-    ) -> FollowedCandidates:
-        """Return this with the candidates that are missing; those that fail or are not offered are left out."""
-        rows = SearchTable.read(table)
-        kept = np.sort(np.random.default_rng(seed).permutation(len(rows.y))[:n_rows])
-        rows = replace(rows, frame=rows.frame.iloc[kept].reset_index(drop=True), y=rows.y[kept])
-        space = rows.make_space("default", len(rows.y))
-        offered = (offers or offered_candidates)(space)
-        found = FollowedCandidates(
-            rows.y,
-            {key: self.predictions[key] for key in offered if key in self.predictions},
-            {key: self.cpu_seconds[key] for key in offered if key in self.predictions},
-        )
-        missing = {key: values for key, values in offered.items() if key not in found.predictions}
-        if not missing:
-            return found
-        with tempfile.TemporaryDirectory() as folder:
-            prepared = Path(folder) / "prepared"
-            rows.prepare(prepared, rows.y, make_folds(rows.y, rows.task_type, _FOLDS, seed=seed), space, seed=seed)
-            objective = CrossValidationObjective(folder=prepared, space=space, metric=found.metric, keep_model=False)
-            for key, values in missing.items():
-                trial = Trial(number=0, configuration=space.completed(values), seed=seed)
-                clock = time.process_time()
-                outcome = objective.run(trial, _Limited())
-                if outcome.predictions is not None:
-                    found.predictions[key] = outcome.predictions
-                    found.cpu_seconds[key] = time.process_time() - clock
-        return found
-
-    def log_ratio(self, pool: Iterable[tuple[str, str]]) -> float:
-        """Return the logarithm of the loss of a pool's ensemble relative to that of the earlier defaults.
-
-        The earlier default stands for what the table does not offer.
-        """
-        offered = [key if key in self.predictions else (key[0], EARLIER) for key in pool]
-        earlier = [key for key in self.predictions if key[1] == EARLIER]
-        return float(np.log(self.ensemble_loss(dict.fromkeys(offered)) / self.ensemble_loss(earlier)))
-
-    def ensemble_loss(self, pool: Iterable[tuple[str, str]], *, n_seeds: int = 5) -> float:
-        """Return the loss of ensembles chosen from a pool on halves of the rows, on the other halves."""
-        predictions = [self.predictions[key] for key in pool]
-        losses = []
-        for seed in range(n_seeds):
-            first = np.random.default_rng(seed).permutation(len(self.y)) < len(self.y) / 2
-            for half in (first, ~first):
-                seen = [each[half] for each in predictions]
-                weights = select_ensemble(seen, self.y[half], self.metric, tie="secondary").weights
-                mixed = np.sum([w * p[~half].astype(float) for w, p in zip(weights, predictions, strict=True)], axis=0)
-                losses.append(self.metric.loss(self.y[~half], mixed, None))
-        return float(np.mean(losses))
-
-    def judged(self, table: str, origin: str) -> list[JudgedCandidate]:
-        """Return the rows of a table."""
-        earlier = [key for key in self.predictions if key[1] == EARLIER]
-        rows = []
-        for (algorithm, candidate), predicted in self.predictions.items():
-            key = (algorithm, candidate)
-            others = [each for each in earlier if each[0] != algorithm]
-            beside = [*earlier, *([key] if candidate != EARLIER else [])]
-            rows.append(
-                JudgedCandidate(
-                    table=table,
-                    origin=origin,
-                    algorithm=algorithm,
-                    candidate=candidate,
-                    loss=float(self.metric.loss(self.y, predicted, None)),
-                    cpu_seconds=round(self.cpu_seconds[key], 3),
-                    instead=self.ensemble_loss([*others, key]),
-                    beside=self.ensemble_loss(beside),
-                )
-            )
-        return rows
+    return rows
 
 
-def offered_candidates(space: Space) -> dict[tuple[str, str], dict[str, Any]]:
+def offered_candidates(space: Space) -> dict[Key, Values]:
     """Return the values of the candidates that a space offers, without those that it lacks."""
     names = {algorithm.name for algorithm in space.algorithms}
     linear = "logistic_regression" if "logistic_regression" in names else "ridge"
-    offered = {}
+    offered: dict[Key, Values] = {}
     for algorithm, candidates in CANDIDATES.items():
         name = linear if algorithm == "linear" else algorithm
-        seen: list[dict[str, Any]] = []
+        seen: list[Values] = []
         for candidate, values in candidates.items() if name in names else ():
             known = {f"{name}:{key}": value for key, value in values.items()}
             known = {key: value for key, value in known.items() if key in space.configuration_space}
@@ -382,21 +266,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console()
-    origins = origins_of(arguments.data)
-    judged: list[JudgedCandidate] = []
+    found: list[JudgedCandidate] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
             path = arguments.work / f"{table.name}.npz"
             known = FollowedCandidates.read(path)
-            followed = known.completed(table, n_rows=arguments.rows)
+            followed = known.completed(table, offered_candidates, n_rows=arguments.rows)
             if followed.predictions.keys() != known.predictions.keys():
                 followed.save(path)
-            judged += followed.judged(table.name, origins[table.name])
-    if not judged:
+            found += judged(followed, table.name, table.origin)
+    if not found:
         return
     arguments.out.unlink(missing_ok=True)
-    RowFile(arguments.out, JudgedCandidate).add(judged)
-    rows = pd.DataFrame([asdict(each) for each in judged])
+    RowFile(arguments.out, JudgedCandidate).add(found)
+    rows = pd.DataFrame([asdict(each) for each in found])
     _show_candidates(console, rows)
     if rows["origin"].nunique() > 1:
         _show_held_out(console, rows)
@@ -451,7 +334,7 @@ def _show_together(console: Console, rows: pd.DataFrame, work: Path, *, most: in
             pools |= {f"{k} beside": [*earlier, *added[:k]] for k in range(1, most + 1)}
             pools["everything"] = list(followed.predictions)
             for name, pool in pools.items():
-                logs.setdefault(name, {})[table] = followed.log_ratio(pool)
+                logs.setdefault(name, {})[table] = log_ratio(followed, pool)
     shown = Table("pool", "mean", "median", "better", "worse", *rows["table"].unique(),
                   title="pools that other origins choose: change of the ensemble's loss, per cent")  # fmt: skip
     for name, by_table in logs.items():
@@ -466,9 +349,3 @@ def _show_together(console: Console, rows: pd.DataFrame, work: Path, *, most: in
 
 def _per_cent(log_ratio: float) -> str:
     return f"{100 * np.expm1(log_ratio):+.2f}"
-
-
-def origins_of(folder: Path) -> dict[str, str]:
-    """Return the origin of each table of a folder."""
-    entries: Sequence[dict[str, Any]] = json.loads((folder / "manifest.json").read_text())
-    return {entry["name"]: entry.get("origin", entry["name"]) for entry in entries}

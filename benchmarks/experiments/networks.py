@@ -20,7 +20,8 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.learners import FollowedCandidates, by_origin, origins_of
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values
+from benchmarks.experiments.learners import by_origin
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.tables.manifest import add_data_argument, find_tables
@@ -70,9 +71,9 @@ class JudgedNetwork:
     beside: float
 
 
-def offers(space: Space) -> dict[tuple[str, str], dict[str, Any]]:
+def offers(space: Space) -> dict[Key, Values]:
     """Return the first configurations of a space, of which the network's are replaced by its variants."""
-    offered: dict[tuple[str, str], dict[str, Any]] = {}
+    offered: dict[Key, Values] = {}
     for configuration in space.first_configurations():
         name = str(configuration["algorithm"])
         number = sum(algorithm == name for algorithm, _ in offered)
@@ -140,17 +141,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console()
-    origins = origins_of(arguments.data)
     found: list[JudgedNetwork] = []
     costs: list[float] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
             path = arguments.work / f"{table.name}.npz"
             known = FollowedCandidates.read(path)
-            followed = known.completed(table, n_rows=arguments.rows, offers=offers)
+            followed = known.completed(table, offers, n_rows=arguments.rows)
             if followed.predictions.keys() != known.predictions.keys():
                 followed.save(path)
-            found += judged(followed, table.name, origins[table.name])
+            found += judged(followed, table.name, table.origin)
             costs.append(relative_cost(followed))
     if not found:
         return

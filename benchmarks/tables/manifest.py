@@ -29,12 +29,15 @@ class BenchmarkTable:
         Kind of target.
     openml_id : int or None
         Number of the data set on OpenML.
+    origin : str
+        Tables of the same origin come from the same data.
     """
 
     name: str
     path: Path
     task_type: TaskType
     openml_id: int | None = None
+    origin: str = ""
 
     @property
     def is_classification(self) -> bool:
@@ -91,6 +94,7 @@ def read_manifest(folder: Path | None) -> dict[str, BenchmarkTable]:
                 path=folder / entry["file"],
                 task_type=TaskType(entry["task"]),
                 openml_id=entry.get("openml_id"),
+                origin=entry.get("origin", entry["name"]),
             )
             for entry in json.loads(path.read_text())
         }

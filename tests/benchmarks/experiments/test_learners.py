@@ -7,14 +7,17 @@ import pandas as pd
 import pytest
 
 from benchmarks.experiments import learners
+from benchmarks.experiments.followed_candidates import FollowedCandidates
 from benchmarks.experiments.learners import (
     CANDIDATES,
     EARLIER,
-    FollowedCandidates,
     additions_without,
     best_without,
     held_out,
+    judged,
+    log_ratio,
     log_ratios,
+    offered_candidates,
 )
 from benchmarks.tables.manifest import BenchmarkTable
 from cashmere.data.task import TaskProfile, TaskType
@@ -60,7 +63,7 @@ def test_candidates_are_points_of_the_space(task, has_categories):
     n_classes = 3 if task.is_classification else 1
     profile = TaskProfile(task_type=task, n_rows=500, n_columns=4, n_classes=n_classes, has_categories=has_categories)
     space = make_space("default", profile)
-    offered = learners.offered_candidates(space)
+    offered = offered_candidates(space)
     for values in offered.values():
         space.completed(values)
     names = {name for name, _ in offered}
@@ -77,16 +80,16 @@ def test_followed_candidates_are_kept_and_not_followed_again(tmp_path, monkeypat
     table = BenchmarkTable(name="t", path=tmp_path / "t.parquet", task_type=TaskType.BINARY)
     few = {"linear": CANDIDATES["linear"], "knn": CANDIDATES["knn"]}
     monkeypatch.setattr(learners, "CANDIDATES", {"knn": few["knn"]})
-    first = FollowedCandidates.read(tmp_path / "t.npz").completed(table, n_rows=80)
+    first = FollowedCandidates.read(tmp_path / "t.npz").completed(table, offered_candidates, n_rows=80)
     assert len(first.y) == 80
     first.save(tmp_path / "t.npz")
     monkeypatch.setattr(learners, "CANDIDATES", few)
-    again = FollowedCandidates.read(tmp_path / "t.npz").completed(table, n_rows=80)
+    again = FollowedCandidates.read(tmp_path / "t.npz").completed(table, offered_candidates, n_rows=80)
     assert again.predictions["knn", EARLIER] is not first.predictions["knn", EARLIER]
     np.testing.assert_array_equal(again.predictions["knn", EARLIER], first.predictions["knn", EARLIER])
-    judged = again.judged("t", "origin of t")
-    assert {(row.algorithm, row.candidate) for row in judged} == set(again.predictions)
-    assert again.log_ratio([(name, EARLIER) for name in few]) == 0.0
-    assert again.log_ratio([("linear", EARLIER), ("knn", "not offered")]) == 0.0
-    linear = [row for row in judged if row.algorithm == "linear"]
+    rows_of_table = judged(again, "t", "origin of t")
+    assert {(row.algorithm, row.candidate) for row in rows_of_table} == set(again.predictions)
+    assert log_ratio(again, [(name, EARLIER) for name in few]) == 0.0
+    assert log_ratio(again, [("linear", EARLIER), ("knn", "not offered")]) == 0.0
+    linear = [row for row in rows_of_table if row.algorithm == "linear"]
     assert all(row.loss < 0.6 and row.instead < 0.6 for row in linear)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.experiments.learners import FollowedCandidates
+from benchmarks.experiments.followed_candidates import FollowedCandidates
 from benchmarks.experiments.networks import NETWORK, VARIANTS, chosen_by_others, judged, offers, relative_cost
 from cashmere.costs.relative import log_relative_costs
 from cashmere.data.task import TaskProfile, TaskType

@@ -1,0 +1,181 @@
+"""What candidate configurations predict for all rows of a table, and the seconds that it took; followed once."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.tables.manifest import BenchmarkTable
+from benchmarks.tables.search_table import SearchTable
+from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.data.resampling import make_folds
+from cashmere.data.task import TaskType
+from cashmere.ensembles import select_ensemble
+from cashmere.evaluation.metrics import Metric, default_metric
+from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised, forget_folds
+from cashmere.records.loss import Loss
+from cashmere.records.trial import Trial
+from cashmere.space.space import Space
+
+Key = tuple[str, str]
+"""Algorithm and candidate."""
+
+Values = Mapping[str, Any]
+"""Those of a configuration that differ from the defaults, as `Space.completed` takes them."""
+
+Offered = Callable[[Space], Mapping[Key, Values]]
+"""The candidates that a space offers."""
+
+_FOLDS = "3fold"
+
+
+class _Limited(Unsupervised):
+    """Nobody stops the trial, but its path ends after a time; CPU time, as other work may stop the process."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.process_time() + seconds
+
+    def seconds_left(self) -> float:
+        return self._ends - time.process_time()
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedCandidates:
+    """What candidates predict for all rows of a table.
+
+    Attributes
+    ----------
+    y : (n_rows,) array
+        Class codes or values.
+    predictions : dict
+        Out-of-fold predictions by key.
+    cpu_seconds : dict
+        What the path took on all folds, by key.
+    failed : dict
+        Seconds of those that ended without predictions.
+    """
+
+    y: AnyArray
+    predictions: dict[Key, FloatArray] = field(default_factory=dict)
+    cpu_seconds: dict[Key, float] = field(default_factory=dict)
+    failed: dict[Key, float] = field(default_factory=dict)
+
+    @property
+    def metric(self) -> Metric:
+        """Log loss or RMSE."""
+        return default_metric(TaskType.REGRESSION if self.y.dtype.kind == "f" else TaskType.MULTICLASS)
+
+    @classmethod
+    def read(cls, path: Path) -> FollowedCandidates:
+        """Read what `save` has written, or begin with nothing."""
+        if not path.exists():
+            return cls(np.zeros(0))
+        with np.load(path) as file:
+            keys = [(str(algorithm), str(candidate)) for algorithm, candidate in file["keys"]]
+            failed = [(str(algorithm), str(candidate)) for algorithm, candidate in file["failed"].reshape(-1, 2)]
+            return cls(
+                file["y"],
+                dict(zip(keys, file["predictions"], strict=True)),
+                dict(zip(keys, map(float, file["cpu_seconds"]), strict=True)),
+                dict(zip(failed, map(float, file["failed_seconds"]), strict=True)),
+            )
+
+    def save(self, path: Path) -> None:
+        """Write all to one file; one that exists stays whole until then."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        written = path.with_suffix(".part.npz")
+        np.savez_compressed(
+            written,
+            y=self.y,
+            keys=np.array(list(self.predictions)),
+            predictions=np.stack(list(self.predictions.values())),
+            cpu_seconds=np.array(list(self.cpu_seconds.values())),
+            failed=np.array(list(self.failed), dtype=str),
+            failed_seconds=np.array(list(self.failed.values())),
+        )
+        written.replace(path)
+
+    def completed(
+        self,
+        table: BenchmarkTable,
+        offered: Offered,
+        *,
+        n_rows: int,
+        most_seconds: float = 60.0,
+        first: int | None = None,
+        seed: int = 0,
+    ) -> FollowedCandidates:
+        """Return this with the candidates that are missing.
+
+        Parameters
+        ----------
+        table : BenchmarkTable
+            Read from its file.
+        offered : callable
+            Candidates that a space offers; others that are known are left out.
+        n_rows : int
+            Rows of the table, at most.
+        most_seconds : float
+            CPU seconds after which a path ends.
+        first : int, optional
+            Follow none but the first so many that the space offers.
+        seed : int
+            Draws the rows and the folds.
+        """
+        rows = SearchTable.read(table)
+        kept = np.sort(np.random.default_rng(seed).permutation(len(rows.y))[:n_rows])
+        rows = replace(rows, frame=rows.frame.iloc[kept].reset_index(drop=True), y=rows.y[kept])
+        space = rows.make_space("default", len(rows.y))
+        candidates = offered(space)
+        found = FollowedCandidates(
+            rows.y,
+            {key: self.predictions[key] for key in candidates if key in self.predictions},
+            {key: self.cpu_seconds[key] for key in candidates if key in self.predictions},
+            {key: self.failed[key] for key in candidates if key in self.failed},
+        )
+        known = {*found.predictions, *found.failed}
+        missing = {key: values for key, values in islice(candidates.items(), first) if key not in known}
+        if not missing:
+            return found
+        with tempfile.TemporaryDirectory() as folder:
+            prepared = Path(folder) / "prepared"
+            rows.prepare(prepared, rows.y, make_folds(rows.y, rows.task_type, _FOLDS, seed=seed), space, seed=seed)
+            objective = CrossValidationObjective(folder=prepared, space=space, metric=found.metric, keep_model=False)
+            for key, values in missing.items():
+                trial = Trial(number=0, configuration=space.completed(values), seed=seed)
+                clock = time.process_time()
+                try:
+                    predicted = objective.run(trial, _Limited(most_seconds)).predictions
+                except (ArithmeticError, ValueError, RuntimeError, MemoryError):  # as a trial of a search fails
+                    predicted = None
+                seconds = time.process_time() - clock
+                if predicted is None:
+                    found.failed[key] = seconds
+                else:
+                    found.predictions[key], found.cpu_seconds[key] = predicted, seconds
+            forget_folds()
+        return found
+
+    def ensemble_loss(self, pool: Iterable[Key], *, n_seeds: int = 5) -> float:
+        """Return the loss of ensembles chosen from a pool on halves of the rows, on the other halves."""
+        return halves_loss([self.predictions[key] for key in pool], self.y, self.metric, n_seeds=n_seeds)
+
+
+def halves_loss(predictions: Sequence[FloatArray], y: AnyArray, metric: Loss, *, n_seeds: int) -> float:
+    """Return the loss of ensembles chosen on random halves of the rows, on the other halves; the mean over all."""
+    losses = []
+    for seed in range(n_seeds):
+        first = np.random.default_rng(seed).permutation(len(y)) < len(y) / 2
+        for half in (first, ~first):
+            seen = [each[half] for each in predictions]
+            weights = select_ensemble(seen, y[half], metric, tie="secondary").weights
+            mixed = np.sum([w * p[~half].astype(float) for w, p in zip(weights, predictions, strict=True)], axis=0)
+            losses.append(metric.loss(y[~half], mixed, None))
+    return float(np.mean(losses))
