@@ -410,6 +410,14 @@ def test_warm_start_continues_with_what_is_cheapest_by_now():
     assert all(o.trial.origin.kind is OriginKind.WARM_START for o in study.history)
 
 
+def test_gains_of_a_warm_start_are_weighed_against_seconds():
+    first = dict(zip(one_of_each(), [1e6, 1.0, 10.0], strict=True))
+    run_trials(study := timed_study(warm_start=first), 3)
+    assert [o.trial.configuration["algorithm"] for o in study.history] == ["dear", "cheap", "middling"]
+    run_trials(study := Study(DEAR_SPACE, "bo", plan=WorkBudget(trials=3), warm_start=first), 3)
+    assert [o.trial.configuration for o in study.history] == list(first)
+
+
 def test_resuming_under_a_budget_of_time_equals_the_uninterrupted_run(tmp_path):
     with RunStore(tmp_path / "whole") as store:
         run_trials(study := timed_study(seed=3, warm_start=one_of_each(), store=store), 12)

@@ -8,7 +8,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from typing import Any
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.pace import Pace
 from cashmere.base.threads import one_blas_thread
-from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
+from cashmere.costs.predicted import OVERHEAD_SECONDS
 from cashmere.exceptions import (
     InconsistentResumeError,
     InvalidParameterError,
@@ -49,6 +49,7 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.storage.store import RunStore, plain_values
 from cashmere.strategies import make_strategy
 from cashmere.strategies.shared.drawing import draw_suggestion
+from cashmere.strategies.shared.first_configurations import best_per_second
 from cashmere.strategies.shared.last_seconds import decide_in_time
 from cashmere.strategies.shared.promotion import on_all_rows, promotion
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
@@ -97,8 +98,10 @@ class Study:
         Seed for all randomness; each trial's generators are derived from it and the trial's number.
     lookahead : int
         How many trials may be decided ahead of known results, at least 1 (strictly sequential).
-    warm_start : sequence of Configuration
-        Evaluated first, before the strategy is asked: in this order, or the cheapest first if the plan is a time.
+    warm_start : sequence of Configuration, or mapping of Configuration to float
+        Evaluated first, before the strategy is asked: in this order, or the cheapest first if the plan is a time. A
+        mapping says what each is expected to gain, a positive number on any scale: if the plan is a time, those with
+        the largest gain per predicted second come first.
     store : RunStore, optional
         Where finished trials are kept; a study it already holds is continued.
     fold_racing : {"none", "forgiving"}
@@ -140,7 +143,7 @@ class Study:
         *,
         seed: int = 0,
         lookahead: int = 1,
-        warm_start: Sequence[Configuration] = (),
+        warm_start: Sequence[Configuration] | Mapping[Configuration, float] = (),
         store: RunStore | None = None,
         fold_racing: str = "none",
         plan: WorkBudget | None = None,
@@ -165,6 +168,7 @@ class Study:
         self.seed = seed
         self.lookahead = lookahead
         self.warm_start = tuple(warm_start)
+        self._gains = dict(warm_start) if isinstance(warm_start, Mapping) else dict.fromkeys(warm_start, 1.0)
         self.fold_racing = fold_racing
         self.worst_loss, self.baseline_loss = worst_loss, baseline_loss
         self.metric, self.targets, self.row_weights = metric, targets, row_weights
@@ -405,9 +409,16 @@ class Study:
         left = [c for c in self.warm_start if configuration_key(c) not in decided]
         if not left:
             return None
-        known = self._committed[: self._n_visible()]
-        predicted = PredictedSeconds.learn(self._encoder, known)
-        return left[int(np.argmin(predicted.mean_log_seconds(self._encoder.encode(left))))]
+        n_known = self._n_visible()
+        time_left = self._time_left(n_known)
+        return best_per_second(
+            left,
+            [self._gains[c] for c in left],
+            observations=self._committed[:n_known],
+            encoder=self._encoder,
+            seconds=self._planned_seconds * time_left.share if time_left is not None else math.inf,
+            share=self._rungs[0],
+        )
 
     @property
     def _planned_seconds(self) -> float | None:

@@ -1,0 +1,62 @@
+"""What comes next of the configurations that a search begins with, if its budget is a time."""
+
+from __future__ import annotations
+
+import pytest
+from ConfigSpace import Configuration, ConfigurationSpace
+
+from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
+from cashmere.space.encoding import SpaceEncoder
+from cashmere.strategies.shared.first_configurations import best_per_second
+
+SPACE = ConfigurationSpace({"algorithm": ["slow", "middling", "quick"], "x": (0.0, 1.0)})
+SECONDS = {"slow": 50.0, "middling": 5.0, "quick": 0.5}
+LEFT = [Configuration(SPACE, values={"algorithm": name, "x": 0.2}) for name in SECONDS]
+
+
+def trials(*names):
+    """Return finished trials of these algorithms, which took their seconds."""
+    return [
+        Observation(
+            trial=Trial(number=k, configuration=Configuration(SPACE, values={"algorithm": name, "x": 0.9}), seed=0),
+            outcome=Outcome(status=TrialStatus.SUCCESS, loss=0.5, duration_seconds=SECONDS[name]),
+            finished_at=float(k),
+        )
+        for k, name in enumerate(names)
+    ]
+
+
+SEEN = trials(*(["slow"] * 3 + ["middling"] * 3 + ["quick"] * 3))
+
+
+def chosen(gains, *, seconds=1e6, observations=SEEN, **options):
+    encoder = SpaceEncoder(SPACE)
+    found = best_per_second(LEFT, gains, observations=observations, encoder=encoder, seconds=seconds, **options)
+    return found["algorithm"]
+
+
+def test_equal_gains_mean_the_cheapest():
+    assert chosen([1.0, 1.0, 1.0]) == "quick"
+
+
+def test_a_large_gain_is_worth_its_seconds():
+    assert chosen([0.1, 5.0, 0.1]) == "middling"
+    assert chosen([1000.0, 1.0, 1.0]) == "slow"
+
+
+def test_the_scale_of_gains_does_not_matter():
+    assert chosen([1e-5, 5e-4, 1e-5]) == chosen([0.1, 5.0, 0.1])
+
+
+def test_what_would_not_end_in_time_is_moved_back():
+    assert chosen([1000.0, 5.0, 0.1], seconds=15.0) == "middling"
+    assert chosen([1000.0, 5.0, 0.1], seconds=15.0, share=0.1) == "slow"  # on fewer rows it would
+
+
+def test_something_comes_even_if_nothing_would_end_in_time():
+    assert chosen([1000.0, 1.0, 1.0], seconds=0.01) == "slow"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1.0, 1e6])
+def test_before_the_first_trial_gains_decide(seconds):
+    assert chosen([1.0, 2.0, 1.0], seconds=seconds, observations=[]) == "middling"
