@@ -345,6 +345,17 @@ def sources(tmp_path_factory):
     return folder
 
 
+def test_pretrain_makes_an_opening_of_runs_for_later_ones(table, tmp_path, run):
+    out, arguments = tmp_path / "out", ["pretrain", "--opening", "--space", "default", "--out", tmp_path / "out"]
+    assert "--runs" in refused(*arguments)
+    output = cashmere(*arguments, "--runs", run)
+    assert re.search(r"The defaults, and 0 more of 4 configurations of 1 runs, in", output)
+    assert cashmere(*arguments, "--runs", run, "--quiet") == ""
+    options = ["--target", "target", "--budget", "1trials", "--resampling", "holdout", "--out", tmp_path / "later"]
+    assert "1 trials" in cashmere("fit", table, *options, "--opening", out / "opening.json")
+    assert "no such file" in refused("fit", table, *options[:-1], tmp_path / "never", "--opening", out / "none.json")
+
+
 def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp_path, run):
     from cashmere.metalearning.observations import SourceObservations
 

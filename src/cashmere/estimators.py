@@ -36,6 +36,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         metric: Any = None,
         strategy: Any = "optdivbo",
         space: Any = "default",
+        opening: Any = "defaults",
         resampling: Any = "auto",
         ensemble: str = "selection",
         ensemble_size: int = 25,
@@ -55,6 +56,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.strategy = strategy
         self.space = space
+        self.opening = opening
         self.resampling = resampling
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
@@ -217,6 +219,10 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     space : str or callable
         Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function
         from `TaskProfile` to `Space`.
+    opening : str or path
+        What a search with a budget of time begins with: ``"defaults"`` for the default of each algorithm,
+        ``"learned"`` for configurations that were chosen on other tables after these, or a file made by ``cashmere
+        pretrain --opening``.
     resampling : str or splitter
         ``"auto"`` (5-fold up to 20000 rows, otherwise holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn splitter.
     ensemble : str

@@ -335,6 +335,8 @@ SETTINGS = [
     ("decision_threshold", 7),
     ("decision_threshold", [0.5]),
     ("fold_racing", 1),
+    ("opening", ["learned"]),
+    ("opening", "/etc/passwd"),
     ("resampling", "manyfold"),
     ("resampling", 5),
     ("own_objects", 5),

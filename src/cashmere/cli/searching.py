@@ -51,6 +51,13 @@ def fit(
         ),
     ] = "optdivbo",
     space: SpaceName = "default",
+    opening: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="What a search of limited time begins with: defaults, learned, or a file made by pretrain.",
+        ),
+    ] = "defaults",
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")
     ] = "auto",
@@ -105,6 +112,7 @@ def fit(
             budget=budget,
             strategy=strategy,
             space=space,
+            opening=opening,
             resampling=resampling,
             ensemble=ensemble,
             decision_threshold=_number_or_name(decision_threshold),

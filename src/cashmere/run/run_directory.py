@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from ConfigSpace import Configuration
 
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
@@ -26,8 +27,15 @@ from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
-from cashmere.exceptions import CashmereError, CorruptStoreError, MissingDependencyError, RunDirectoryError
+from cashmere.exceptions import (
+    ArtefactError,
+    CashmereError,
+    CorruptStoreError,
+    MissingDependencyError,
+    RunDirectoryError,
+)
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
+from cashmere.metalearning.opening import Opening, load_opening, shipped_opening
 from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
 from cashmere.records.space_names import present_space_name
@@ -54,6 +62,9 @@ _SAMPLE_ROWS = 1000
 
 _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
 """Workers that the directory of a run from elsewhere may ask for, whatever the machine, and for each of its cores."""
+
+_SHIPPED_OPENING, _NO_OPENING = "learned", "defaults"
+"""Openings that are not read from a file."""
 
 _SAMPLE_BYTES = 2**28
 """Largest sample: 1000 rows of 10 000 columns of short texts."""
@@ -199,6 +210,8 @@ class RunDirectory:
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
+            if settings.opening not in (_SHIPPED_OPENING, _NO_OPENING):
+                store.set_fact("opening", _own_opening(settings.opening, run.space).to_json())
             check()
             rows.save(folder / "table.npz")
             run._map_values()
@@ -318,6 +331,26 @@ class RunDirectory:
         except Exception:  # without it, latency is not measured
             return None
 
+    def first_configurations(self, *, in_time: bool) -> dict[Configuration, float]:
+        """Return what the search begins with, in order, and what each is expected to gain.
+
+        Parameters
+        ----------
+        in_time : bool
+            Whether the budget is a time. Openings are chosen for it; a number of trials begins with the defaults.
+        """
+        opening = self._opening() if in_time else None
+        if opening is None:
+            return dict.fromkeys(self.space.first_configurations(), 1.0)
+        return opening.gains(self.space)
+
+    def _opening(self) -> Opening | None:
+        if self.settings.opening == _NO_OPENING:
+            return None
+        if self.settings.opening == _SHIPPED_OPENING:
+            return shipped_opening(self.space.name)
+        return Opening.from_json(self.store.facts().opening, self.folder / "run.sqlite")
+
     def strategy_for_table(self) -> Strategy:
         """Return the strategy; give it the meta-features of the table if it needs them."""
         if isinstance(self.strategy, TableAware):
@@ -406,6 +439,17 @@ class RunDirectory:
 
     def _keep_goal(self, goal: Goal) -> None:
         self.store.set_fact("goal", goal.to_json())
+
+
+def _own_opening(path: str, space: Space) -> Opening:
+    """Return the opening in a file of the user, which must be for the space that is searched."""
+    opening = load_opening(path)
+    if opening.space != space.name:
+        raise ArtefactError(
+            path,
+            f"was made for the space {opening.space!r}, but the run searches {space.name!r}. Use it with its space.",
+        )
+    return opening
 
 
 def _metric(metric: Any, target: TargetCoding) -> Metric:

@@ -194,7 +194,7 @@ class Session:
             run.strategy_for_table(),
             seed=settings.seed,
             lookahead=settings.lookahead_of_study,
-            warm_start=run.space.first_configurations(),
+            warm_start=run.first_configurations(in_time=plan is None or plan.trials is None),
             store=run.store,
             fold_racing=settings.fold_racing,
             plan=plan,

@@ -104,6 +104,9 @@ class RunSettings:
         scikit-learn splitter). A resume needs the custom objects again.
     budget : Budget
         Budget of the first call.
+    opening : str
+        What a search with a budget of time begins with: ``"defaults"``, ``"learned"`` for the opening that the package
+        has for the space, or a file made by ``cashmere pretrain --opening``.
     n_workers : int or None
         Trials to run at the same time, at most the lookahead; by default the cores available to this process, at most
         4. For a given lookahead, results do not depend on it.
@@ -138,6 +141,7 @@ class RunSettings:
     budget: Budget = field(default=_BUDGET, metadata=_given(read=lambda given, name: Budget.parse(given)))
     strategy: Any = field(default="optdivbo", metadata=_given(fixed=True))
     space: Any = field(default="default", metadata=_given(fixed=True))
+    opening: str = field(default="defaults", metadata=_given(read=lambda given, name: str(given), fixed=True))
     resampling: Any = field(default="auto", metadata=_given(fixed=True))
     n_workers: int | None = field(default=None, metadata=_given(option="workers"))
     lookahead: int | None = field(default=None, metadata=_given(fixed=True))
@@ -166,6 +170,8 @@ class RunSettings:
                 raise InvalidParameterError(name, value, "a positive number")
         if not isinstance(self.seed, int | np.integer) or not 0 <= self.seed < 2**32:
             raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
+        if not isinstance(self.opening, str):
+            raise InvalidParameterError("opening", self.opening, "'defaults', 'learned', or the path of a file")
         if self.isolation not in ("process", "none"):
             raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")
         if self.lookahead is not None and self.workers > self.lookahead and self.isolation == "process":

@@ -58,6 +58,8 @@ class RunFacts:
         Budget of all calls together, see `cashmere.run.goal.Goal`. Known from the start.
     plan : str
         Budget that strategies may rely on, see `cashmere.records.work_budget.WorkBudget`.
+    opening : dict
+        What the search began with, if it was read from a file of the user; see `cashmere.metalearning.opening`.
     meta_features : dict
         Meta-features of the table, if the strategy needs them; see `cashmere.metalearning.meta_features`.
     baseline_loss : float
@@ -99,6 +101,7 @@ class RunFacts:
     store: ShortText | None = None
     goal: dict[str, Any] | None = None
     plan: _Text | None = None
+    opening: dict[str, Any] | None = None
     meta_features: dict[str, Any] | None = None
     baseline_loss: float | None = None
     curve: list[CurvePoint] | None = None

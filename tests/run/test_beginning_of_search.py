@@ -1,0 +1,75 @@
+"""What a run begins with: the opening of the package, one of the user, or the defaults."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.frames import to_frame
+from cashmere.exceptions import ArtefactError
+from cashmere.metalearning.opening import Opening, OpeningStep, shipped_opening
+from cashmere.records.budget import Budget
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.settings import RunSettings
+
+STEPS = (
+    OpeningStep(values={"algorithm": "knn", "knn:n_neighbors": 7}, gain=0.3, seconds=0.5),
+    OpeningStep(values={"algorithm": "lightgbm", "lightgbm:num_leaves": 9}, gain=0.2, seconds=1.0),
+)
+MADE = Opening(space="default", first_gain=0.5, steps=STEPS)
+
+
+def made_run(folder, **settings):
+    rows = demo_table().sample(60, random_state=0)
+    frame = to_frame(rows.drop(columns=DEMO_TARGET))
+    return RunDirectory.create(folder, frame, rows[DEMO_TARGET], RunSettings(budget=Budget(seconds=60), **settings))
+
+
+def test_learned_is_that_of_the_package(tmp_path):
+    with made_run(tmp_path / "run", opening="learned") as run:
+        found = run.first_configurations(in_time=True)
+        assert found == shipped_opening("default").gains(run.space)
+        assert tuple(found)[:5] == run.space.first_configurations()[:5]
+
+
+def test_a_number_of_trials_begins_with_the_defaults(tmp_path):
+    with made_run(tmp_path / "run", opening="learned") as run:
+        assert tuple(run.first_configurations(in_time=False)) == run.space.first_configurations()
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"space": "classic", "opening": "learned"}, {"space": "volcano", "opening": "learned"}]
+)
+def test_without_an_opening_it_begins_with_the_defaults(tmp_path, settings):
+    with made_run(tmp_path / "run", **settings) as run:
+        found = run.first_configurations(in_time=True)
+        assert tuple(found) == run.space.first_configurations()
+        assert set(found.values()) == {1.0}
+
+
+def test_an_opening_of_the_user_goes_with_the_run(tmp_path):
+    MADE.save(tmp_path / "opening.json")
+    with made_run(tmp_path / "run", opening=str(tmp_path / "opening.json")) as run:
+        first = list(run.first_configurations(in_time=True).items())
+        assert [gain for _, gain in first[-2:]] == [0.3, 0.2]
+        assert first[-2][0]["knn:n_neighbors"] == 7
+        assert {gain for _, gain in first[:-2]} == {0.5}
+    (tmp_path / "opening.json").unlink()
+    shutil.move(tmp_path / "run", tmp_path / "moved")
+    with RunDirectory.open(tmp_path / "moved") as run:
+        assert list(run.first_configurations(in_time=True).items()) == first
+
+
+def test_an_opening_of_another_space_is_refused(tmp_path):
+    replace(MADE, space="volcano").save(tmp_path / "opening.json")
+    with pytest.raises(ArtefactError, match="'volcano', but the run searches 'default'"):
+        made_run(tmp_path / "run", opening=str(tmp_path / "opening.json"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_misspelt_opening_is_refused(tmp_path):
+    with pytest.raises(ArtefactError, match="'defaults', 'learned', or a file"):
+        made_run(tmp_path / "run", opening="Learned")
