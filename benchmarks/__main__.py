@@ -33,6 +33,7 @@ def main() -> None:
     from benchmarks.experiments.divbo import surrogate_tau
     from benchmarks.experiments.latent import overlap as latent_overlap
     from benchmarks.experiments.latent import study as latent_study
+    from benchmarks.experiments.opening import study as opening_study
     from benchmarks.faults import study as fault_study
     from benchmarks.peers import study as peer_study
     from benchmarks.recordings import record, replay_study
@@ -62,6 +63,7 @@ def main() -> None:
         "spare-time": spare_time,
         "learners": learners,
         "networks": networks,
+        "opening": opening_study,
         "peers": peer_study,
         "fetch": openml_tables,
         "large": large_tables,

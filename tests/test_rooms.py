@@ -33,7 +33,8 @@ ROOMS = [
 ROOMS_OF_BENCHMARKS = [
     *("published", "statistics", "tables", "runs", "reporting", "recordings", "timings", "peers/runners", "peers"),
     *("faults/stepping_clock", "faults"),
-    *("experiments", "experiments/costs", "experiments/dacopt", "experiments/latent", "experiments/divbo", "__main__"),
+    *("experiments", "experiments/costs", "experiments/dacopt", "experiments/latent", "experiments/divbo"),
+    *("experiments/opening", "__main__"),
 ]
 
 

@@ -79,12 +79,14 @@ class FollowedCandidates:
             return cls(np.zeros(0))
         with np.load(path) as file:
             keys = [(str(algorithm), str(candidate)) for algorithm, candidate in file["keys"]]
-            failed = [(str(algorithm), str(candidate)) for algorithm, candidate in file["failed"].reshape(-1, 2)]
+            # Files of before lack those that failed: they are tried again.
+            pairs = file["failed"].reshape(-1, 2) if "failed" in file else []
+            failed = [(str(algorithm), str(candidate)) for algorithm, candidate in pairs]
             return cls(
                 file["y"],
                 dict(zip(keys, file["predictions"], strict=True)),
                 dict(zip(keys, map(float, file["cpu_seconds"]), strict=True)),
-                dict(zip(failed, map(float, file["failed_seconds"]), strict=True)),
+                dict(zip(failed, map(float, file["failed_seconds"] if failed else ()), strict=True)),
             )
 
     def save(self, path: Path) -> None:

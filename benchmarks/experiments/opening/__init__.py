@@ -1,0 +1,1 @@
+"""A learned opening: what a search of the space ``default`` begins with."""
