@@ -40,6 +40,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         resampling: Any = "auto",
         ensemble: str = "selection",
         ensemble_size: int = 25,
+        repeats: str | int = "auto",
         decision_threshold: str | float = "auto",
         fold_racing: str = "none",
         n_workers: int | None = None,
@@ -60,6 +61,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.resampling = resampling
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
+        self.repeats = repeats
         self.decision_threshold = decision_threshold
         self.fold_racing = fold_racing
         self.n_workers = n_workers
@@ -229,6 +231,10 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection.
+    repeats : "auto" or int
+        On how many other splits of the rows the members of the final ensemble are fitted again, so that each predicts
+        the mean of more models. ``"auto"``: two, if there are at most 1000 training rows and the budget is a time, of
+        which they take at most a fifth; otherwise none.
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help

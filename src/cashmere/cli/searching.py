@@ -64,6 +64,10 @@ def fit(
     ensemble: Annotated[
         str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
     ] = "selection",
+    repeats: Annotated[
+        str,
+        typer.Option(metavar="auto|N", help="On how many other splits to fit the members of the ensemble again."),
+    ] = "auto",
     decision_threshold: Annotated[
         str,
         typer.Option(
@@ -115,6 +119,7 @@ def fit(
             opening=opening,
             resampling=resampling,
             ensemble=ensemble,
+            repeats=int(repeats) if repeats.isdecimal() else repeats,
             decision_threshold=_number_or_name(decision_threshold),
             fold_racing=fold_racing,
             workers=workers,

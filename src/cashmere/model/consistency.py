@@ -91,6 +91,8 @@ def check_members(
     models: Mapping[int, list[FoldModel]],
     encoders: list[dict[Encoding, FoldEncoder]],
     target: TargetCoding,
+    *,
+    n_folds: int,
 ) -> None:
     """Refuse members whose fold models do not fit the encoders and the classes.
 
@@ -101,9 +103,11 @@ def check_members(
     models : dict of int to list of FoldModel
         The members.
     encoders : list of dict
-        Per fold.
+        Per fold, split after split.
     target : TargetCoding
         The classes.
+    n_folds : int
+        Folds of a split. Members have models of the first split or the first few.
 
     Raises
     ------
@@ -112,8 +116,8 @@ def check_members(
     """
     for number, folds in models.items():
         try:
-            same = len(folds) == len(encoders)
-            require(same, f"trial {number}", f"has {len(folds)} folds. Expected {len(encoders)}.")
+            fits = 0 < len(folds) <= len(encoders) and len(folds) % n_folds == 0
+            require(fits, f"trial {number}", f"has {len(folds)} folds. Expected {n_folds} for each split.")
             for k, model in enumerate(folds):
                 _check_fold(f"fold {k} of trial {number}", model, encoders[k], target)
         except ContentError as error:

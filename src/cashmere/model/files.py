@@ -80,6 +80,7 @@ class _Manifest(TypedDict):
     information: dict[str, Any]
     thresholds: NotRequired[list[Positive] | None]
     calibration: NotRequired[_StoredCalibration | None]
+    folds: NotRequired[Annotated[int, Meta(ge=1)]]
     versions: NotRequired[dict[str, str]]
     checksum: ShortText
 
@@ -95,6 +96,7 @@ def save_model(
     information: Mapping[str, Any],
     thresholds: NDArray[np.float64] | None = None,
     calibration: Calibration | None = None,
+    n_folds: int | None = None,
     sign: bool = True,
 ) -> None:
     """Write a model folder; at every instant it holds a complete model, the old one or the new one.
@@ -104,6 +106,10 @@ def save_model(
 
     Parameters
     ----------
+    encoders : list
+        Per fold; split after split if members have models of several splits.
+    n_folds : int, optional
+        Folds of a split; by default there is one split.
     sign : bool
         Whether this machine vouches for the members. Where there is no key and none can be made, the model stays
         unsigned.
@@ -132,6 +138,8 @@ def save_model(
         "calibration": None if calibration is None else calibration.to_json(),
         "versions": versions(),
     }
+    if n_folds is not None:
+        content["folds"] = n_folds
     content["checksum"] = checksum = _checksum(content)
     if sign:
         try:

@@ -274,7 +274,8 @@ class Predictor:
                 number: load_fold_models(paths[number], trusted=trusted, sha256=entry["sha256"])
                 for number, entry in entries.items()
             }
-            check_members(paths, models, encoders, target)
+            n_folds = manifest.get("folds", len(encoders))
+            check_members(paths, models, encoders, target, n_folds=n_folds)
             return cls(
                 schema=schema,
                 target=target,

@@ -90,6 +90,7 @@ class EnsembleBuilder:
     ) -> None:
         self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
         self._has_model = has_model
+        self._instead: Mapping[int, AnyArray] = {}
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.loss: float | None = None
         self.seconds = 0.0
@@ -117,6 +118,14 @@ class EnsembleBuilder:
         members = self.ensemble.members
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
+
+    def choose_among(self, predictions: Mapping[int, AnyArray]) -> None:
+        """Choose from now on among these trials, by these predictions instead of their own. Without any, among all."""
+        if not predictions and not self._instead:
+            return
+        self._instead = predictions
+        if self._selection is not None:
+            self._selection.clear()  # it relies on predictions that do not change
 
     def update(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
         """Choose again from everything observed.
@@ -258,10 +267,12 @@ class EnsembleBuilder:
         return self.decision_metric.loss(y, _decided(combined, thresholds), weight)
 
     def _eligible(self, history: History) -> list[Observation]:
-        return [o for o in history.successes if o.predictions is not None and self._has_model(o.trial.number)]
+        found = [o for o in history.successes if o.predictions is not None and self._has_model(o.trial.number)]
+        return [o for o in found if o.trial.number in self._instead] if self._instead else found
 
     def _stacks(self, observations: Sequence[Observation]) -> list[AnyArray]:
-        return [self._pool.take(o.predictions) for o in observations if o.predictions is not None]
+        predictions = [self._instead.get(o.trial.number, o.predictions) for o in observations]
+        return [self._pool.take(each) for each in predictions if each is not None]
 
     def _build(
         self,

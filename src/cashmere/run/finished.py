@@ -14,7 +14,7 @@ from cashmere.model.predictor import Predictor
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
-from cashmere.storage.trial_tables import calibration_text
+from cashmere.storage.trial_tables import calibration_text, repeats_text
 from cashmere.study import Study
 
 _NAMED = 6
@@ -96,6 +96,7 @@ class FinishedRun:
             f"best single {self._score(None if best is None else best.loss)}, "
             f"constant {self._score(history.baseline_loss)}\n"
             f"Members: {listed}{more}\n"
+            f"{self._repeats_line()}"
             f"{self._calibration_line()}"
             f"{self._decision_line()}"
             f"Digest: {facts.digest}"
@@ -103,6 +104,10 @@ class FinishedRun:
 
     def _score(self, loss: float | None) -> str:
         return "-" if loss is None else f"{self.metric.score(loss):.5g}"
+
+    def _repeats_line(self) -> str:
+        text = repeats_text(self.facts, self.weights)
+        return "" if text is None else f"Repeats: {text}\n"
 
     def _calibration_line(self) -> str:
         text = calibration_text(self.facts)

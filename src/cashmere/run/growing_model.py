@@ -14,9 +14,13 @@ from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
 from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.members import Members, algorithm_of
+from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.facts import CurvePoint
 from cashmere.study import run_digest
+
+_ENOUGH_REPEATED = 0.75
+"""Share of the ensemble. Members with the largest weights are repeated first."""
 
 _CHOOSING, _SAVING = "choosing", "saving"
 
@@ -34,6 +38,8 @@ class GrowingModel:
         The models that the ensemble consists of.
     builder : EnsembleBuilder
         Chooses the ensemble.
+    repeats : Repeats
+        Knows the encoders of other splits.
     pace : Pace
         Measures how long it takes to choose and to save.
 
@@ -46,12 +52,20 @@ class GrowingModel:
     """
 
     def __init__(
-        self, run: RunDirectory, *, encoders: Encoders, members: Members, builder: EnsembleBuilder, pace: Pace
+        self,
+        run: RunDirectory,
+        *,
+        encoders: Encoders,
+        members: Members,
+        builder: EnsembleBuilder,
+        repeats: Repeats,
+        pace: Pace,
     ) -> None:
         facts = run.store.facts()
         self.builder = builder
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members, self._pace = run, encoders, members, pace
+        self._repeats = repeats
         self._curve: list[CurvePoint] = list(facts.curve or ())
         self._tried: set[int] = set()
 
@@ -60,6 +74,18 @@ class GrowingModel:
         self._update(history, among=among, stop=stop)
         self.seconds += self.builder.seconds
         self._try_members(history)
+
+    def choose_finally(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
+        """Choose as `choose`; then again among the trials fitted on several splits, if these are most of the ensemble.
+
+        The mean of their predictions over splits is less noisy, and more like what their models predict for other rows.
+        """
+        self.builder.choose_among({})
+        self.choose(history, among=among, stop=stop)
+        averages = self._members.averages
+        if sum(weight for number, weight in self.builder.weights.items() if number in averages) >= _ENOUGH_REPEATED:
+            self.builder.choose_among(averages)
+            self.choose(history, among=among, stop=stop)
 
     def _update(self, history: History, *, among: Container[int] | None = None, stop: Stop) -> None:
         self._members.look(history)
@@ -155,7 +181,8 @@ class GrowingModel:
             self._run.folder / "model",
             schema=self._run.schema,
             target=self._run.target,
-            encoders=self._encoders,
+            encoders=self._encoders_of_members(),
+            n_folds=len(self._run.splits),
             ensemble=self.builder.ensemble,
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
             information=information,
@@ -165,6 +192,10 @@ class GrowingModel:
             sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
         self._pace.note(_SAVING, time.perf_counter() - clock)
+
+    def _encoders_of_members(self) -> Encoders:
+        n_splits = max(map(self._members.splits, self.builder.ensemble.members))
+        return [*self._encoders, *self._repeats.encoders(n_splits)]
 
     def choosing_seconds(self) -> float:
         """Return a bound of the time to choose the ensemble again."""
@@ -210,7 +241,7 @@ class GrowingModel:
         return Predictor(
             schema=self._run.schema,
             target=self._run.target,
-            encoders=self._encoders,
+            encoders=self._encoders_of_members(),
             ensemble=self.builder.ensemble,
             models={number: self._members.load(number) for number in self.builder.ensemble.members},
             information=self.information(history),

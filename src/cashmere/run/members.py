@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cashmere.base.files import failures_as, is_regular, write_atomically
 from cashmere.base.pace import Pace
@@ -55,13 +59,49 @@ class Members:
         self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
         self._pace = pace
         self._algorithms: dict[int, str] = {}
+        self._splits = store.splits()
         self._known: dict[int, bool] = {BASELINE: True}
         self._in_own_model = members_signed_here(store.folder / "model")
         write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
 
     def path(self, number: int) -> Path:
         """Return the path of the models of a trial, or of the constant predictor."""
-        return self._store.baseline_path if number == BASELINE else self._store.member_path(number)
+        if number == BASELINE:
+            return self._store.baseline_path
+        return self._store.member_path(number, self.splits(number))
+
+    def splits(self, number: int) -> int:
+        """Return on how many splits of the rows a trial has models."""
+        return self._splits[number][0] if number in self._splits else 1
+
+    @property
+    def averages(self) -> dict[int, NDArray[np.float32]]:
+        """The mean predictions of the trials that have models on several splits."""
+        return {number: mean for number, (_, mean) in self._splits.items()}
+
+    def add_split(self, observation: Observation, archive: bytes, predictions: NDArray[np.float32]) -> None:
+        """Give a trial the models of one more split, too.
+
+        Parameters
+        ----------
+        observation : Observation
+            The trial, and what it predicts on the first split.
+        archive : bytes
+            The models on that split.
+        predictions : array
+            What they predict.
+        """
+        number = observation.trial.number
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "split.skops"
+            path.write_bytes(archive)
+            models = [*self.load(number), *load_fold_models(path, trusted=self.trusted)]
+        before = self.splits(number)
+        mean = self.averages.get(number, observation.predictions)
+        assert mean is not None  # it has succeeded
+        mean = ((before * mean + predictions) / (before + 1)).astype(np.float32)
+        self._store.add_split(number, before + 1, models=dump_fold_models(models), predictions=mean)
+        self._loaded[number], self._splits[number] = models, (before + 1, mean)
 
     def exists(self, number: int) -> bool:
         """Tell whether the models of a trial still exist."""

@@ -30,6 +30,7 @@ from cashmere.run.growing_model import GrowingModel
 from cashmere.run.members import Members
 from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence, Status, searching
+from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.trial_tables import failures_table
 from cashmere.study import Study
@@ -85,6 +86,8 @@ class Session:
         Decides and keeps the trials.
     model : GrowingModel
         Built from the trials.
+    repeats : Repeats
+        Fits its members again, if they are to be.
     budget : Budget or None
         Of this call; `trials` counts all trials of the run. With None nothing is left: no trial is run.
     deadline : Deadline
@@ -115,6 +118,7 @@ class Session:
         *,
         study: Study,
         model: GrowingModel,
+        repeats: Repeats,
         budget: Budget | None,
         deadline: Deadline,
         executor: Executor,
@@ -123,7 +127,7 @@ class Session:
         write_report: Callable[[], object] | None,
         load: bool,
     ) -> None:
-        self.run, self.study, self.model = run, study, model
+        self.run, self.study, self.model, self._repeats = run, study, model, repeats
         self._budget, self._deadline, self._executor, self._progress = budget, deadline, executor, progress
         self._pace, self._write_report, self._load = pace, write_report, load
         self._n_before = len(study.history)
@@ -217,11 +221,13 @@ class Session:
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,
         )
-        model = GrowingModel(run, encoders=encoders, members=members, builder=builder, pace=pace)
+        repeats = Repeats(run, budget, members)
+        model = GrowingModel(run, encoders=encoders, members=members, builder=builder, repeats=repeats, pace=pace)
         return cls(
             run,
             study=study,
             model=model,
+            repeats=repeats,
             budget=budget,
             deadline=deadline,
             executor=executor or InProcessExecutor(),
@@ -259,6 +265,7 @@ class Session:
                     seconds_left=self._left_for_search,
                     on_tick=self._tick,
                 )
+                self._repeat(interrupted.is_set)
             finally:
                 executor.shutdown()
                 forget_folds()
@@ -268,6 +275,22 @@ class Session:
         if budget.trials is not None and len(self.study.history) >= budget.trials:
             return StopReason.TRIALS
         return StopReason.TIME
+
+    def _repeat(self, stop: Callable[[], bool]) -> None:
+        """Fit the members of the ensemble on other splits, if they are to be and as long as time is left."""
+        history = self.study.history
+        if self._repeats.most == 0 or not history.successes or stop():
+            return
+        self.model.choose(history, stop=self._is_over if self.model.builder.loss is not None else never)
+        self.model.cross_fit(history, stop=self._is_over)
+        self._repeats.fit(
+            history,
+            self.model.builder.weights,
+            self._executor,
+            seconds_left=self._left_for_trials,
+            stop=stop,
+            on_tick=lambda: self._progress.update(self._status()),
+        )
 
     def _tick(self) -> None:
         self._refresh()
@@ -311,7 +334,14 @@ class Session:
         return 0.0 if self._write_report is None else self._pace.bound(_REPORT, expected=0.5)
 
     def _left_for_search(self) -> float:
-        """Return the seconds until the search must end."""
+        """Return the seconds until the search must end; repeats come after it."""
+        left = self._left_for_trials()
+        if self._repeats.most == 0:
+            return left
+        return left - self._repeats.reserved_seconds(self.study.history, self.model.builder.weights)
+
+    def _left_for_trials(self) -> float:
+        """Return the seconds until the workers must end."""
         if self._deadline.seconds is None:
             return float("inf")
         loading = min(self.model.loading_seconds(), _LOADING_SHARE_OF_END * self._deadline.seconds)
@@ -387,17 +417,17 @@ class Session:
         """
         model = self.model
         if len(history) == self._n_before:  # nothing new: it is the model of the call before, however long that takes
-            model.choose(history)
+            model.choose_finally(history)
             cross_fitted_loss = model.cross_fit(history)
             return model.predictor(history), cross_fitted_loss
-        model.choose(history, stop=self._is_over if model.builder.loss is not None else never)
+        model.choose_finally(history, stop=self._is_over if model.builder.loss is not None else never)
         cross_fitted_loss, loading = None, model.loading_seconds() if self._load else 0.0
         if self._fits(_CROSS_FIT_CHOICES * model.choosing_seconds() + loading):
             cross_fitted_loss = model.cross_fit(history, stop=lambda: not self._fits(loading))
         if not self._load:
             return model.predictor(history) if self._fits(model.loading_seconds()) else None, cross_fitted_loss
         if not model.load_members(self._fits, at_least=1):
-            model.choose(history, among=model.loaded)
+            model.choose_finally(history, among=model.loaded)
             cross_fitted_loss = None
         if cross_fitted_loss is None and self._fits(_CROSS_FIT_CHOICES * model.choosing_seconds()):
             # Loading took less than its bound, or there is no time for more of it.

@@ -30,6 +30,8 @@ _LOOKAHEAD = 8
 
 _LOOKAHEAD_PER_WORKER = 2
 
+_MOST_REPEATS = 20
+
 _MOST = {"n_workers": 1024, "lookahead": 4096, "ensemble_size": 10_000}
 """Largest values: a run directory from elsewhere must not start processes without end, nor choose members for ever."""
 
@@ -123,6 +125,9 @@ class RunSettings:
         ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits.
     ensemble : str
         ``"selection"``, ``"bagging"``, ``"stacking"`` or ``"best"``.
+    repeats : "auto" or int
+        On how many other splits of the rows the members of the final ensemble are fitted again. ``"auto"``: two for
+        small tables under a budget of time alone, of which they take a fifth at most; else none.
     ensemble_size : int
         Picks of the greedy selection (with replacement).
     decision_threshold : {"auto", "tune", "none"} or float
@@ -153,6 +158,7 @@ class RunSettings:
     isolation: str = field(default="process", metadata=_given(option=None))
     ensemble: str = field(default="selection", metadata=_given(fixed=True))
     ensemble_size: int = field(default=25, metadata=_given(option=None, fixed=True))
+    repeats: str | int = field(default="auto", metadata=_given(fixed=True))
     decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
     fold_racing: str = field(default="none", metadata=_given(fixed=True))
     target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
@@ -184,6 +190,9 @@ class RunSettings:
             )
         if self.ensemble not in METHODS:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)
+        is_count = isinstance(self.repeats, int | np.integer) and not isinstance(self.repeats, bool)
+        if self.repeats != "auto" and not (is_count and 0 <= int(self.repeats) <= _MOST_REPEATS):
+            raise InvalidParameterError("repeats", self.repeats, f"'auto' or a whole number from 0 to {_MOST_REPEATS}")
         threshold = self.decision_threshold
         is_number = isinstance(threshold, int | float)
         if not (0 < threshold < 1 if is_number else threshold in _DECISIONS):  # type: ignore[operator]

@@ -43,6 +43,13 @@ class CalibrationFact(TypedDict):
     gain: Finite
 
 
+class SplitsFact(TypedDict):
+    """On how many splits of the rows a trial was fitted, and the checksum of the mean of its predictions."""
+
+    count: Annotated[int, Meta(ge=2, le=100)]
+    predictions_crc: Count
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """The facts of a run as its store keeps them; None for facts not known yet.
@@ -82,6 +89,9 @@ class RunFacts:
         How probabilities are calibrated, see `cashmere.ensembles.calibration`; None if they are not.
     decision : dict
         How classes are decided, and the gain of thresholds.
+    splits : dict
+        Trials fitted on several splits of the rows, by number: ``count``, ``predictions_crc``; see
+        `cashmere.run.repeats`.
     latency : dict
         ``single_row_ms`` and ``batch_rows_per_second``.
     digest : str
@@ -113,6 +123,7 @@ class RunFacts:
     cross_fitted_loss: float | None = None
     calibration: CalibrationFact | None = None
     decision: dict[str, Any] | None = None
+    splits: dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], SplitsFact] | None = None
     latency: dict[ShortText, float] | None = None
     digest: _Text | None = None
     elapsed_seconds: Seconds | None = None

@@ -153,9 +153,9 @@ class RunStore:
 
     # ------------------------------------------------------------ trials
 
-    def predictions_path(self, number: int) -> Path:
-        """Return the path of a trial's predictions."""
-        return self.folder / "predictions" / f"{number:06d}.npy"
+    def predictions_path(self, number: int, n_splits: int = 1) -> Path:
+        """Return the path of a trial's predictions, their mean over so many splits of the rows."""
+        return self.folder / "predictions" / f"{_stem(number, n_splits)}.npy"
 
     @functools.cached_property
     def identity(self) -> str:
@@ -167,9 +167,9 @@ class RunStore:
         """Path of the constant predictor."""
         return self.folder / "members" / "baseline.skops"
 
-    def member_path(self, number: int) -> Path:
-        """Return the path of a trial's fitted models."""
-        return self.folder / "members" / f"{number:06d}.skops"
+    def member_path(self, number: int, n_splits: int = 1) -> Path:
+        """Return the path of a trial's fitted models, on so many splits of the rows."""
+        return self.folder / "members" / f"{_stem(number, n_splits)}.skops"
 
     def add(self, trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
         """Store a finished trial durably and return its observation.
@@ -184,10 +184,7 @@ class RunStore:
         predictions = None
         with write_failures_explained(self.folder):
             if outcome.predictions is not None:
-                buffer = io.BytesIO()
-                np.save(buffer, outcome.predictions, allow_pickle=False)
-                crc = zlib.crc32(buffer.getvalue())
-                write_atomically(self.predictions_path(trial.number), buffer.getvalue())
+                crc = _write_predictions(self.predictions_path(trial.number), outcome.predictions)
                 predictions = self._read_predictions(trial.number, crc)
             if outcome.model is not None:
                 write_atomically(self.member_path(trial.number), outcome.model)
@@ -223,6 +220,55 @@ class RunStore:
                 cost = (trial.number, added.columns, added.seconds)
                 self._database.execute("INSERT INTO features VALUES (?,?,?)", cost)
         return observation
+
+    def add_split(self, number: int, n_splits: int, *, models: bytes, predictions: NDArray[np.float32]) -> None:
+        """Store what a trial has after it was fitted on one more split of the rows.
+
+        Parameters
+        ----------
+        number : int
+            Of the trial.
+        n_splits : int
+            How many splits it was fitted on.
+        models : bytes
+            Its models on all of them.
+        predictions : array
+            The mean of its predictions.
+
+        Raises
+        ------
+        RunDirectoryError
+            If they cannot be written.
+        """
+        self._check_place()
+        path = self.member_path(number, n_splits)
+        with write_failures_explained(self.folder):
+            crc = _write_predictions(self.predictions_path(number, n_splits), predictions)
+            write_atomically(path, models)
+            sign_member(path, models, run=self.identity)
+        # Only now they count: a file that no fact tells of is overwritten.
+        fact = {"count": n_splits, "predictions_crc": crc}
+        self.set_fact("splits", {**(self.facts().splits or {}), str(number): fact})
+        if n_splits > 2:
+            before = self.member_path(number, n_splits - 1)
+            for each in (before, member_signature_path(before), self.predictions_path(number, n_splits - 1)):
+                each.unlink(missing_ok=True)
+
+    def splits(self) -> dict[int, tuple[int, NDArray[np.float32]]]:
+        """Return the trials fitted on several splits, as far as their files are there: how many, and the predictions.
+
+        Raises
+        ------
+        CorruptStoreError
+            If predictions are damaged.
+        """
+        found = {}
+        for text, fact in (self.facts().splits or {}).items():
+            number, n_splits = int(text), fact["count"]
+            path = self.predictions_path(number, n_splits)
+            if is_regular(path) and is_regular(self.member_path(number, n_splits)):
+                found[number] = (n_splits, self._read_predictions(number, fact["predictions_crc"], n_splits))
+        return found
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -310,9 +356,9 @@ class RunStore:
         with failures_explained(self._path):
             return read_trials(self._database)
 
-    def _read_predictions(self, number: int, crc: int) -> NDArray[np.float32]:
+    def _read_predictions(self, number: int, crc: int, n_splits: int = 1) -> NDArray[np.float32]:
         """Read predictions into memory, or map them beyond the limit: each mapped file keeps a descriptor open."""
-        path = self.predictions_path(number)
+        path = self.predictions_path(number, n_splits)
         try:
             with open_regular(path) as file:
                 content = file.read()
@@ -375,6 +421,19 @@ class RunStore:
             return self._facts
         with failures_explained(self._path):
             return read_facts(self._database)
+
+
+def _stem(number: int, n_splits: int) -> str:
+    """Return the name of the files of a trial on so many splits of the rows."""
+    return f"{number:06d}" if n_splits == 1 else f"{number:06d}-{n_splits}"
+
+
+def _write_predictions(path: Path, predictions: NDArray[np.float32]) -> int:
+    """Write an array and return its checksum."""
+    buffer = io.BytesIO()
+    np.save(buffer, predictions, allow_pickle=False)
+    write_atomically(path, buffer.getvalue())
+    return zlib.crc32(buffer.getvalue())
 
 
 def _path_values(outcome: Outcome) -> tuple[Any, ...]:

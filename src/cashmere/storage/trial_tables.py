@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -296,6 +296,15 @@ def calibration_text(facts: RunFacts) -> str | None:
         return str(Calibration.from_json(facts.calibration))
     except CashmereError:
         return None
+
+
+def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:
+    """Say how many members have models of several splits of the rows; None if none has."""
+    splits = [fact["count"] for number, fact in (facts.splits or {}).items() if int(number) in members]
+    if not splits:
+        return None
+    several = str(min(splits)) if min(splits) == max(splits) else f"{min(splits)} to {max(splits)}"
+    return f"{len(splits)} of {len(members)} members were fitted on {several} splits"
 
 
 def run_failures(folder: str | Path) -> pd.DataFrame:

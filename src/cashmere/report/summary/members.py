@@ -9,13 +9,13 @@ from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
 from cashmere.report.summary.values import dictionary, finite_number, one_line, score_of
 from cashmere.storage.facts import RunFacts
-from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name, calibration_text
+from cashmere.storage.trial_tables import BASELINE_NAME, algorithm_name, calibration_text, repeats_text
 
 
 def ensemble_section(
     rows: Sequence[Mapping[str, Any]], weights: Mapping[int, float], facts: RunFacts, metric: Metric | None
 ) -> dict[str, Any]:
-    """Return the members by weight, the largest first, and the calibration."""
+    """Return the members by weight, the largest first, on how many splits they were fitted, and the calibration."""
     by_number = {row["number"]: row for row in rows}
     members = []
     for number, weight in sorted(weights.items(), key=lambda item: (-item[1], item[0])):
@@ -37,6 +37,7 @@ def ensemble_section(
     return {
         "kind": one_line(dictionary(facts.ensemble).get("kind"), None),
         "members": members,
+        "repeats": repeats_text(facts, weights),
         "calibration": calibration_text(facts),
     }
 

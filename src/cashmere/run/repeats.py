@@ -1,0 +1,172 @@
+"""Members of the final ensemble, fitted again on other splits of the rows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
+
+import numpy as np
+
+from cashmere.data.prepared import prepare_folds
+from cashmere.data.resampling import make_folds
+from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.model.files import Encoders
+from cashmere.protocols import Executor
+from cashmere.records.budget import Budget
+from cashmere.records.trial import History, Observation, Outcome
+from cashmere.run.ensemble_builder import BASELINE
+from cashmere.run.members import Members
+from cashmere.run.run_directory import RunDirectory
+
+_MOST_ROWS = 1000
+"""Tables with more rows are not repeated by default: docs/benchmarks.md#spare-time."""
+
+_MOST = 2
+"""Repeats by default."""
+
+_SHARE = 0.2
+"""Largest share of a time budget for them."""
+
+_MARGIN = 1.5
+"""A repeat begins if so many times the seconds of the trial are left."""
+
+_POLL_SECONDS = 0.05
+
+
+class Repeats:
+    """Fits the members of an ensemble again on other splits, and gives them the models of these, too.
+
+    On few rows the models of one split differ from those of another by chance. A member with the models of several
+    splits predicts their mean.
+
+    Parameters
+    ----------
+    run : RunDirectory
+        Open.
+    budget : Budget or None
+        Of this call; with None nothing is left.
+    members : Members
+        Keeps the models.
+
+    Attributes
+    ----------
+    most : int
+        Other splits on which members may be fitted.
+    """
+
+    def __init__(self, run: RunDirectory, budget: Budget | None, members: Members) -> None:
+        self._run, self._budget, self._members = run, budget, members
+        self.most = _how_many(run, budget)
+        self._encoders: dict[int, Encoders] = {}
+
+    def encoders(self, n_splits: int) -> Encoders:
+        """Return the encoders of so many splits beyond the first, fold after fold."""
+        return [fold for split in range(1, n_splits) for fold in self._encoders_of(split)]
+
+    def _encoders_of(self, split: int) -> Encoders:
+        if split not in self._encoders:
+            run, seed = self._run, self._seed(split)
+            task_type = run.target.task_type
+            self._encoders[split] = prepare_folds(
+                self._objective(split).folder,
+                run.coded_table,
+                run.rows.y,
+                make_folds(run.rows.y, task_type, run.settings.resampling, seed=seed),
+                sorted(run.space.encodings),
+                task_type=task_type,
+                seed=seed,
+                weight=run.rows.weight,
+            )[1]
+        return self._encoders[split]
+
+    def _seed(self, split: int) -> int:
+        return int(np.random.SeedSequence([self._run.settings.seed, split]).generate_state(1)[0])
+
+    def _objective(self, split: int, n_threads: int = 1) -> CrossValidationObjective:
+        folder = (self._run.folder / "prepared" / f"split{split}").absolute()
+        return CrossValidationObjective(
+            folder=folder, space=self._run.space, metric=self._run.metric, n_threads=n_threads
+        )
+
+    def reserved_seconds(self, history: History, weights: Mapping[int, float]) -> float:
+        """Return the seconds that the search should leave for repeats; 0 without a time budget."""
+        if self._budget is None or self._budget.seconds is None:
+            return 0.0
+        seconds = sum(_MARGIN * o.duration_seconds for _, o in self._waiting(history, weights))
+        return min(_SHARE * self._budget.seconds, seconds / self._run.settings.workers)
+
+    def fit(
+        self,
+        history: History,
+        weights: Mapping[int, float],
+        executor: Executor,
+        *,
+        seconds_left: Callable[[], float],
+        stop: Callable[[], bool],
+        on_tick: Callable[[], object],
+    ) -> None:
+        """Fit members on other splits, those with the largest weights first, until all are done or the time is over.
+
+        Parameters
+        ----------
+        history : History
+            All trials.
+        weights : mapping
+            Weight of each member by trial number.
+        executor : Executor
+            Fits them.
+        seconds_left : callable
+            Wall seconds for this step.
+        stop : callable
+            Whether to give up.
+        on_tick : callable
+            Called about twenty times a second.
+        """
+        waiting = deque(self._waiting(history, weights))
+        running: dict[Future[Outcome], Observation] = {}
+        while (waiting or running) and seconds_left() > 0 and not stop():
+            while waiting and len(running) < executor.n_workers:
+                split, observation = waiting[0]
+                if any(each is observation for each in running.values()):
+                    break  # splits of one member are added in order
+                waiting.popleft()
+                in_time = _MARGIN * observation.duration_seconds < seconds_left()
+                if in_time and self._members.splits(observation.trial.number) == split:
+                    self._encoders_of(split)
+                    objective = self._objective(split, getattr(executor, "n_threads", 1))
+                    trial = replace(observation.trial, stop_above=float("inf"))
+                    running[executor.submit(objective, trial)] = observation
+            done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._keep(running.pop(future), future.result())
+            on_tick()
+
+    def _waiting(self, history: History, weights: Mapping[int, float]) -> Iterator[tuple[int, Observation]]:
+        """Yield each split and member to fit, split after split."""
+        numbers = [n for n in sorted(weights, key=lambda n: -weights[n]) if n != BASELINE and self._members.is_own(n)]
+        observations = [history[number] for number in numbers]
+        for split in range(1, self.most + 1):
+            for each in observations:
+                if each.outcome.cut_short is None and self._members.splits(each.trial.number) <= split:
+                    yield split, each
+
+    def _keep(self, observation: Observation, outcome: Outcome) -> None:
+        """Keep the models of another split, if they are those of a whole trial."""
+        predictions, expected = outcome.predictions, observation.predictions
+        if predictions is None or expected is None or outcome.model is None or outcome.cut_short is not None:
+            return
+        if predictions.shape == expected.shape:
+            self._members.add_split(observation, outcome.model, predictions)
+
+
+def _how_many(run: RunDirectory, budget: Budget | None) -> int:
+    repeats = run.settings.repeats
+    if budget is None or len(run.rungs) > 1:  # with rungs, rows are plenty, and encoding them again takes long
+        return 0
+    if not isinstance(repeats, str):
+        return int(repeats)
+    is_named = isinstance(run.settings.resampling, str) and len(run.splits) > 1
+    has_time = budget.seconds is not None and budget.trials is None
+    return _MOST if is_named and has_time and len(run.rows.y) <= _MOST_ROWS else 0
