@@ -9,7 +9,7 @@ import pytest
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.frames import to_frame
-from cashmere.exceptions import ArtefactError
+from cashmere.exceptions import ArtefactError, CorruptStoreError
 from cashmere.metalearning.opening import Opening, OpeningStep, shipped_opening
 from cashmere.records.budget import Budget
 from cashmere.run.run_directory import RunDirectory
@@ -61,6 +61,14 @@ def test_an_opening_of_the_user_goes_with_the_run(tmp_path):
     shutil.move(tmp_path / "run", tmp_path / "moved")
     with RunDirectory.open(tmp_path / "moved") as run:
         assert list(run.first_configurations(in_time=True).items()) == first
+
+
+def test_a_run_that_has_lost_its_opening_is_refused(tmp_path):
+    MADE.save(tmp_path / "opening.json")
+    with made_run(tmp_path / "run", opening=str(tmp_path / "opening.json")) as run:
+        run.store.set_fact("opening", {"format": "cashmere opening"})
+    with pytest.raises(CorruptStoreError, match="settings that cannot be used"):
+        RunDirectory.open(tmp_path / "run")
 
 
 def test_an_opening_of_another_space_is_refused(tmp_path):

@@ -277,6 +277,7 @@ class RunDirectory:
             _check_rows(folder / "table.npz", rows, schema, target)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
+            run._opening()  # one from a file is kept in the store
             run._check_algorithms()
             run._map_values()
             return run
