@@ -15,7 +15,7 @@ from cashmere.exceptions import DataError, InvalidParameterError
 
 _AUTO_FOLDS = 5
 _AUTO_KFOLD_ROWS = 20_000
-_CELLS_PER_SECOND = 5_000
+_CELLS_PER_SECOND = 20_000
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
 _EXPECTED = "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold') or a scikit-learn splitter"
@@ -115,8 +115,8 @@ def choose_resampling(n_rows: int, n_cells: int = 0, *, seconds: float | None = 
     -------
     str
         ``"5fold"`` up to 20000 rows, where a loss on held-out rows alone is too noisy to choose by; else
-        ``"holdout"``. Also ``"holdout"`` if the time budget would buy few trials of five fits: measured on 2 cores,
-        a boosting trial of five folds takes about 15 s per million cells (satimage: 1.4 million, 20 s).
+        ``"holdout"``. Also ``"holdout"`` if the time budget would buy hardly any trials of five fits. A handful of them
+        is better than many of one: docs/benchmarks.md#few-folds-or-few-trials.
 
     Examples
     --------
