@@ -46,4 +46,4 @@ def test_digests_are_equal_for_1_2_and_4_workers(tmp_path, space, n_rows, n_tria
     digests, paths = zip(*runs, strict=True)
     assert len(set(digests)) == 1
     assert paths[0] == paths[1] == paths[2]
-    assert sum(path is not None for path in paths[0]) >= n_trials / 2
+    assert sum(path is not None for path in paths[0]) >= n_trials / 3  # neighbours and support vectors follow none
