@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,24 @@ def test_a_file_that_no_fact_tells_of_is_overwritten(tmp_path):
 def test_how_often_members_are_repeated(tmp_path, settings, budget, expected):
     with RunDirectory.create(tmp_path / "run", X, Y, RunSettings(**settings)) as run:
         assert Repeats(run, budget, members=None).most == expected
+
+
+def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_path, repeated):
+    """The ensemble knows trials as they arrive, the history in their order."""
+
+    class Members:
+        def is_own(self, number):
+            return True
+
+        def splits(self, number):
+            return 1
+
+    history = repeated[1].study_.history
+    behind = replace(history, observations=history.observations[:2])
+    weights = dict.fromkeys(range(len(history)), 0.2)
+    with RunDirectory.create(tmp_path / "run", X, Y, RunSettings()) as run:
+        repeats = Repeats(run, Budget(seconds=1e6), members=Members())
+        assert 0 < repeats.reserved_seconds(behind, weights) < repeats.reserved_seconds(history, weights)
 
 
 def test_regression(tmp_path):

@@ -146,7 +146,9 @@ class Repeats:
     def _waiting(self, history: History, weights: Mapping[int, float]) -> Iterator[tuple[int, Observation]]:
         """Yield each split and member to fit, split after split."""
         numbers = [n for n in sorted(weights, key=lambda n: -weights[n]) if n != BASELINE and self._members.is_own(n)]
-        observations = [history[number] for number in numbers]
+        # The ensemble knows trials as they arrive, the history in order: behind a long one, some are not there yet.
+        known = {observation.trial.number: observation for observation in history}
+        observations = [known[number] for number in numbers if number in known]
         for split in range(1, self.most + 1):
             for each in observations:
                 if each.outcome.cut_short is None and self._members.splits(each.trial.number) <= split:
