@@ -106,8 +106,9 @@ def test_relative_links_lead_somewhere(page):
 
 
 def test_every_result_that_is_kept_is_told_of():
-    files = {path.name for path in RESULTS.parent.iterdir()} - {RESULTS.name}
-    assert set(re.findall(r"`([\w.]+\.csv)`", RESULTS.read_text())) == files
+    paths = (path.relative_to(RESULTS.parent) for path in RESULTS.parent.rglob("*") if path.is_file())
+    files = {path.as_posix() for path in paths if path.suffix != ".lock"} - {RESULTS.name}
+    assert set(re.findall(r"`([\w./]+\.(?:csv|jsonl))`", RESULTS.read_text())) == files
 
 
 def test_every_page_is_linked_from_a_readme_and_every_example_from_the_docs():
