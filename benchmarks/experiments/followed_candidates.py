@@ -170,6 +170,16 @@ class FollowedCandidates:
         return halves_loss([self.predictions[key] for key in pool], self.y, self.metric, n_seeds=n_seeds)
 
 
+def follow_once(table: BenchmarkTable, work: Path, offered: Offered, *, n_rows: int) -> FollowedCandidates:
+    """Return what the candidates predict for a table; what the folder of work holds is not followed again."""
+    path = work / f"{table.name}.npz"
+    known = FollowedCandidates.read(path)
+    followed = known.completed(table, offered, n_rows=n_rows)
+    if followed.predictions.keys() != known.predictions.keys():
+        followed.save(path)
+    return followed
+
+
 def halves_loss(predictions: Sequence[FloatArray], y: AnyArray, metric: Loss, *, n_seeds: int) -> float:
     """Return the loss of ensembles chosen on random halves of the rows, on the other halves; the mean over all."""
     losses = []

@@ -22,7 +22,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.tables.manifest import add_data_argument, find_tables
@@ -269,11 +269,7 @@ def main(arguments: argparse.Namespace) -> None:
     found: list[JudgedCandidate] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
-            path = arguments.work / f"{table.name}.npz"
-            known = FollowedCandidates.read(path)
-            followed = known.completed(table, offered_candidates, n_rows=arguments.rows)
-            if followed.predictions.keys() != known.predictions.keys():
-                followed.save(path)
+            followed = follow_once(table, arguments.work, offered_candidates, n_rows=arguments.rows)
             found += judged(followed, table.name, table.origin)
     if not found:
         return

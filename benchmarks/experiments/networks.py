@@ -20,7 +20,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
 from benchmarks.experiments.learners import by_origin
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
@@ -145,11 +145,7 @@ def main(arguments: argparse.Namespace) -> None:
     costs: list[float] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
-            path = arguments.work / f"{table.name}.npz"
-            known = FollowedCandidates.read(path)
-            followed = known.completed(table, offers, n_rows=arguments.rows)
-            if followed.predictions.keys() != known.predictions.keys():
-                followed.save(path)
+            followed = follow_once(table, arguments.work, offers, n_rows=arguments.rows)
             found += judged(followed, table.name, table.origin)
             costs.append(relative_cost(followed))
     if not found:
