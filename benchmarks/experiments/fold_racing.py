@@ -28,6 +28,7 @@ import pandas as pd
 
 from benchmarks.experiments.first_light import evaluate
 from benchmarks.recordings.recorded_history import RECORDED, RecordedHistory, load_recorded
+from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.tables.manifest import find_tables
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import Metric, default_metric
@@ -75,7 +76,8 @@ class RacedSearch:
 
 
 def replay(recording: RecordedHistory, metric: Metric, rule: str, *, seed: int, n_trials: int) -> RacedSearch:
-    """Search a recording at random for as long as `n_trials` configurations take without a rule."""
+    """Search a recording at random for as long as `n_trials` configurations take without a rule; the seed splits it."""
+    recording = redraw_split(recording, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(recording))
     part = rng.permutation(len(recording.y_validation)) % N_FOLDS

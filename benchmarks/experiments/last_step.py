@@ -20,6 +20,7 @@ from rich.table import Table
 
 from benchmarks.faults.rows import RowFile, read_rows
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
+from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -194,12 +195,13 @@ def _unseen(pool: Pool, rng: np.random.Generator) -> Float64:
     return predictions
 
 
-def judge(history: RecordedHistory, *, rows: int, candidates: int, n_pools: int) -> list[JudgedRule]:
-    """Draw pools of a recording and rows to choose on, and judge every rule on the test rows."""
-    metric = default_metric(history.task_type)
+def judge(recording: RecordedHistory, *, rows: int, candidates: int, n_pools: int) -> list[JudgedRule]:
+    """Draw splits and pools of a recording and rows to choose on, and judge every rule on the test rows."""
+    metric = default_metric(recording.task_type)
     losses: dict[str, list[float]] = {}
     members: dict[str, list[int]] = {}
     for seed in range(n_pools):
+        history = redraw_split(recording, seed)
         rng = np.random.default_rng([seed, rows, candidates])
         drawn = rng.choice(history.succeeded, min(candidates, len(history.succeeded)), replace=False)
         kept = np.sort(rng.permutation(len(history.y_validation))[:rows])
@@ -213,7 +215,7 @@ def judge(history: RecordedHistory, *, rows: int, candidates: int, n_pools: int)
     logarithms = {rule: np.mean(np.log(found)) for rule, found in losses.items()}
     return [
         JudgedRule(
-            recording=history.name,
+            recording=recording.name,
             rows=rows,
             candidates=candidates,
             rule=rule,

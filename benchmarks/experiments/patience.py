@@ -23,6 +23,7 @@ from rich.table import Table
 from benchmarks.experiments.last_step import Pool, mean_of_parts, mixed
 from benchmarks.faults.rows import RowFile, read_rows
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
+from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -61,7 +62,8 @@ class JudgedPool:
 
 
 def judge(history: RecordedHistory, *, rows: int, seed: int, most: int) -> Iterable[JudgedPool]:
-    """Let configurations arrive in random order, and judge the ensemble after every few."""
+    """Let configurations arrive in random order, and judge the ensemble after every few; the seed splits the rows."""
+    history = redraw_split(history, seed)
     metric = default_metric(history.task_type)
     rng = np.random.default_rng([seed, rows])
     kept = np.sort(rng.permutation(len(history.y_validation))[:rows])

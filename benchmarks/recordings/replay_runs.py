@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.recordings.recorded_history import load_recorded
+from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
+from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.parallel import make_runs
@@ -30,6 +31,9 @@ from cashmere.strategies.shared.factories import options_of
 CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space", "strategies", "surrogates")
 CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
+
+OWN_FILES = ("replay.py", "redrawn_split.py")
+"""Files beside this one that decide, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,8 @@ def deciding_code() -> dict[str, Path]:
     paths = [path for folder in CODE_FOLDERS for path in sorted((root / folder).rglob("*.py"))]
     paths += [root / name for name in CODE_FILES]
     files = {path.relative_to(root).as_posix(): path for path in paths}
-    return files | {"benchmarks/recordings/replay.py": Path(__file__).with_name("replay.py")}
+    own = {f"benchmarks/recordings/{name}": Path(__file__).with_name(name) for name in OWN_FILES}
+    return files | own
 
 
 @functools.cache
@@ -176,11 +181,17 @@ def code_digest() -> str:
     return digest.hexdigest()[:12]
 
 
-@functools.lru_cache(maxsize=64)
-def load_objective(path: Path, digest: str, metric: str) -> ReplayObjective:
-    """Load a recording as an objective, once per process; the digest detects a recording that was made again."""
-    history = load_recorded(path)
+@functools.lru_cache(maxsize=2)
+def load_objective(path: Path, digest: str, metric: str, seed: int) -> ReplayObjective:
+    """Load a recording as an objective, its split redrawn by the seed; the strategies of a seed share it."""
+    history = redraw_split(_load(path, digest), seed)
     return ReplayObjective.of(history, get_metric(metric, history.task_type))
+
+
+@functools.lru_cache(maxsize=9)
+def _load(path: Path, digest: str) -> RecordedHistory:
+    """Load a recording, once per process; the digest detects one that was made again."""
+    return load_recorded(path)
 
 
 def run_missing(
@@ -207,7 +218,7 @@ def run_missing(
 
 
 def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:
-    objective = load_objective(path, key.digest, key.metric)
+    objective = load_objective(path, key.digest, key.metric, key.seed)
     metric = get_metric(key.metric, objective.history.task_type)
     chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
     curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)

@@ -94,7 +94,7 @@ def make_run(path: Path, key: TimedKey) -> TimedRun:
     """Replay one run."""
     task_type = Recording.of(path).task_type
     metric = get_metric("log_loss" if task_type.is_classification else "mse", task_type)
-    objective = load_objective(path, key.digest, metric.name)
+    objective = load_objective(path, key.digest, metric.name, key.seed)
     history = objective.history
     seconds = key.share * total_seconds(history) / N_WORKERS
     strategy = strategy_with(key.rule, key.strategy, history.encoder)

@@ -41,7 +41,7 @@ def report_replay(path: Path, run: Run, key: SuiteKey) -> EnsembleRun:
     the whole replay and are divided equally among the trials.
     """
     n_trials = Budget.parse(key.budget).trials or 0
-    objective = load_objective(path, run.key.digest, run.key.metric)
+    objective = load_objective(path, run.key.digest, run.key.metric, run.key.seed)
     recorded = objective.history
     metric = get_metric(run.key.metric, recorded.task_type)
     chosen = run.chosen[:n_trials]

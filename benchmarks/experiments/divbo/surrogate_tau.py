@@ -34,6 +34,7 @@ import pandas as pd
 from rich.console import Console
 
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
+from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.reporting.report import Report, write_report
 from benchmarks.reporting.table import Table, print_tables
@@ -155,16 +156,17 @@ def n_test(history: RecordedHistory, n: int) -> int:
 
 
 def split(history: RecordedHistory, seed: int, n: int, *, with_pool: bool = True) -> Split:
-    """Draw n configurations to learn from; a larger n adds to them and, where there are many, leaves the others."""
+    """Draw the rows, and n configurations to learn from; a larger n adds to these, and leaves the others if it can."""
     order = np.random.default_rng(seed).permutation(history.succeeded)
     train, test = order[:n], order[len(order) - n_test(history, n) :]
     rows = [_encoder(history).encode(history.configurations[i] for i in part) for part in (train, test)]
-    known, y = history.validation[train], history.y_validation
+    redrawn = redraw_split(history, seed)
+    known, y = redrawn.validation[train], redrawn.y_validation
     pool: IntArray = np.zeros(0, dtype=np.int64)
     if with_pool:
         metric = get_metric("log_loss" if history.task_type.is_classification else "mse", history.task_type)
         pool = select_ensemble(list(known), y, metric, size=N_MEMBERS).members
-    return Split(X=rows[0], X_test=rows[1], known=known, unknown=history.validation[test], y=y, pool=pool)
+    return Split(X=rows[0], X_test=rows[1], known=known, unknown=redrawn.validation[test], y=y, pool=pool)
 
 
 def judge(data: Split, surrogate: str, measure: Measure, seed: int) -> Row:

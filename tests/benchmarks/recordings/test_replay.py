@@ -12,6 +12,7 @@ from synthetic_recording import make_recording
 
 from benchmarks.recordings import replay_runs, replay_study
 from benchmarks.recordings.recorded_history import load_recorded, save_recorded
+from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
 from benchmarks.recordings.replay_runs import Run, RunFiles, RunKey
 from benchmarks.runs import parallel
@@ -85,6 +86,7 @@ def test_curve_begins_with_the_first_success():
         "evaluation/metrics.py",
         "strategies/divbo.py",
         "benchmarks/recordings/replay.py",
+        "benchmarks/recordings/redrawn_split.py",
     ],
 )
 def test_digest_depends_on_the_code_that_decides(tmp_path, monkeypatch, name):
@@ -194,6 +196,7 @@ def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
     ]
     history = load_recorded(path)
     metric = get_metric("log_loss", TaskType.BINARY)
+    history = redraw_split(history, 1)
     chosen, _ = replay(ReplayObjective.of(history, metric), metric, BO, seed=1, n_trials=10)
     assert runs[2]["chosen"] == chosen
     assert runs[2]["curve"] == ensemble_curve(history, metric, chosen)
