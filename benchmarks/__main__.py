@@ -22,6 +22,7 @@ def main() -> None:
         networks,
         patience,
         positions,
+        quantisation,
         real_runs,
         spare_time,
     )
@@ -59,6 +60,7 @@ def main() -> None:
         "patience": patience,
         "positions": positions,
         "features": features,
+        "quantisation": quantisation,
         "last-step": last_step,
         "spare-time": spare_time,
         "learners": learners,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.runs.search_task import SearchTask
+from cashmere.base.files import write_atomically
 from cashmere.protocols import Executor, Objective
 from cashmere.records.trial import Outcome, Trial
 
@@ -23,6 +26,8 @@ class HeldOutRows:
         Runs the trials.
     task : SearchTask
         Says which rows are held out.
+    folder : Path, optional
+        Where predictions are kept, so that a search that is continued has those of its earlier trials.
 
     Attributes
     ----------
@@ -30,9 +35,13 @@ class HeldOutRows:
         What each successful trial, by its number, predicts for the held-out rows.
     """
 
-    def __init__(self, executor: Executor, task: SearchTask) -> None:
+    def __init__(self, executor: Executor, task: SearchTask, folder: Path | None = None) -> None:
         self.n_workers = executor.n_workers
         self.predictions: dict[int, np.ndarray] = {}
+        self._folder = folder
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            self.predictions = {int(path.stem): np.load(path, allow_pickle=False) for path in folder.glob("*.npy")}
         self._executor, self._metric = executor, task.metric
         self._is_seen = task.is_seen
         self._y = task.y[task.validation_rows[task.is_seen]]
@@ -57,7 +66,16 @@ class HeldOutRows:
     def _divide(self, trial: Trial, outcome: Outcome) -> Outcome:
         if outcome.predictions is None:
             return outcome
-        self.predictions[trial.number] = outcome.predictions[~self._is_seen]
+        held_out = outcome.predictions[~self._is_seen]
+        self._keep(trial.number, held_out)
         predictions = outcome.predictions[self._is_seen]
         loss = self._metric.loss(self._y, predictions, None)
         return replace(outcome, predictions=predictions, loss=loss, fold_losses=(loss,))
+
+    def _keep(self, number: int, predictions: np.ndarray) -> None:
+        """Keep predictions before the search hears of the trial, and so before its store does."""
+        self.predictions[number] = predictions
+        if self._folder is not None:
+            content = io.BytesIO()
+            np.save(content, predictions, allow_pickle=False)
+            write_atomically(self._folder / f"{number}.npy", content.getvalue())

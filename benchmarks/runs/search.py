@@ -95,7 +95,8 @@ def run_search(
         final = None if task.final_fold is None else limit.measure(task.prepare(folder / "final", [task.final_fold]))
         workers = WorkerProcessExecutor(n_workers, limits=limit.limits, n_threads=1)
         stack.callback(workers.shutdown)
-        held_out = HeldOutRows(workers, task) if len(task.held_out) else None
+        held_out_folder = None if kept is None else kept / "held_out"
+        held_out = HeldOutRows(workers, task, held_out_folder) if len(task.held_out) else None
         timed = TimedStrategy(make_strategy(strategy, task.space.configuration_space))
         study = task.make_study(timed, lookahead=lookahead, store=store)
         announce(len(study.history))

@@ -83,10 +83,18 @@ class SearchTask:
         if not is_complete(folder):
             known = self.y.copy()
             known[self.held_out] = self.y[self.folds[0].train[0]]
-            self.table.prepare(folder, known, folds, self.space, seed=self.seed)
+            self.table.prepare(folder, known, folds, self.space, seed=self.seed, weight=self._weight())
         return CrossValidationObjective(
             folder=folder.absolute(), space=self.space, metric=self.metric, keep_model=False
         )
+
+    def _weight(self) -> np.ndarray | None:
+        """Return weights by which trials choose positions of their paths without the held-out rows."""
+        if not len(self.held_out) or all(algorithm.path is None for algorithm in self.space.algorithms):
+            return None
+        weight = np.ones(len(self.y))
+        weight[self.held_out] = 0.0
+        return weight
 
     def make_study(self, strategy: Strategy, *, lookahead: int, store: RunStore | None) -> Study:
         """Return the study in which a strategy searches; what the store holds is continued."""

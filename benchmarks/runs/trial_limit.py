@@ -52,14 +52,27 @@ class WallLimit:
 
 @dataclass(frozen=True, slots=True)
 class CpuLimit:
-    """CPU seconds beyond which a trial is a timeout, so that a busy machine does not change what is found."""
+    """CPU seconds beyond which a trial is a timeout, so that a busy machine does not change what is found.
+
+    Attributes
+    ----------
+    seconds : float
+        The limit.
+    wall_factor : float
+        Wall seconds a trial may take per second of the limit.
+    """
 
     seconds: float
+    wall_factor: float = WALL_FACTOR
 
     @property
     def limits(self) -> Limits:
         """See `TrialLimit`."""
-        return Limits(seconds=WALL_FACTOR * self.seconds, cpu_seconds=self.seconds + CPU_MARGIN, memory_mib=MEMORY_MIB)
+        return Limits(
+            seconds=self.wall_factor * self.seconds,
+            cpu_seconds=self.seconds + CPU_MARGIN,
+            memory_mib=MEMORY_MIB,
+        )
 
     def measure(self, objective: Objective) -> Objective:
         """See `TrialLimit`."""

@@ -67,9 +67,18 @@ class SearchTable:
         )
         return make_space(name, profile)
 
-    def prepare(self, folder: Path, y: np.ndarray, folds: Sequence[Fold], space: Space, *, seed: int) -> None:
+    def prepare(
+        self,
+        folder: Path,
+        y: np.ndarray,
+        folds: Sequence[Fold],
+        space: Space,
+        *,
+        seed: int,
+        weight: np.ndarray | None = None,
+    ) -> None:
         """Write the folds as the space's algorithms need them; `y` are the targets that trials may know."""
         prepare_folds(
             folder, self.schema.code(self.frame), y, folds, sorted(space.encodings),
-            task_type=self.task_type, seed=seed,
+            task_type=self.task_type, seed=seed, weight=weight,
         )  # fmt: skip

@@ -12,20 +12,28 @@ from benchmarks.recordings.recorded_history import RECORDED, load_recorded, save
 from benchmarks.recordings.replay_runs import Recording
 from cashmere.data.task import TaskType
 from cashmere.exceptions import CorruptStoreError
+from cashmere.records.path import FollowedPath
 
 
 @pytest.mark.parametrize("task_type", list(TaskType))
 def test_everything_comes_back(tmp_path, task_type):
-    history = make_recording(task_type, failures=(0, 7, 29))
+    path = FollowedPath(parameter="rounds", positions=(10.0, 14.0), losses=(0.5, 0.4), chosen=14.0)
+    history = dataclasses.replace(
+        make_recording(task_type, failures=(0, 7, 29)),
+        searches=tuple(f"bo-{i % 2}" for i in range(30)),
+        paths=tuple(path if i % 2 else None for i in range(30)),
+        training_rows=np.arange(80, 200),
+        unseen_rows=np.arange(80)[::-1],
+    )
     loaded = load_recorded(save_recorded(history, tmp_path))
     for field in dataclasses.fields(history):
-        if field.name not in ("validation", "test", "seconds", "y_validation", "y_test"):
+        if not isinstance(getattr(history, field.name), np.ndarray):
             assert getattr(loaded, field.name) == getattr(history, field.name), field.name
     np.testing.assert_allclose(loaded.seconds, history.seconds, atol=1e-6)
-    np.testing.assert_array_equal(loaded.y_validation, history.y_validation)
-    np.testing.assert_array_equal(loaded.y_test, history.y_test)
+    for name in ("y_validation", "y_test", "training_rows", "unseen_rows"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(history, name))
     for part in ("validation", "test"):
-        np.testing.assert_allclose(getattr(loaded, part), getattr(history, part), rtol=1e-3, atol=1e-7)
+        np.testing.assert_allclose(getattr(loaded, part), getattr(history, part), rtol=0.04, atol=0.02)
         assert np.isnan(getattr(loaded, part)[[0, 7, 29]]).all()
         assert np.isfinite(getattr(loaded, part)[loaded.succeeded]).all()
         if task_type.is_classification:
@@ -33,24 +41,12 @@ def test_everything_comes_back(tmp_path, task_type):
             np.testing.assert_allclose(sums, 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("small", [0.0, 1e-6, 1e-5, 3e-4, 0.02, 0.3, 0.4999, 0.5])
-@pytest.mark.parametrize("likely", [0, 1])
-def test_small_probabilities_keep_their_relative_precision(tmp_path, small, likely):
-    history = make_recording()
-    validation = history.validation.copy()
-    validation[5] = (1 - small, small) if likely == 0 else (small, 1 - small)
-    loaded = load_recorded(save_recorded(dataclasses.replace(history, validation=validation), tmp_path))
-    # Below 6e-5 a float16 is subnormal: steps of 6e-8.
-    np.testing.assert_allclose(loaded.validation[5, :, 1 - likely], small, rtol=1e-3, atol=3.1e-8)
-    np.testing.assert_allclose(loaded.validation[5].sum(axis=1), 1, atol=1e-6)
-
-
 def test_values_that_run_away_stay_finite(tmp_path):
     history = make_recording(TaskType.REGRESSION)
     validation = history.validation.copy()
     validation[5, :2] = 1e9, -1e9
     loaded = load_recorded(save_recorded(dataclasses.replace(history, validation=validation), tmp_path))
-    np.testing.assert_array_equal(loaded.validation[5, :2], [65504, -65504])
+    np.testing.assert_allclose(loaded.validation[5, :2], [65504, -65504], rtol=5e-3)
 
 
 @pytest.mark.parametrize("task_type", list(TaskType))
@@ -63,6 +59,21 @@ def test_same_recording_gives_the_same_bytes(tmp_path):
     first = save_recorded(make_recording(), tmp_path / "a")
     assert first.name == "made-small.zip"
     assert first.read_bytes() == save_recorded(make_recording(), tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["quake-volcano", "cmc-classic", "delta_elevators-classic"])
+def test_files_of_version_2_become_files_of_today(tmp_path, name):
+    history = load_recorded(RECORDED / f"{name}.zip")
+    assert history.searches == () and len(history.unseen_rows) == 0
+    path = save_recorded(history, tmp_path)
+    again = load_recorded(path)
+    assert path.stat().st_size < 0.8 * (RECORDED / f"{name}.zip").stat().st_size
+    np.testing.assert_array_equal(again.succeeded, history.succeeded)
+    for part in ("validation", "test"):
+        now, before = (getattr(each, part)[history.succeeded] for each in (again, history))
+        if history.task_type.is_classification:
+            np.testing.assert_array_equal(now.argmax(axis=-1), before.argmax(axis=-1))
+            np.testing.assert_allclose(now, before, atol=0.03)
 
 
 def test_recordings_of_the_space_that_was_the_default_belong_to_the_classic_one():

@@ -102,9 +102,9 @@ def test_search_never_holds_the_targets_it_is_judged_by(folder, monkeypatch):
     key = make_key(protocol, "quake", "random", 3, Budget(trials=6))
     prepare, given = SearchTable.prepare, {}
 
-    def watch(self, path, y, folds, space, *, seed):
+    def watch(self, path, y, folds, space, *, seed, weight):
         given.update(y=y, fold=folds[0], true=self.y)
-        prepare(self, path, y, folds, space, seed=seed)
+        prepare(self, path, y, folds, space, seed=seed, weight=weight)
 
     monkeypatch.setattr(SearchTable, "prepare", watch)
     run = search(protocol, table, key)
