@@ -36,6 +36,7 @@ def main() -> None:
     from benchmarks.experiments.latent import study as latent_study
     from benchmarks.experiments.opening import study as opening_study
     from benchmarks.faults import study as fault_study
+    from benchmarks.pages import write as pages
     from benchmarks.peers import study as peer_study
     from benchmarks.recordings import record, replay_study
     from benchmarks.tables import large as large_tables
@@ -66,6 +67,7 @@ def main() -> None:
         "learners": learners,
         "networks": networks,
         "opening": opening_study,
+        "pages": pages,
         "peers": peer_study,
         "fetch": openml_tables,
         "large": large_tables,

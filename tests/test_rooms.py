@@ -34,7 +34,7 @@ ROOMS_OF_BENCHMARKS = [
     *("published", "statistics", "tables", "runs", "reporting", "recordings", "timings", "peers/runners", "peers"),
     *("faults/stepping_clock", "faults"),
     *("experiments", "experiments/costs", "experiments/dacopt", "experiments/latent", "experiments/divbo"),
-    *("experiments/opening", "__main__"),
+    *("experiments/opening", "pages", "__main__"),
 ]
 
 

@@ -63,7 +63,7 @@ def to_codes(predictions: FloatArray, task_type: TaskType, step: float = 0.0) ->
     if not task_type.is_classification:
         values = np.clip(predictions.astype(np.float64), -_LARGEST_VALUE, _LARGEST_VALUE)
         squeezed = _VALUE_BEND * np.arcsinh(values / _VALUE_BEND)
-        return np.round(squeezed / step).astype(np.int16)
+        return np.asarray(np.round(squeezed / step), dtype=np.int16)
     if task_type is TaskType.BINARY:
         return _odds_codes(predictions[..., 1], predictions[..., 0])
     codes = _odds_codes(predictions, 1 - predictions.astype(np.float64))
@@ -73,13 +73,14 @@ def to_codes(predictions: FloatArray, task_type: TaskType, step: float = 0.0) ->
     others = codes.copy()
     np.put_along_axis(others, first, np.int16(-_LARGEST), axis=-1)
     np.put_along_axis(codes, first, np.maximum(ahead, others.max(axis=-1, keepdims=True) + 1), axis=-1)
-    return np.clip(codes, -128, 127)
+    return np.asarray(np.clip(codes, -128, 127), dtype=np.int16)
 
 
 def _odds_codes(probability: FloatArray, rest: FloatArray) -> Codes:
     # There is no middle step: of two classes the likelier one stays so. One half belongs to the first class.
     odds = np.log(np.maximum(probability, LEAST, dtype=np.float64)) - np.log(np.maximum(rest, LEAST, dtype=np.float64))
-    return np.clip(np.ceil(np.arcsinh(odds / _ODDS_BEND) / _ODDS_STEP) - 1, -128, 127).astype(np.int16)
+    steps = np.ceil(np.arcsinh(odds / _ODDS_BEND) / _ODDS_STEP) - 1
+    return np.asarray(np.clip(steps, -128, 127), dtype=np.int16)
 
 
 def to_predictions(codes: Codes, task_type: TaskType, step: float = 0.0) -> NDArray[np.float32]:

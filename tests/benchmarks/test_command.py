@@ -12,7 +12,7 @@ def benchmarks(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_help_says_what_every_subcommand_does():
     text = " ".join(benchmarks("--help").stdout.split())
-    assert "record Record histories: evaluate random configurations" in text
+    assert "record Record histories: evaluate configurations of a space" in text
     assert "replay Compare strategies on recorded histories" in text
     assert "run Run strategies for real" in text
 

@@ -1,0 +1,1 @@
+"""Pages whose numbers are computed from kept rows."""

@@ -1,0 +1,55 @@
+"""Write the numbers of pages again from the kept rows, or compare them.
+
+    python -m benchmarks pages
+    python -m benchmarks pages --check
+
+Each page has a list of its parts in `benchmarks.pages`: sentences with fields for numbers, and bodies of tables. What a
+page says in words must still be true when its numbers change; read it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.pages import benchmarks_page, how_good
+from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
+
+ROOT = Path(__file__).parents[2]
+
+
+def parts_of_pages() -> Mapping[str, tuple[Statement | Body, ...]]:
+    """Return what is computed, by the path of the page."""
+    return {
+        how_good.PAGE: tuple(how_good.statements()),
+        benchmarks_page.PAGE: tuple(benchmarks_page.parts()),
+    }
+
+
+def differences(name: str, parts: tuple[Statement | Body, ...]) -> list[str]:
+    """Return the lines of a page that would be written otherwise: before with a minus, after with a plus."""
+    page = (ROOT / name).read_text()
+    lines = difflib.unified_diff(page.splitlines(), written(page, parts).splitlines(), n=0, lineterm="")
+    return [line for line in lines if line[0] in "+-" and line.strip() not in ("+++", "---")]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="change nothing; show what differs, with exit status 1")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    found = []
+    for name, parts in parts_of_pages().items():
+        try:
+            found += [f"{name}: {line}" for line in differences(name, parts)]
+            if not arguments.check:
+                (ROOT / name).write_text(written((ROOT / name).read_text(), parts))
+        except PageError as error:
+            raise SystemExit(f"{name}: {error}") from error
+    loose = unexplained((ROOT / how_good.PAGE).read_text(), tuple(how_good.statements()), how_good.GIVEN)
+    found += [f"{how_good.PAGE}: nothing computes {line}" for line in loose]
+    print("\n".join(found) or "All numbers are those of the kept rows.")
+    if found and arguments.check:
+        raise SystemExit(1)

@@ -1,0 +1,65 @@
+"""Pages say what the kept rows say."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.pages import how_good
+from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
+from benchmarks.pages.write import ROOT, differences, parts_of_pages
+
+PAGE = """# Title
+
+It wins on three of 9 tables, by
+-1.5 % [-2.0, +0.3]. Measured with 60 s.
+
+| name | loss |
+| --- | ---: |
+| a | 1.0 |
+
+The end.
+"""
+WINS = Statement(
+    text="wins on {wins:word} of {all} tables, by {mean:+.1f} % [{low:+.1f}, {high:+.1f}]",
+    values={"wins": 4, "all": 10, "mean": 0.25, "low": -1.0, "high": 2},
+)
+LOSSES = Body(header="| name | loss |", lines=("| a | 2.0 |", "| b | 3.0 |"))
+
+
+@pytest.mark.parametrize("name", parts_of_pages())
+def test_numbers_are_those_of_the_kept_rows(name):
+    found = differences(name, parts_of_pages()[name])
+    assert not found, "\n".join(["Run `python -m benchmarks pages`, and read what the page says then:", *found])
+
+
+def test_every_number_of_how_good_is_computed_or_no_result():
+    page = (ROOT / how_good.PAGE).read_text()
+    found = unexplained(page, tuple(how_good.statements()), how_good.GIVEN)
+    assert not found, "\n".join(
+        ["Compute these in benchmarks/pages/how_good.py, or name the settings in GIVEN:", *found]
+    )
+
+
+def test_numbers_are_written_and_nothing_else():
+    after = written(PAGE, (WINS, LOSSES))
+    assert "It wins on four of 10 tables, by\n+0.2 % [-1.0, +2.0]. Measured with 60 s." in after
+    assert "| --- | ---: |\n| a | 2.0 |\n| b | 3.0 |\n\nThe end." in after
+    assert written(after, (WINS, LOSSES)) == after
+
+
+def test_numbers_that_nothing_computes_are_found():
+    assert unexplained(PAGE, (WINS, LOSSES), ()) == ["60 in: -1.5 % [-2.0, +0.3]. Measured with 60 s."]
+    assert not unexplained(PAGE, (WINS, LOSSES), (r"with 60 s",))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Statement(text="loses on {n} tables", values={"n": 1}),
+        Statement(text="{n} ", values={"n": 1}),
+        Body(header="| other |", lines=()),
+    ],
+)
+def test_parts_must_be_in_the_page_exactly_once(part):
+    with pytest.raises(PageError, match="expected o"):
+        written(PAGE, (part,))
