@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import math
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.strategies import BayesianOptimisation, RandomSearch
 from cashmere.study import Study
-from contracts.strategy_contract import StrategyContract, cash_space, keys, run_trials
+from contracts.strategy_contract import StrategyContract, cash_space, history_of, keys, run_trials
 
 
 class TestBayesianOptimisation(StrategyContract):
@@ -26,6 +27,16 @@ class TestBetweenVarianceAndRandomFraction(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return other_options
+
+
+class TestClimbsAndFailuresAsBadAsTheWorst(StrategyContract):
+    """As OpenBox does it."""
+
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(
+            BayesianOptimisation, n_global=100, n_local=5, random_fraction=0.0, local="climbs", failures="worst_seen"
+        )
 
 
 def quick(space):
@@ -60,6 +71,21 @@ def test_random_fraction_of_one_is_random_search():
 def test_start_is_that_of_random_search():
     space = cash_space()
     assert keys(run_trials(quick(space), 5)) == keys(run_trials(RandomSearch(space), 5))
+
+
+def test_climbs_end_at_more_improvement_than_neighbours_have():
+    space = wide_space()
+    history = history_of(run_trials(RandomSearch(space), 60))
+    best = {}
+    for local in ("neighbours", "climbs"):
+        strategy = BayesianOptimisation(space, n_global=1, n_local=20, local=local)
+        decided = strategy.encoder.encode(trial.configuration for trial in history.trials)
+        candidates = strategy.draw_candidates(history, decided, np.random.default_rng(0))
+        keys_found = strategy.encoder.keys(candidates.rows)
+        assert len(np.unique(keys_found)) == len(keys_found) <= 21
+        assert not np.isin(keys_found, strategy.encoder.keys(decided)).any()
+        best[local] = np.sort(candidates.log_improvement)[-5:]
+    assert best["climbs"].min() > best["neighbours"].max()
 
 
 def test_a_pending_trial_changes_the_decision():

@@ -122,7 +122,7 @@ def test_a_weight_of_zero_is_bayesian_optimisation(observed, strategy_class):
 
 
 @pytest.mark.parametrize("strategy_class", [DivBO, OptDivBO])
-@pytest.mark.parametrize("surrogate", ["pairwise", "pairwise_fast", "pairwise_incremental"])
+@pytest.mark.parametrize("surrogate", ["pairwise", "pairwise_openbox", "pairwise_fast", "pairwise_incremental"])
 def test_the_pairwise_surrogate_decides_too(observed, strategy_class, surrogate):
     space, observations = observed
     strategy = strategy_class(space, n_global=50, surrogate=surrogate)

@@ -69,6 +69,10 @@ def test_options_may_follow_a_name():
 def test_strategies_inside_are_made_of_their_names_at_the_door():
     bandit = make_strategy("rising_bandit:inner=optdivbo:tau=1", SPACE)
     assert bandit == RisingBandit(SPACE, inner=Preset(OptDivBO, {"tau": 1}))
+    inside = make_strategy("rising_bandit:slope=authors,inner=(bo:n_initial=3,variance=between),window=2", SPACE)
+    assert inside == RisingBandit(
+        SPACE, slope="authors", window=2, inner=Preset(BayesianOptimisation, {"n_initial": 3, "variance": "between"})
+    )
     assert make_strategy("contest:inner=random", SPACE) == Contest(SPACE, inner=RandomSearch)
     assert make_strategy(Contest, SPACE, inner="random") == Contest(SPACE, inner=RandomSearch)
     assert make_strategy("contest", SPACE, inner="tpe").inner is TPE

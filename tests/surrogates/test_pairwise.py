@@ -56,6 +56,28 @@ def small(X):
     return fitted(SMALL, X)
 
 
+# Settings
+
+
+def depth_of(tree):
+    """The largest number of forks from the root of a tree to a leaf."""
+    depths = {0: 1}
+    for number, fork in enumerate(tree.forks):
+        depths |= {child: depths[number] + 1 for child in (fork.left, fork.right) if child >= 0}
+    return max(depths.values())
+
+
+def test_trees_of_openbox_are_small_and_learn_from_all_pairs(X):
+    surrogate = replace(PairwiseSurrogate.openbox(), n_boosters=2, n_trees=20)
+    trees = [tree for booster in fitted(surrogate, X)._ensemble.boosters for tree in booster]
+    assert max(len(tree.leaf_values) for tree in trees) == 22
+    assert max(depth_of(tree) for tree in trees) <= 10
+    shallow = fitted(replace(surrogate, max_depth=3), X)
+    assert max(depth_of(tree) for booster in shallow._ensemble.boosters for tree in booster) == 3
+    one, other = fitted(replace(surrogate, feature_fraction=1.0), X).sample_pairs(X[:3], np.arange(5))
+    np.testing.assert_array_equal(one, other)  # only the columns that they draw tell boosters apart
+
+
 # Learning
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import order_by_ranks
 from cashmere.acquisition.improvement import log_expected_improvement
-from cashmere.acquisition.maximise import draw_candidates
+from cashmere.acquisition.local_search import Score, ascend
+from cashmere.acquisition.maximise import best_distinct, draw_candidates
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
@@ -18,9 +20,14 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
-from cashmere.strategies.shared.scaled_losses import scale_losses
+from cashmere.strategies.shared.scaled_losses import Failures, scale_losses
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
+
+Local = Literal["neighbours", "climbs"]
+
+_N_DRAWS = 4
+"""Trial values per number in one step of a climb, as in SMAC and OpenBox."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +45,23 @@ class BayesianOptimisation:
     n_initial : int
         Trials are random until this many succeeded or twice as many ended (docs/papers/divbo.md#first-trials).
     n_global, n_local : int
-        Number of candidates drawn from the prior and from neighbourhoods.
+        Number of candidates drawn from the prior, and of local ones.
+    local : {"neighbours", "climbs"}
+        Local candidates: random one-exchange neighbours of the best observations, or as in OpenBox the ends of climbs
+        up the expected improvement, from the observations where it is largest.
     variance : {"total", "between"}
         Variance of the forest, see `cashmere.surrogates.forest.forest_moments`.
     random_fraction : float
         Share of later trials that are still random, in [0, 1]. OpenBox uses 0.1; the papers are silent.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`; False as in the papers.
+    failures : {"worst_possible", "worst_seen"}
+        Loss with which failed trials enter the forest, see `scale_losses`; ``"worst_seen"`` in OpenBox.
 
     Notes
     -----
     - Pending trials enter the forest with the median loss of the history (constant liar, as in OpenBox), so that
-      parallel decisions differ. Failed trials enter with `History.failure_loss`.
+      parallel decisions differ.
     - Very bad losses are capped. A family of models with a few huge losses has a huge variance, which under an
       unbounded metric was enough to attract the search: without the cap, 20 of 40 trials on eucalyptus (log loss) went
       to nearest neighbours, whose best loss was 60 % above the incumbent's.
@@ -73,6 +85,8 @@ class BayesianOptimisation:
     variance: Variance = "total"
     random_fraction: float = 0.1
     cap_losses: bool = True
+    local: Local = "neighbours"
+    failures: Failures = "worst_possible"
 
     def __post_init__(self) -> None:
         for name, least in (("n_initial", 1), ("n_global", 1), ("n_local", 0)):
@@ -82,6 +96,9 @@ class BayesianOptimisation:
             raise InvalidParameterError("random_fraction", self.random_fraction, "in [0, 1]")
         if self.variance not in ("total", "between"):
             raise InvalidParameterError("variance", self.variance, "'total' or 'between'")
+        for name, known in (("local", get_args(Local)), ("failures", get_args(Failures))):
+            if getattr(self, name) not in known:
+                raise InvalidParameterError(name, getattr(self, name), " or ".join(map(repr, known)))
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
@@ -115,18 +132,35 @@ class BayesianOptimisation:
         rng : numpy.random.Generator
             Source of randomness.
         """
-        losses, best = scale_losses(history, cap=self.cap_losses)
+        losses, best = scale_losses(history, cap=self.cap_losses, failures=self.failures)
         liar = np.full(len(history.pending), np.median(losses))
         forest = ProbabilisticForest(variance=self.variance).fit(decided, np.concatenate([losses, liar]), rng)
-        observed, pending = decided[: len(history)], decided[len(history) :]
+        discount = Discount.of(history, self.encoder)
+
+        def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+            mean, variance = forest.predict(rows)
+            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
+
+        observed, n_local = decided[: len(history)], self.n_local
+        excluded = decided[len(history) :]
+        climbed = np.empty((0, self.encoder.n_dims))
+        if self.local == "climbs":
+            climbed, n_local = self._climb(improvement, observed, decided, rng), 0
+            excluded = np.concatenate([excluded, climbed])
         rows = draw_candidates(
-            self.encoder, observed, losses, rng, n_global=self.n_global, n_local=self.n_local, excluded=pending
+            self.encoder, observed, losses, rng, n_global=self.n_global, n_local=n_local, excluded=excluded
         )
-        if not len(rows):
-            return Candidates(rows=rows, log_improvement=np.empty(0))
-        mean, variance = forest.predict(rows)
-        improvement = log_expected_improvement(mean, np.sqrt(variance), best)
-        return Candidates(rows=rows, log_improvement=improvement - Discount.of(history, self.encoder)(rows))
+        rows = np.concatenate([climbed, rows])
+        return Candidates(rows=rows, log_improvement=improvement(rows) if len(rows) else np.empty(0))
+
+    def _climb(
+        self, improvement: Score, observed: NDArray[np.float64], decided: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return the distinct ends of climbs from the observations with the largest improvement."""
+        starts = observed[best_distinct(self.encoder.keys(observed), -improvement(observed), self.n_local)]
+        climbed, values = ascend(self.encoder, starts, improvement, rng, n_draws=_N_DRAWS, excluded=decided)
+        climbed = climbed[values > -np.inf]
+        return climbed[best_distinct(self.encoder.keys(climbed), np.zeros(len(climbed)), len(climbed))]
 
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the value to be minimised over the candidates, shape ``(n_candidates,)``.

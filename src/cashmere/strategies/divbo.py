@@ -26,17 +26,18 @@ class DivBO(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
         See `BayesianOptimisation`.
     beta : float
         Twice the largest weight (Shen et al., 2022, eq. 5); at least 0. The papers use 0.05 for classification and
         found 0.01 best for regression.
     tau : float
         Speed at which the weight grows with the number of trials, positive.
-    surrogate : {"prediction", "pairwise", "pairwise_fast", "pairwise_incremental"}
+    surrogate : {"prediction", "pairwise", "pairwise_openbox", "pairwise_fast", "pairwise_incremental"}
         Surrogate of the distances: the forest of `cashmere.surrogates.prediction`, or the papers' boosters on pairs of
-        configurations, which take many seconds per trial; half as long in fast mode, and about a second on average
-        if they are refitted only when the observations have grown by 5 %.
+        configurations, which take many seconds per trial, each on its own draw of the pairs or, with OpenBox's
+        settings, all of them; half as long in fast mode, and about a second on average if they are refitted only when
+        the observations have grown by 5 %.
     ensemble_size : int
         Members of the temporary pool, repetitions included.
     draws : int, optional
@@ -96,7 +97,7 @@ class FixedDivBO(DivBO):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
         See `BayesianOptimisation`.
     surrogate, ensemble_size, draws
         See `DivBO`; `beta` and `tau` have no effect.

@@ -72,6 +72,8 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
 def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     """Return name and options of ``"name:option=value,option=value"``; values are Python literals or plain words.
 
+    Commas inside parentheses belong to a value: ``inner=(NAME:option=value,option=value)``.
+
     Examples
     --------
     >>> parse_strategy("divbo:beta=0.01,surrogate=pairwise")
@@ -79,7 +81,7 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     """
     name, _, rest = text.partition(":")
     options: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
+    for part in filter(None, split_options(rest)):
         option, equals, value = part.partition("=")
         if not equals:
             raise InvalidParameterError("strategy", text, "a name or of the form name:option=value,option=value")
@@ -95,8 +97,26 @@ def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), options
 
 
+def split_options(text: str) -> list[str]:
+    """Return the parts between commas that are not inside parentheses.
+
+    Examples
+    --------
+    >>> split_options("inner=(bo:n_initial=3,variance=between),window=2")
+    ['inner=(bo:n_initial=3,variance=between)', 'window=2']
+    """
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
 def read_strategy(text: str) -> StrategyFactory:
-    """Return the factory for a name with options.
+    """Return the factory for a name with options, in parentheses or not.
 
     Raises
     ------
@@ -108,6 +128,8 @@ def read_strategy(text: str) -> StrategyFactory:
     >>> read_strategy("bo:n_initial=3")
     Preset(factory=<class 'cashmere.strategies.bayesian_optimisation.BayesianOptimisation'>, options={'n_initial': 3})
     """
+    if text.startswith("(") and text.endswith(")"):
+        text = text[1:-1]
     name, written = parse_strategy(text)
     factory = find_strategy(name)
     options = _read_options(name, factory, written, written.keys())

@@ -36,7 +36,7 @@ class OptDivBO(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
         See `BayesianOptimisation`.
     measure : Measure, optional
         ``"div"``, ``"ce"``, ``"bs"``, ``"black_box"`` or ``"gap_ce"`` for class probabilities; ``"div"``, ``"mse"``,
@@ -49,7 +49,7 @@ class OptDivBO(BayesianOptimisation):
         Final weight of the diversity rank, at least 0; 1 in the paper.
     kappa : float
         Standard deviations subtracted from the predicted sum; not given in the paper.
-    surrogate : {"prediction", "pairwise", "pairwise_fast", "pairwise_incremental"}
+    surrogate : {"prediction", "pairwise", "pairwise_openbox", "pairwise_fast", "pairwise_incremental"}
         See `DivBO`.
     ensemble_size : int
         Members of the temporary pool, repetitions included.

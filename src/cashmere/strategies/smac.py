@@ -30,8 +30,8 @@ class SMAC(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, variance, cap_losses
-        See `BayesianOptimisation`.
+    space, n_initial, n_global, variance, cap_losses, failures
+        See `BayesianOptimisation`; `local` has no effect.
     n_local : int
         Number of best observations from which a local search starts.
     random_fraction : float
@@ -56,7 +56,7 @@ class SMAC(BayesianOptimisation):
 
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
         """Search for candidates and predict their losses, see `BayesianOptimisation.draw_candidates`."""
-        losses, best = scale_losses(history, cap=self.cap_losses)
+        losses, best = scale_losses(history, cap=self.cap_losses, failures=self.failures)
         liar = np.full(len(history.pending), np.median(losses))
         forest = ProbabilisticForest(variance=self.variance)
         forest.fit(self.encoder.with_defaults(decided), np.concatenate([losses, liar]), rng)

@@ -119,6 +119,8 @@ class PairwiseSurrogate:
         Shrinkage of a tree, in (0, 1].
     n_leaves : int
         Largest number of leaves of a tree, at least 2.
+    max_depth : int
+        Largest depth of a tree; -1 for none.
     feature_fraction, row_fraction : float
         Share of the columns, and of the pairs, drawn for each tree, in (0, 1].
     include_self : bool
@@ -152,7 +154,8 @@ class PairwiseSurrogate:
     References
     ----------
     Shen et al. (2022), DivBO: Diversity-aware CASH for ensemble learning, NeurIPS, section 3.1. Defaults: OpenBox (Li
-    et al., 2021, KDD), where the paper is silent: docs/papers/divbo.md#pairwise-surrogate.
+    et al., 2021, KDD), where the paper is silent, but for the leaves and the draw of pairs:
+    docs/papers/divbo.md#pairwise-surrogate.
     """
 
     measure: Measure = "div"
@@ -160,6 +163,7 @@ class PairwiseSurrogate:
     n_trees: int = 100
     learning_rate: float = 0.03
     n_leaves: int = 31
+    max_depth: int = -1
     feature_fraction: float = 5 / 6
     row_fraction: float = 0.8
     include_self: bool = False
@@ -188,6 +192,14 @@ class PairwiseSurrogate:
     def fast(cls, measure: Measure = "div") -> Self:
         """Return the fast preset: 5 boosters, learning rate 0.1, one order of each pair."""
         return cls(measure=measure, n_boosters=5, learning_rate=0.1, symmetrise=False)
+
+    @classmethod
+    def openbox(cls, measure: Measure = "div") -> Self:
+        """Return OpenBox's trees: at most 22 leaves and a depth of 10, from all pairs.
+
+        Without a draw of the pairs, the boosters differ by the columns they draw alone.
+        """
+        return cls(measure=measure, n_leaves=22, max_depth=10, row_fraction=1.0)
 
     def fit(
         self,
@@ -345,6 +357,7 @@ class PairwiseSurrogate:
         return {
             "objective": "regression",
             "num_leaves": self.n_leaves,
+            "max_depth": self.max_depth,
             "min_data_in_leaf": min_pairs_in_leaf(n),
             "feature_fraction": self.feature_fraction,
             "bagging_fraction": self.row_fraction,

@@ -19,3 +19,18 @@ def test_scaled_losses_are_finite_and_the_best_is_a_success():
     scaled, best = scale_losses(History(observations=(*observations, failed), worst_loss=0.0))
     assert np.all(np.isfinite(scaled))
     assert best == scaled[0] > scaled[3]
+
+
+def test_failures_are_as_bad_as_possible_or_as_the_worst_success():
+    trials = run_trials(RandomSearch(cash_space()), 4)
+    outcomes = [Outcome(status=TrialStatus.SUCCESS, loss=loss) for loss in (0.2, 0.3, 0.4)]
+    outcomes.append(Outcome(status=TrialStatus.TIMEOUT))
+    observations = tuple(
+        Observation(trial=o.trial, outcome=outcome) for o, outcome in zip(trials, outcomes, strict=True)
+    )
+    history = History(observations=observations, worst_loss=1.0)
+    scaled, _ = scale_losses(history, cap=False)
+    assert scaled[3] > scaled[2] > scaled[1]
+    scaled, best = scale_losses(history, cap=False, failures="worst_seen")
+    assert scaled[3] == scaled[2] > scaled[1] > scaled[0] == best
+    assert history.losses[3] == 1.0, "the history keeps its own"

@@ -10,7 +10,7 @@ from cashmere.protocols import DiversitySurrogate
 from cashmere.surrogates.pairwise import PairwiseSurrogate
 from cashmere.surrogates.prediction import PredictionSurrogate
 
-SurrogateName = Literal["prediction", "pairwise", "pairwise_fast", "pairwise_incremental"]
+SurrogateName = Literal["prediction", "pairwise", "pairwise_openbox", "pairwise_fast", "pairwise_incremental"]
 
 
 def make_diversity_surrogate(name: SurrogateName, measure: Measure) -> DiversitySurrogate:
@@ -20,6 +20,8 @@ def make_diversity_surrogate(name: SurrogateName, measure: Measure) -> Diversity
             return PredictionSurrogate(measure=measure)
         case "pairwise":
             return PairwiseSurrogate(measure=measure)
+        case "pairwise_openbox":
+            return PairwiseSurrogate.openbox(measure)
         case "pairwise_fast":
             return PairwiseSurrogate.fast(measure)
         case "pairwise_incremental":

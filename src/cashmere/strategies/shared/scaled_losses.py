@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.records.trial import History
 
+Failures = Literal["worst_possible", "worst_seen"]
+"""The loss of a failed trial: `History.failure_loss`, or the worst of a success."""
 
-def scale_losses(history: History, *, cap: bool = True) -> tuple[NDArray[np.float64], float]:
+
+def scale_losses(
+    history: History, *, cap: bool = True, failures: Failures = "worst_possible"
+) -> tuple[NDArray[np.float64], float]:
     """Return finite losses ``(n_observations,)`` on a robust common scale, and the best successful one.
 
     Parameters
@@ -18,15 +25,20 @@ def scale_losses(history: History, *, cap: bool = True) -> tuple[NDArray[np.floa
     cap : bool
         Treat losses beyond a bound as equal to it: that of the constant predictor, or the upper quartile plus 1.5
         interquartile ranges if that is lower; never less than the median.
+    failures : {"worst_possible", "worst_seen"}
+        Loss of failed trials: the worst possible of a bounded metric (see `History.failure_loss`), or as in OpenBox the
+        worst of a success.
     """
-    losses = np.asarray(history.losses, dtype=np.float64)
+    losses = np.array(history.losses, dtype=np.float64)
+    succeeded = np.array([observation.succeeded for observation in history], dtype=np.bool_)
+    if failures == "worst_seen":
+        losses[~succeeded] = history.stopped_loss
     finite = np.isfinite(losses)
     losses = np.where(finite, losses, np.max(losses, initial=history.failure_loss, where=finite))
     if cap:
         losses = np.minimum(losses, _bad_enough(losses, history.baseline_loss))
     lower, middle, upper = np.percentile(losses, [25, 50, 75])
     losses = (losses - middle) / (upper - lower if upper > lower else 1.0)
-    succeeded = np.array([observation.succeeded for observation in history], dtype=np.bool_)
     return losses, float(np.min(losses[succeeded]) if succeeded.any() else np.min(losses))
 
 
