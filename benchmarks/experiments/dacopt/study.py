@@ -5,9 +5,12 @@
 Experiment 1 maximises the geometric mean of the recalls over 5 stratified folds on the space `imbalance`; what is
 reported is the best value found, averaged over the repeats (other folds for each). Experiment 2 maximises accuracy over
 4 folds of 70 % of the rows on the space `autosklearn6`, and reports the accuracy of the best configuration, fitted on
-all of these, on the other 30 %. A finished run is kept in `--work`; the same command continues where it was
-stopped, and `--workers 0` only shows finished runs. `--tables all` takes every table of the paper in the folder. The
-others are tested against the first strategy.
+all of these, on the other 30 %. Contests have our defaults, with `--paper` the options of the paper's runs; only these
+stand beside its numbers. A trial may take 30 and 120 seconds (`--limit`; in the paper, 600 in experiment 2).
+
+A finished run is kept in `--work`; the same command continues where it was stopped, and `--workers 0` only shows
+finished runs. `--tables all` takes every table of the paper in the folder. The others are tested against the first
+strategy.
 """
 
 from __future__ import annotations
@@ -22,7 +25,15 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.experiments.dacopt.report import make_report, print_report
-from benchmarks.experiments.dacopt.results import PAPER_NAMES, Results, published_means, published_tables, reported_loss
+from benchmarks.experiments.dacopt.results import (
+    HYPEROPT,
+    INSIDE,
+    PAPER_NAMES,
+    Results,
+    published_means,
+    published_tables,
+    reported_loss,
+)
 from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
@@ -56,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, tables: Sequence[str], bud
         "--tables", "--datasets", nargs="+", default=list(tables),
         help=f"tables of the data folder; all: those of the paper that it holds (default {' '.join(tables)})",
     )  # fmt: skip
-    parser.add_argument("--strategies", nargs="+", default=[*PAPER_NAMES, "random"])
+    parser.add_argument("--strategies", nargs="+", default=[*INSIDE, "bo4ml", HYPEROPT, "random"])
+    parser.add_argument("--paper", action="store_true", help="use the paper's options for contests named without any")
+    parser.add_argument("--limit", type=float, help="seconds of a trial (default 30; experiment 2: 120, the paper 600)")
     parser.add_argument("--budget", help=f"budget of a run, such as 500trials or 1h (default {budget})", default=budget)
     parser.add_argument("--trials", type=int, help="the same as --budget Ntrials")
     parser.add_argument("--repeats", type=int, default=10, help="number of seeds, starting at 0")
@@ -87,7 +100,12 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
     """Make the missing runs of an experiment and show all runs."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     tables = _find_tables(protocol, arguments, console)
+    if arguments.limit is not None:
+        protocol = replace(protocol, trial_seconds=arguments.limit)
     strategies = list(dict.fromkeys(arguments.strategies))
+    if arguments.paper:
+        published = {text.partition(":")[0]: text for text in PAPER_NAMES if text.partition(":")[0] in INSIDE}
+        strategies = [published.get(strategy, strategy) for strategy in strategies]
     try:
         budget = Budget(trials=arguments.trials) if arguments.trials is not None else Budget.parse(arguments.budget)
         _check_strategies(protocol, tables[0], strategies)

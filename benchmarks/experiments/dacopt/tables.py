@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiments.dacopt.results import PAPER_NAMES, PROPOSED, Results, published_mean
+from benchmarks.experiments.dacopt.results import INSIDE, PAPER_NAMES, PROPOSED, Results, published_mean
 from benchmarks.reporting.comparison import speed_up_text
 from benchmarks.reporting.ranks import LEVEL, rank_test_table, verdict_note, verdict_rows
 from benchmarks.reporting.table import Table
@@ -21,6 +21,7 @@ def make_tables(results: Results) -> list[Table]:
     """Return every table for which there are enough runs."""
     makers = (
         score_table,
+        pair_table,
         others_table,
         difference_table,
         rank_table,
@@ -72,11 +73,55 @@ def score_table(results: Results) -> Table:
         title="Scores",
         columns=("table", *results.wanted),
         rows=tuple(rows),
-        note=f"Means over {repeats.min()} to {repeats.max()} repeats, in brackets the paper's over 10. Bold: our best, "
+        note=f"Means over {repeats.min()} to {repeats.max()} repeats, in brackets the paper's over 10, where the "
+        "options are the paper's. Bold: our best, "
         f"and what is not significantly worse (Wilcoxon signed-rank test over repeats, p > {LEVEL}; with fewer than 6 "
         "repeats that is everything).",
         best=frozenset(best),
     )
+
+
+def pair_table(results: Results) -> Table | None:
+    """Return every contest beside the search that it has inside and that searched the whole space, at equal seeds."""
+    rows = contest_pairs(results.scores, results.strategies)
+    if not rows:
+        return None
+    return Table(
+        title="Contests, and what they have inside, alone",
+        columns=("contest", "alone", "table", "repeats", "contest's score", "alone", "difference", "won/tied/lost"),
+        rows=tuple(rows),
+        note="Only repeats that both have, which share folds. In the rows `all`, the mean of the tables' means, how "
+        "many tables the contest has won by them, and Wilcoxon's signed-rank test over tables.",
+    )
+
+
+def contest_pairs(scores: pd.DataFrame, strategies: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the rows of `pair_table`.
+
+    Parameters
+    ----------
+    scores : DataFrame
+        Columns table, strategy, seed and score, more is better.
+    strategies : sequence of str
+        Strategies with any options, in the order they are shown.
+    """
+    wide = scores.pivot_table(index=["table", "seed"], columns="strategy", values="score", sort=False)
+    rows: list[tuple[str, ...]] = []
+    for contest in strategies:
+        alone = INSIDE.get(contest.partition(":")[0], "")
+        if contest not in wide or alone not in wide:
+            continue
+        both = wide[[contest, alone]].dropna()
+        for name, part in both.groupby(level="table", sort=False):
+            counts = _won_tied_lost(part[contest] - part[alone])
+            rows.append((contest, alone, str(name), str(len(part)), *_three(part.mean()), counts))
+        means = both.groupby(level="table", sort=False).mean()
+        differences = means[contest] - means[alone]
+        if len(means) > 1:
+            p = statistics.signed_rank_test(differences.to_numpy())[0]
+            counts = f"{_won_tied_lost(differences)}, p {p:.2f}"
+            rows.append((contest, alone, "all", str(len(both)), *_three(means.mean()), counts))
+    return rows
 
 
 def others_table(results: Results) -> Table | None:
@@ -101,8 +146,8 @@ def others_table(results: Results) -> Table | None:
     )
 
 
-def difference_table(results: Results) -> Table:
-    """Return how far our means are from the published ones, per strategy."""
+def difference_table(results: Results) -> Table | None:
+    """Return how far our means are from the published ones, per strategy with the paper's options."""
     means = results.scores.groupby(["strategy", "table"])["score"].mean()
     rows = []
     for strategy in results.strategies:
@@ -113,6 +158,8 @@ def difference_table(results: Results) -> Table:
         if len(differences):
             cells = (f"{differences.mean():+.4f}", f"{differences.min():+.4f}", f"{differences.max():+.4f}")
             rows.append((strategy, *cells, f"{np.sum(differences >= -0.01)} of {len(differences)}"))
+    if not rows:
+        return None
     columns = ("strategy", "mean", "lowest", "highest", "within 0.01 or better")
     return Table(title="Ours minus published", columns=columns, rows=tuple(rows))
 
@@ -264,6 +311,16 @@ def _average_ranks(losses: pd.DataFrame) -> dict[str, float]:
 def _largest(runs: Sequence[SuiteRun], part: str) -> str:
     found = [run.memory_mib[part] for run in runs if part in run.memory_mib]
     return f"{max(found):.0f}" if found else "-"
+
+
+def _three(means: pd.Series) -> tuple[str, str, str]:
+    """Return both scores and their difference."""
+    one, other = means
+    return f"{one:.4f}", f"{other:.4f}", f"{one - other:+.4f}"
+
+
+def _won_tied_lost(differences: pd.Series) -> str:
+    return f"{(differences > 0).sum()}/{(differences == 0).sum()}/{(differences < 0).sum()}"
 
 
 def _score(value: float) -> str:

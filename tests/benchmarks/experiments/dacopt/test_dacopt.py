@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from cashmere.data.task import TaskType
 from cashmere.records.budget import Budget
 
 HYPEROPT = "tpe:density=independent"
+DAC_HB = "dac_hb:b_first=10,schedule=authors"
 QUICK = Protocol(name="quick", space="classic", metric="accuracy", resampling="3fold", test_share=0.25)
 
 
@@ -127,13 +129,13 @@ def test_scores_stand_beside_the_published_ones_and_marks_follow_the_test():
 
 
 def test_ranks_are_those_of_complete_tables_beside_those_of_the_paper():
-    runs = [made_run("glass1", name, 0, score) for name, score in (("dac_hb", 0.7), ("bo4ml", 0.8), ("random", 0.9))]
-    runs += [made_run("pima", name, 0, score) for name, score in (("dac_hb", 0.9), ("bo4ml", 0.8), ("random", 0.7))]
-    runs += [made_run("pima", "dac_hb", 1, 0.0), made_run("ecoli2", "bo4ml", 0, 0.9)]
-    table = dacopt_tables.rank_table(made_results(runs, ("dac_hb", "bo4ml", "random", "dac_sh")))
+    runs = [made_run("glass1", name, 0, score) for name, score in ((DAC_HB, 0.7), ("bo4ml", 0.8), ("random", 0.9))]
+    runs += [made_run("pima", name, 0, score) for name, score in ((DAC_HB, 0.9), ("bo4ml", 0.8), ("random", 0.7))]
+    runs += [made_run("pima", DAC_HB, 1, 0.0), made_run("ecoli2", "bo4ml", 0, 0.9)]
+    table = dacopt_tables.rank_table(made_results(runs, (DAC_HB, "bo4ml", "random", "dac_sh")))
     # On glass1 the paper has 0.8015 and 0.7922, on pima 0.7690 and 0.7694.
     assert table.rows == (
-        ("dac_hb", "2.00", "1.50", "1.50"),
+        (DAC_HB, "2.00", "1.50", "1.50"),
         ("bo4ml", "2.00", "1.50", "1.50"),
         ("random", "2.00", "-", "-"),
     )
@@ -145,7 +147,38 @@ def test_nothing_is_ranked_without_a_table_that_all_strategies_have():
     results = made_results([made_run("glass1", "dac_hb"), made_run("pima", "random")], ("dac_hb", "random"))
     assert dacopt_tables.rank_table(results).rows == ()
     titles = {table.title for table in dacopt_tables.make_tables(results)}
-    assert titles == {"Scores", "Ours minus published", "Average ranks", "Cost"}
+    assert titles == {"Scores", "Average ranks", "Cost"}
+
+
+def test_only_runs_with_the_options_of_the_paper_stand_beside_its_numbers():
+    runs = [made_run("glass1", name, 0, 0.8) for name in ("dac_hb", DAC_HB)]
+    results = made_results(runs, ("dac_hb", DAC_HB))
+    assert dacopt_tables.score_table(results).rows == (("glass1", "0.8000", "0.8000 (0.8015)"),)
+    assert [row[0] for row in dacopt_tables.difference_table(results).rows] == [DAC_HB]
+    assert dacopt_tables.difference_table(made_results(runs[:1], ("dac_hb",))) is None
+
+
+def test_contests_stand_beside_what_they_have_inside_at_equal_seeds():
+    runs = [made_run("glass1", "dac_hb", seed, score) for seed, score in enumerate((0.7, 0.8, 0.9))]
+    runs += [made_run("glass1", "bo4ml", 1, 0.7), made_run("glass1", "bo4ml", 2, 0.9)]
+    runs += [made_run("pima", "dac_hb", 0, 0.6), made_run("pima", "bo4ml", 0, 0.7), made_run("pima", HYPEROPT, 0, 0.9)]
+    table = dacopt_tables.pair_table(made_results(runs, ("dac_hb", "bo4ml", HYPEROPT)))
+    assert table.rows == (
+        ("dac_hb", "bo4ml", "glass1", "2", "0.8500", "0.8000", "+0.0500", "1/1/0"),
+        ("dac_hb", "bo4ml", "pima", "1", "0.6000", "0.7000", "-0.1000", "0/0/1"),
+        ("dac_hb", "bo4ml", "all", "3", "0.7250", "0.7500", "-0.0250", "1/0/1, p 1.00"),
+    )
+    assert dacopt_tables.pair_table(made_results(runs[:3], ("dac_hb",))) is None
+
+
+def test_pairs_of_the_kept_runs_are_those_on_the_page():
+    root = Path(__file__).parents[4]
+    kept = pd.read_csv(root / "benchmarks" / "results" / "dacopt1.csv").rename(columns={"validation": "score"})
+    lines = (root / "docs" / "benchmarks.md").read_text().splitlines()
+    said = {tuple(cell.strip(" `") for cell in line.strip("|").split("|")) for line in lines if line.startswith("|")}
+    rows = dacopt_tables.contest_pairs(kept, tuple(dict.fromkeys(kept["strategy"])))
+    assert len(rows) == 6 + 3 * 5
+    assert set(rows) <= said
 
 
 @pytest.mark.parametrize(("n_repeats", "counted"), [(6, "1/1/0"), (5, "0/2/0")])
@@ -212,9 +245,9 @@ def test_the_page_shows_tables_diagram_and_curves(tmp_path):
     runs = [
         made_run(table, name, seed, 0.7 + 0.01 * seed, memory_mib={"training": 99.0}, cpu_seconds=7.0,
                  circumstances={"date": "2026-11-21", "machine": "made", "versions": "1"})
-        for table in ("glass1", "pima") for name in ("dac_hb", "random") for seed in range(2)
+        for table in ("glass1", "pima") for name in (DAC_HB, "random") for seed in range(2)
     ]  # fmt: skip
-    page = write_report(tmp_path / "out", make_report(made_results(runs, ("dac_hb", "random")))).read_text()
+    page = write_report(tmp_path / "out", make_report(made_results(runs, (DAC_HB, "random")))).read_text()
     assert page.count("<svg xmlns") == 2 and "Nemenyi" in page and "Speed-up" in page
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "index.html", "summary.md", "results.csv", "published.csv", "circumstances.csv",
@@ -222,7 +255,7 @@ def test_the_page_shows_tables_diagram_and_curves(tmp_path):
     assert pd.read_csv(tmp_path / "out" / "results.csv")["memory_mib"].tolist() == [99.0] * 8
     assert pd.read_csv(tmp_path / "out" / "circumstances.csv").loc[0, ["machine", "runs"]].tolist() == ["made", 8]
     published = pd.read_csv(tmp_path / "out" / "published.csv").set_index(["table", "strategy"])
-    assert published.loc[("glass1", "dac_hb"), "published"] == 0.8015 and len(published) == 4
+    assert published.loc[("glass1", DAC_HB), "published"] == 0.8015 and len(published) == 4
 
 
 def test_all_tables_are_those_of_the_paper_that_the_folder_holds(folder):
@@ -285,6 +318,24 @@ def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch
     assert "0 of 2 runs are finished" in shown and "Stopped. What is finished is kept" in shown
     assert "Means over 1 to 1 repeats" in shown
     assert len((tmp_path / "work" / "dacopt1.jsonl").read_text().splitlines()) == 1
+
+
+def test_options_of_the_paper_and_its_limit_can_be_asked_for(folder, tmp_path, monkeypatch):
+    asked = []
+
+    def ask(missing, make_run, *, n_workers, report):
+        asked.extend(missing)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dacopt, "make_runs", ask)
+    command = ["benchmarks", "dacopt1", "--data", str(folder), "--tables", "made", "--strategies", "dac_hb", "dac_sh",
+               "bo4ml", "dac_hh:eta=2", "--paper", "--limit", "7", "--trials", "20", "--repeats", "1", "--work",
+               str(tmp_path / "work")]  # fmt: skip
+    monkeypatch.setattr("sys.argv", command)
+    with pytest.raises(SystemExit, match="no finished run"):
+        main()
+    assert [key.strategy for *_, key in asked] == [DAC_HB, "dac_sh:b_first=10,authors_z=True", "bo4ml", "dac_hh:eta=2"]
+    assert {protocol.trial_seconds for protocol, *_ in asked} == {7.0}
 
 
 def test_a_strategy_that_does_not_exist_ends_the_command_at_once(folder, monkeypatch):
