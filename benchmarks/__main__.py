@@ -30,8 +30,8 @@ def main() -> None:
     from benchmarks.experiments.costs import calibration as cost_study
     from benchmarks.experiments.costs import timed_study as timed_cost_study
     from benchmarks.experiments.dacopt import study as dacopt
+    from benchmarks.experiments.divbo import printed_tests, surrogate_curve, surrogate_tau
     from benchmarks.experiments.divbo import study as ensemble_suites
-    from benchmarks.experiments.divbo import surrogate_tau
     from benchmarks.experiments.latent import overlap as latent_overlap
     from benchmarks.experiments.latent import study as latent_study
     from benchmarks.experiments.opening import study as opening_study
@@ -51,6 +51,8 @@ def main() -> None:
         "latent": latent_study,
         "overlap": latent_overlap,
         "tau": surrogate_tau,
+        "curve": surrogate_curve,
+        "printed": printed_tests,
         "tpe": tpe_study,
         "costs": cost_study,
         "costs-replay": timed_cost_study,

@@ -10,15 +10,20 @@ import pandas as pd
 from benchmarks.published import PUBLISHED
 from benchmarks.published.data_sets import TABLES_OF
 from benchmarks.recordings.replay_study import LabelledStrategy
+from cashmere.strategies.making import split_options
+
+_OPENBOX = "cap_losses=False,random_fraction=0,variance=between,failures=worst_seen,local=climbs"
 
 AS_PUBLISHED = {
-    "bo": "cap_losses=False,random_fraction=0",
-    "ensemble_optimisation": "cap_losses=False,random_fraction=0",
-    "divbo": "surrogate=pairwise,cap_losses=False,random_fraction=0",
-    "divbo_fixed": "surrogate=pairwise,cap_losses=False,random_fraction=0",
-    "optdivbo": "surrogate=pairwise,cap_losses=False,random_fraction=0",
+    "bo": _OPENBOX,
+    "ensemble_optimisation": _OPENBOX,
+    "rising_bandit": f"slope=authors,inner=(bo:{_OPENBOX})",
+    "kbo": f"inner=(bo:{_OPENBOX})",
+    "divbo": f"surrogate=pairwise_openbox,{_OPENBOX}",
+    "divbo_fixed": f"surrogate=pairwise_openbox,{_OPENBOX}",
+    "optdivbo": f"surrogate=pairwise_openbox,{_OPENBOX}",
 }
-"""Options of the papers where our defaults differ; all other strategies keep our defaults."""
+"""Options of the papers where our defaults differ; a method's own come first. NES and random search have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +51,10 @@ class Method:
         """Return the strategy with its options."""
         strategy = self.strategy if is_classification or not self.regression else self.regression
         name, _, options = strategy.partition(":")
-        extra = AS_PUBLISHED.get(name, "") if as_published else ""
-        joined = ",".join(filter(None, (extra, options)))
+        own = split_options(options) if options else []
+        named = {option.partition("=")[0].strip() for option in own}
+        theirs = split_options(AS_PUBLISHED[name]) if as_published and name in AS_PUBLISHED else []
+        joined = ",".join([option for option in theirs if option.partition("=")[0] not in named] + own)
         return f"{name}:{joined}" if joined else name
 
 
@@ -75,6 +82,13 @@ VARIANTS = (
 OURS = Method(label="ensemble_gain", strategy="ensemble_gain")
 RISING = Method(label="RB-OptDivBO", strategy="rising_bandit:inner=optdivbo")
 STRONG = Method(label="DivBO (beta = 0.05)", strategy="divbo:beta=0.05")
+
+SENSITIVITY = {
+    (beta, tau): Method(label=f"DivBO (beta = {beta:g}, tau = {tau:g})", strategy=f"divbo:beta={beta:g},tau={tau:g}")
+    for beta in (0.025, 0.05, 0.1, 0.2)
+    for tau in (0.05, 0.1, 0.2, 0.4)
+}
+"""Searches of DivBO's figure 7, by the largest weight and the speed at which it grows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

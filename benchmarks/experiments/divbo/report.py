@@ -16,6 +16,7 @@ from benchmarks.experiments.divbo.tables import (
     cost_table,
     pool_table,
     printed_table,
+    sensitivity_table,
     speed_table,
     validation_table,
     verdict_table,
@@ -37,6 +38,7 @@ def make_tables(results: Results) -> list[Table]:
     """Return every table for which there are enough runs."""
     printed = [printed_table(results, table) for table in results.suite.printed if table.metric == results.metric]
     others = [make(results) for make in (verdict_table, validation_table, speed_table, pool_table)]
+    others.append(sensitivity_table(results))
     return [table for table in (*printed[:1], *others, *printed[1:]) if table is not None]
 
 

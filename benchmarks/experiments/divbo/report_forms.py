@@ -57,7 +57,7 @@ class Report:
     disagreement : list of float or None
         Mean over pairs of distinct members of the pool at the checkpoints (figure 6); none for values.
     member_loss : float or None
-        Mean validation loss of the distinct members at the end (table 3).
+        Mean validation loss of the distinct members at the end.
     """
 
     forms: dict[str, list[Row]]

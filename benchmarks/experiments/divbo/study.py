@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.experiments.divbo import runs as ensemble_runs
-from benchmarks.experiments.divbo.methods import SUITES, Method, Suite, choose_methods
+from benchmarks.experiments.divbo.methods import SENSITIVITY, SUITES, Method, Suite, choose_methods
 from benchmarks.experiments.divbo.replays import replay_key, report_replay
 from benchmarks.experiments.divbo.report import make_report, print_report
 from benchmarks.experiments.divbo.results import by_metric
@@ -72,12 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--tables", "--datasets", nargs="+", help="default: all of the paper that the folder holds")
     parser.add_argument("--methods", nargs="+", default=[], help="labels of the paper or label=strategy; default: all")
+    parser.add_argument("--sensitivity", action="store_true", help="DivBO with 16 pairs of beta and tau, its figure 7")
     parser.add_argument("--trials", type=int, default=250)
     parser.add_argument("--repeats", type=int, help="number of seeds (default 10; 20 with --recorded)")
     parser.add_argument("--rows", type=int, default=1_000_000, help="most rows of a table; the papers take all")
     parser.add_argument("--limit", type=float, default=60.0, help="limit of a trial in CPU seconds")
     parser.add_argument("--metric", choices=("mse", "mae"), default="mse", help="for regression")
-    parser.add_argument("--paper", action="store_true", help="use the papers' options for BO, DivBO and OptDivBO")
+    parser.add_argument("--paper", action="store_true", help="use the papers' options instead of our defaults")
     parser.add_argument("--recorded", action="store_true", help="replay recordings instead of training")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
@@ -98,6 +99,8 @@ def run_experiments(suite: Suite, arguments: argparse.Namespace) -> None:
     """Make the missing runs of a suite and show all runs."""
     console = Console(width=None if sys.stdout.isatty() else 160)
     methods = choose_methods(suite, arguments.methods)
+    if arguments.sensitivity:
+        methods = [*(methods if arguments.methods else ()), *SENSITIVITY.values()]
     if arguments.trials < ensemble_runs.N_COMMON:
         raise SystemExit(f"--trials {arguments.trials}: at least {ensemble_runs.N_COMMON}, all strategies begin so.")
     collect = _from_recordings if arguments.recorded else _from_tables

@@ -8,8 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from benchmarks.experiments.divbo.methods import PaperTable, display_unit, published_counts, published_values
+from benchmarks.experiments.divbo.methods import (
+    SENSITIVITY,
+    PaperTable,
+    display_unit,
+    published_counts,
+    published_values,
+)
 from benchmarks.experiments.divbo.results import Results
+from benchmarks.experiments.divbo.runs import N_COMMON
 from benchmarks.reporting.comparison import speed_up_text
 from benchmarks.reporting.ranks import repeats_text, verdict_note, verdict_rows
 from benchmarks.reporting.table import Table
@@ -122,7 +129,7 @@ def verdict_table(results: Results) -> Table | None:
 
 
 def pool_table(results: Results) -> Table | None:
-    """Return how the pool developed: tables 3 and 4, figures 5 and 6."""
+    """Return what was suggested and how the pool developed: tables 3 and 4, figures 5 and 6."""
     values = published_values(results.suite)
     said = {(row.measure, row.method): row.mean for row in values.itertuples() if row.table in _POOL_SOURCES}
     rows = []
@@ -134,6 +141,7 @@ def pool_table(results: Results) -> Table | None:
         for measure, found in (
             ("updates_100", [run.updates["100"][1] for run in runs]),
             ("updates_50", [run.updates["50"][1] for run in runs]),
+            ("suggested", [_per_cent(_mean(run.losses[N_COMMON:])) for run in quake]),
             ("members", [_per_cent(run.member_loss) for run in quake]),
             ("diversity", [_mean(run.minimum_diversity[-50:]) for run in quake]),
             ("disagreement", [_mean(run.disagreement[-1:]) for run in quake]),
@@ -142,14 +150,37 @@ def pool_table(results: Results) -> Table | None:
         rows.append((method.label, *cells))
     if results.metric != "accuracy" or not rows:
         return None
-    columns = ("method", "effective 100", "effective 50", "members, quake", "diversity, quake", "disagreement, quake")
+    measures = ("suggested", "members", "diversity", "disagreement")
     return Table(
-        title="DivBO's tables 3 and 4, figures 5 and 6: the pool",
-        columns=columns,
+        title="DivBO's tables 3 and 4, figures 5 and 6: suggestions and the pool",
+        columns=("method", "effective 100", "effective 50", *(f"{measure}, quake" for measure in measures)),
         rows=tuple(rows),
         note="Effective updates of the pool in the last 100 and 50 trials, mean over runs (in brackets the "
-        "paper's: 250 trials, 15 data sets). On quake: mean validation error of the members, per cent; smallest "
-        "diversity to the pool of the last 50 suggestions (the paper: after 200); disagreement among the members.",
+        "paper's: 250 trials, 15 data sets). On quake: mean validation error of the learners suggested after the "
+        "common start, and of the pool's members at the end, per cent; smallest diversity to the pool of the last 50 "
+        "suggestions (the paper: after 200); disagreement among the members.",
+    )
+
+
+def sensitivity_table(results: Results) -> Table | None:
+    """Return the lowest validation losses by the options of DivBO's weight: figure 7."""
+    labels = [method.label for method in SENSITIVITY.values() if method.label in results.labels]
+    if not labels:
+        return None
+    frame = results.final(labels)
+    means = frame.pivot_table(index="recording", columns="strategy", values="validation")
+    betas, taus = (sorted({pair[i] for pair in SENSITIVITY}) for i in range(2))
+    rows = []
+    for name in (name for name in results.tables if name in means.index):
+        unit = display_unit(name, results.metric)
+        for beta in betas:
+            found = [means.loc[name].get(SENSITIVITY[beta, tau].label, math.nan) for tau in taus]
+            rows.append((name, f"{beta:g}", *("-" if math.isnan(x) else f"{x / unit:.2f}" for x in found)))
+    return Table(
+        title="DivBO's figure 7: largest weight (beta) and its growth (tau)",
+        columns=("data set", "beta", *(f"tau = {tau:g}" for tau in taus)),
+        rows=tuple(rows),
+        note=f"Validation {METRICS[results.metric]}; mean over {_repeats(frame)}." if len(frame) else "",
     )
 
 
@@ -289,7 +320,7 @@ def _two(value: float | None) -> str:
 
 
 def _per_cent(loss: float | None) -> float | None:
-    return None if loss is None else 100 * loss
+    return None if loss is None or math.isnan(loss) else 100 * loss
 
 
 def _mean(values: Sequence[float | None]) -> float:

@@ -11,6 +11,7 @@ from synthetic_recording import make_recording
 from benchmarks.__main__ import main
 from benchmarks.experiments.divbo import study as ensemble_suites
 from benchmarks.experiments.divbo.methods import (
+    SENSITIVITY,
     SUITES,
     choose_methods,
     display_unit,
@@ -19,7 +20,14 @@ from benchmarks.experiments.divbo.methods import (
 )
 from benchmarks.experiments.divbo.results import by_metric, published_rows, to_rows
 from benchmarks.experiments.divbo.runs import EnsembleRun, common_start, protocol_of, search
-from benchmarks.experiments.divbo.tables import cost_table, pool_table, printed_table, speed_table, verdict_table
+from benchmarks.experiments.divbo.tables import (
+    cost_table,
+    pool_table,
+    printed_table,
+    sensitivity_table,
+    speed_table,
+    verdict_table,
+)
 from benchmarks.recordings import replay_runs
 from benchmarks.recordings.recorded_history import save_recorded
 from benchmarks.runs import parallel
@@ -236,9 +244,20 @@ def test_speed_pool_and_cost_follow_from_the_runs():
     results = make_results(**{"RB-ES": [0.5], "DivBO": [0.4]})
     (row,) = speed_table(results).rows
     assert row == ("RB-ES", "2.00", "2.00", "1.52 to 1.54")  # after 5 of 10 trials
-    assert pool_table(results).rows[1] == ("DivBO", "3.00 (3.4)", "2.00 (1.5)", "42.00 (44.33)", "0.10 (0.23)",
-                                           "0.30 (0.27)")  # fmt: skip
+    assert pool_table(results).rows[1] == ("DivBO", "3.00 (3.4)", "2.00 (1.5)", "40.00 (44.33)", "42.00",
+                                           "0.10 (0.23)", "0.30 (0.27)")  # fmt: skip
     assert cost_table([results]).rows[1] == ("divbo", "1", "10.0 %", "20", "5.0", "12.0", "3.0", "15", "200", "300")
+
+
+def test_sensitivity_is_told_by_weight_and_growth():
+    runs = {method: [make_run(method.strategy, test=0.4 + beta)] for (beta, _), method in SENSITIVITY.items()}
+    (results,) = by_metric(DIVBO, runs, recorded=False)
+    table = sensitivity_table(results)
+    assert table.columns[2:] == ("tau = 0.05", "tau = 0.1", "tau = 0.2", "tau = 0.4")
+    assert [row[:3] for row in table.rows] == [
+        ("quake", "0.025", "42.50"), ("quake", "0.05", "45.00"), ("quake", "0.1", "50.00"), ("quake", "0.2", "60.00")
+    ]  # fmt: skip
+    assert sensitivity_table(make_results(RS=[0.5])) is None
 
 
 def test_a_run_without_success_is_the_worst():
@@ -257,7 +276,12 @@ def test_methods_can_be_chosen_and_added():
     methods = choose_methods(DIVBO, ["DivBO", "mine=bo:n_initial=3"])
     assert [method.label for method in methods] == ["DivBO", "mine"]
     assert methods[0].strategy_for(is_classification=False, as_published=True) == (
-        "divbo:surrogate=pairwise,cap_losses=False,random_fraction=0,beta=0.01"
+        "divbo:surrogate=pairwise_openbox,cap_losses=False,random_fraction=0,variance=between,failures=worst_seen,"
+        "local=climbs,beta=0.01"
+    )
+    (rising,) = choose_methods(OPTDIVBO, ["RB-OptDivBO"])
+    assert rising.strategy_for(is_classification=True, as_published=True) == (
+        "rising_bandit:slope=authors,inner=optdivbo"
     )
     assert methods[1].strategy_for(is_classification=True) == "bo:n_initial=3"
     for wrong in (["bo"], ["DivBO=bo"], ["DivBO", "DivBO"]):
