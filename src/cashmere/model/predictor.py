@@ -28,10 +28,11 @@ from cashmere.model.consistency import check_encoders, check_ensemble, check_mem
 from cashmere.model.files import Encoders, entry_path, find_model, read_manifest
 from cashmere.model.first_load import check_first_load
 from cashmere.model.fold_model import FoldModel
+from cashmere.model.many_rows import LEAST_ROWS, for_many_rows, has_threads, predict_in_threads
 from cashmere.model.signature import read_signature
 
 _CHUNK_ROWS = 20_000
-_PARALLEL_ROWS = 2_000
+"""Rows encoded and predicted at a time, so that arrays made on the way stay small."""
 
 
 @dataclass(kw_only=True)
@@ -135,45 +136,53 @@ class Predictor:
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
         """Predict calibrated probabilities or values for a frame, and count unseen categories in `unseen_`."""
-        coded = self.schema.code(frame)
-        self.unseen_ = dict(coded.unseen)
         n_rows = len(frame)
-        self._use_threads(available_cores() if n_rows > _PARALLEL_ROWS else 1)
+        coded = self.schema.code(frame, compact=n_rows > _CHUNK_ROWS)
+        self.unseen_ = dict(coded.unseen)
+        self._use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
+        models = {
+            number: [for_many_rows(model, n_rows, n_threads=self._threads) for model in self.models[number]]
+            for number in self.ensemble.members
+        }
         if n_rows <= _CHUNK_ROWS:
-            return self._predict_chunk(coded)
+            return self._predict_chunk(coded, models)
         chunks = np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS))
-        return np.concatenate([self._predict_chunk(coded.take(rows)) for rows in chunks])
+        return np.concatenate([self._predict_chunk(coded.take(rows), models) for rows in chunks])
 
-    def _predict_chunk(self, coded: CodedTable) -> NDArray[np.float32]:
+    def _predict_chunk(self, coded: CodedTable, models: Mapping[int, list[FoldModel]]) -> NDArray[np.float32]:
         prepared: dict[tuple[int, Encoding], Any] = {}
         outputs = []
         for number in self.ensemble.members:
             total: NDArray[np.float32] | None = None
-            for k, model in enumerate(self.models[number]):
+            for k, model in enumerate(models[number]):
                 key = (k, model.encoding)
                 if key not in prepared:
                     prepared[key] = self.encoders[k][model.encoding].transform(coded)
-                part = model.predict(prepared[key])
+                part = predict_in_threads(model, prepared[key], n_threads=self._threads)
                 total = part if total is None else total + part
             assert total is not None
-            outputs.append(total / np.float32(len(self.models[number])))
+            outputs.append(total / np.float32(len(models[number])))
         combined = self.ensemble.combine(outputs)
         if self.calibration is not None and np.isfinite(combined).all():
             combined = self.calibration.apply(combined)
         return np.asarray(combined, dtype=np.float32)
 
     def _use_threads(self, n_threads: int) -> None:
-        """Let learners use one thread for few rows, where starting threads costs more than it saves."""
+        """Let learners use one thread for few rows, where starting threads costs more than it saves.
+
+        Those that would give other results use one in any case, and `predict_in_threads` shares the rows among threads.
+        """
         if n_threads == self._threads:
             return
         for models in self.models.values():
             for model in models:
                 if model.pipeline is None:
                     continue
+                own = n_threads if has_threads(model.pipeline[-1]) else 1
                 names = [n for n in model.pipeline.get_params() if n.rpartition("__")[2] in ("n_jobs", "thread_count")]
                 # CatBoost refuses set_params on fitted models; it predicts few rows in one thread anyway.
                 with contextlib.suppress(Exception):
-                    model.pipeline.set_params(**dict.fromkeys(names, n_threads))
+                    model.pipeline.set_params(**dict.fromkeys(names, own))
         self._threads = n_threads
 
     def measure_latency(self, frame: pd.DataFrame, *, seconds: float = 1.0) -> dict[str, float]:
