@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from benchmarks.experiments.dacopt.results import HYPEROPT
+from benchmarks.experiments.dacopt.tables import contest_pairs
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement
@@ -200,33 +202,34 @@ def _divbo() -> Iterator[Body]:
     )
 
 
-def _dacopt() -> Iterator[Body]:
-    scores = dacopt_scores()
+def _dacopt() -> Iterator[Statement | Body]:
     rows = kept("dacopt1")
-    lines = []
-    order = list(dict.fromkeys(rows.loc[rows["strategy"] == "dac_hb", "table"]))
-    own = scores[scores["strategy"] == "dac_hb"].set_index("table")
-    for table in order:
-        single = rows[(rows["table"] == table) & (rows["strategy"] == "dac_hb")]["validation"]
-        ours, said = own.loc[table, "mean"], own.loc[table, "published"]
-        lines.append(
-            row(table, f"{ours:.4f}", f"{single.min():.4f} - {single.max():.4f}", f"{said:.4f}", f"{ours - said:+.4f}")
-        )
-    yield Body(header="| table | ours | repeats | published | difference |", lines=tuple(lines))
-    others = ("dac_hh", "dac_sb", "dac_sh", "bo4ml", "tpe:density=independent", "random")
-    by_table = scores.set_index(["table", "strategy"])
+    published = dacopt_scores().set_index(["table", "strategy"])["published"]
+    first = rows[rows["seed"] == 0].pivot(index="table", columns="strategy", values="validation")
+    strategies = ("dac_hb", "dac_hh", "dac_sb", "dac_sh", "bo4ml", HYPEROPT, "random")
+    order = [table for table in dict.fromkeys(rows["table"]) if first.loc[table].count() > 1]
     lines = []
     for table in order:
-        if (table, "dac_hh") in by_table.index:
-            cells = []
-            for name in others:
-                of = by_table.loc[(table, name)]
-                said = "" if np.isnan(of["published"]) else f" ({of['published']:.4f})"
-                cells.append(f"{of['mean']:.4f}{said}")
-            lines.append(row(table, *cells))
+        cells = []
+        for name in strategies:
+            score, said = first.loc[table, name], published.get((table, name), np.nan)
+            text = "" if np.isnan(score) else f"{score:.4f}"
+            cells.append(text if np.isnan(said) or not text else f"{text} ({said:.4f})")
+        lines.append(row(table, *cells))
     yield Body(
-        header="| table | `dac_hh` | `dac_sb` | `dac_sh` | `bo4ml` | `tpe`, independent | `random` |",
+        header="| table | `dac_hb` | `dac_hh` | `dac_sb` | `dac_sh` | `bo4ml` | `tpe`, independent | `random` |",
         lines=tuple(lines),
+    )
+    means = rows[rows["strategy"] == "dac_hb"].groupby("table")["validation"].mean()
+    yield Statement(
+        text="The means of the three repeats of `dac_hb` are {0:.4f}, {1:.4f}, {2:.4f}, {3:.4f} and {4:.4f} on these "
+        "tables, {rest:.4f} on yeast-1_vs_7.",
+        values={**{str(i): means[table] for i, table in enumerate(order)}, "rest": means["yeast-1_vs_7"]},
+    )
+    pairs = contest_pairs(rows.rename(columns={"validation": "score"}), tuple(dict.fromkeys(rows["strategy"])))
+    yield Body(
+        header="| contest | alone | table | repeats | contest's score | alone | difference | won/tied/lost |",
+        lines=tuple(row(f"`{contest}`", f"`{alone}`", *rest) for contest, alone, *rest in pairs),
     )
 
 
