@@ -29,6 +29,11 @@ def test_seconds_grow_with_the_rows_up_to_half_of_the_budget():
     assert [limits.seconds_by_share[share] for share in rungs] == pytest.approx([2.5, 5.0, 5.0, 5.0, 5.0])
 
 
+def test_short_budgets_leave_the_lowest_rung_time_to_import_libraries():
+    limits = trial_limits(RunSettings(n_workers=1), Budget(seconds=12.0), (1 / 9, 1 / 3, 1.0))
+    assert list(limits.seconds_by_share.values()) == pytest.approx([2.5, 7.5, 10.0])
+
+
 def test_a_number_of_trials_has_no_rungs():
     assert not trial_limits(RunSettings(n_workers=1), Budget(trials=5), (1 / 3, 1.0)).seconds_by_share
 

@@ -29,6 +29,9 @@ halfway, and what it has reached when the search ends is its result."""
 _LOWEST_IN_A_BUDGET = 24
 """The same on the lowest rung of rows. Each rung above has three times the rows, and three times the seconds."""
 
+_SHORTEST_ON_RUNG_SECONDS = 2.5
+"""Least time limit of a trial on a rung: on a busy machine, a worker takes a second or two to import its libraries."""
+
 _SHARE_OF_MEMORY = 0.8
 """Share of the memory free at the start that all workers get; the rest is for this process and others."""
 
@@ -93,6 +96,7 @@ def trial_limits(settings: RunSettings, budget: Budget, rungs: Sequence[float] =
     by_share = {}
     if len(rungs) > 1 and budget.seconds is not None and budget.trials is None:
         longest = settings.trial_seconds or max(seconds, budget.seconds / _PROMOTED_IN_A_BUDGET)
-        by_share = {s: min(longest, budget.seconds / _LOWEST_IN_A_BUDGET * s / rungs[0]) for s in rungs[:-1]}
+        lowest = max(_SHORTEST_ON_RUNG_SECONDS, budget.seconds / _LOWEST_IN_A_BUDGET)
+        by_share = {share: min(longest, lowest * share / rungs[0]) for share in rungs[:-1]}
         by_share[rungs[-1]] = longest
     return Limits(seconds=seconds, memory_mib=memory, seconds_by_share=by_share)
