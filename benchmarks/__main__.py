@@ -15,6 +15,7 @@ def main() -> None:
     from benchmarks.experiments import (
         ablation,
         defaults,
+        emulator_study,
         features,
         fold_racing,
         last_step,
@@ -60,6 +61,7 @@ def main() -> None:
         "fold-racing": fold_racing,
         "ablation": ablation,
         "defaults": defaults,
+        "emulator": emulator_study,
         "patience": patience,
         "positions": positions,
         "features": features,

@@ -31,6 +31,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _ablation()
     yield _positions()
     yield _quantisation()
+    yield _emulator()
 
 
 def row(*cells: str) -> str:
@@ -429,4 +430,17 @@ def _quantisation() -> Body:
         header="| metric | ensembles | change of the validation loss, mean | largest | change of the test loss, mean | "
         "largest |",
         lines=tuple(lines),
+    )
+
+
+def _emulator() -> Body:
+    rows = kept("emulator")
+    columns = ("tau", "factor", "best_factor", "distance", "of_algorithm", "failures_found", "failures_false")
+    return Body(
+        header="| recording | answered | tau | ratio | of the best tenth | distance | same algorithm | "
+        "failures found | false |",
+        lines=tuple(
+            row(of["recording"], str(of["answered"]), *(f"{of[name]:.2f}".replace("nan", "-") for name in columns))
+            for _, of in rows[rows["power"] == 2].sort_values("recording").iterrows()
+        ),
     )

@@ -1,7 +1,8 @@
 """Replays of recorded histories: a strategy's 250 trials on a real table in seconds.
 
 A strategy searches a `RecordedHistory` as if it were the search space: only recorded configurations can be suggested,
-and their outcomes are looked up. The command that replays many strategies is `benchmarks.recordings.replay_study`.
+and their outcomes are looked up. Or it searches the space itself, and an emulator answers. The command that replays
+many strategies is `benchmarks.recordings.replay_study`.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from ConfigSpace import Configuration
 
+from benchmarks.recordings.emulator import Answer, Emulator, as_recording
 from benchmarks.recordings.recorded_history import RecordedHistory
 from cashmere.ensembles import IncrementalSelection
 from cashmere.evaluation.metrics import Metric
+from cashmere.protocols import Strategy
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
 from cashmere.records.work_budget import WorkBudget
@@ -73,11 +77,41 @@ def replay(
     objective: ReplayObjective, metric: Metric, strategy: str, *, seed: int, n_trials: int
 ) -> tuple[list[int], float]:
     """Run one study on a recorded history; return the positions chosen, in order, and the seconds of deciding."""
-    history = objective.history
-    space = history.space
-    study = Study(
-        space,
-        make_strategy(strategy, history.encoder),
+    study = _study(objective.history, metric, make_strategy(strategy, objective.history.encoder), seed, n_trials)
+    while len(study.history) < n_trials:
+        trial = study.ask()
+        study.tell(trial, objective(trial))
+    chosen = [objective.position_of[o.trial.key] for o in study.history]
+    return chosen, float(sum(study.suggest_seconds.values()))
+
+
+def replay_free(
+    emulator: Emulator, metric: Metric, strategy: str, *, seed: int, n_trials: int
+) -> tuple[RecordedHistory, float]:
+    """Run one study whose candidates are free in the space of a recording.
+
+    Returns
+    -------
+    RecordedHistory
+        A recording of what was chosen, in order, with the emulator's answers.
+    float
+        The seconds of deciding.
+    """
+    history = emulator.history
+    study = _study(history, metric, make_strategy(strategy, history.space), seed, n_trials)
+    answers: list[tuple[Configuration, Answer]] = []
+    while len(study.history) < n_trials:
+        trial = study.ask()
+        answer = emulator(trial.configuration)
+        answers.append((trial.configuration, answer))
+        study.tell(trial, _outcome(answer, history, metric))
+    return as_recording(history, answers), float(sum(study.suggest_seconds.values()))
+
+
+def _study(history: RecordedHistory, metric: Metric, strategy: Strategy, seed: int, n_trials: int) -> Study:
+    return Study(
+        history.space,
+        strategy,
         seed=seed,
         plan=WorkBudget(trials=n_trials),
         worst_loss=metric.worst_loss,
@@ -85,11 +119,22 @@ def replay(
         metric=metric,
         targets=history.y_validation.astype(np.float64),
     )
-    while len(study.history) < n_trials:
-        trial = study.ask()
-        study.tell(trial, objective(trial))
-    chosen = [objective.position_of[o.trial.key] for o in study.history]
-    return chosen, float(sum(study.suggest_seconds.values()))
+
+
+def _outcome(answer: Answer, history: RecordedHistory, metric: Metric) -> Outcome:
+    if answer.predictions is None:
+        cause = Cause(kind=CauseKind.OTHER, text="would have failed when it was recorded")
+        return Outcome(status=answer.status, error=cause, duration_seconds=answer.seconds)
+    predictions = answer.predictions[: len(history.y_validation)].astype(np.float32)
+    loss = metric.loss(history.y_validation, predictions, None)
+    return Outcome(
+        status=answer.status,
+        loss=loss,
+        fold_losses=(loss,),
+        predictions=predictions,
+        duration_seconds=answer.seconds,
+        fit_seconds=answer.seconds,
+    )
 
 
 def constant_prediction(history: RecordedHistory) -> np.ndarray:

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.recordings.emulator import Emulator
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
-from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay
+from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay, replay_free
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.parallel import make_runs
 from cashmere.data.task import TaskType
@@ -32,7 +33,7 @@ CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space",
 CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
-OWN_FILES = ("replay.py", "redrawn_split.py")
+OWN_FILES = ("replay.py", "redrawn_split.py", "emulator.py")
 """Files beside this one that decide, too."""
 
 
@@ -80,13 +81,28 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKey:
-    """What is replayed: a recording (and the digest of its file), a metric, a strategy with its options, a seed."""
+    """What is replayed.
+
+    Attributes
+    ----------
+    recording, digest : str
+        A recording, and the digest of its file.
+    metric : str
+        Full name.
+    strategy : str
+        With its options.
+    seed : int
+        Of the search and the split.
+    candidates : str
+        ``recorded``, or ``free`` in the space.
+    """
 
     recording: str
     digest: str
     metric: str
     strategy: str
     seed: int
+    candidates: str = "recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +116,7 @@ class Run:
     trials : int
         How many.
     chosen : list of int
-        Positions in the recording, in order.
+        Positions in the recording, in order; empty if candidates were free.
     suggest_seconds : float
         Seconds of deciding, all trials together.
     curve : list of dict
@@ -188,6 +204,12 @@ def load_objective(path: Path, digest: str, metric: str, seed: int) -> ReplayObj
     return ReplayObjective.of(history, get_metric(metric, history.task_type))
 
 
+@functools.lru_cache(maxsize=1)
+def load_emulator(path: Path, digest: str, seed: int) -> Emulator:
+    """Return the emulator of a recording whose split is redrawn by the seed; the strategies of a seed share it."""
+    return Emulator(redraw_split(_load(path, digest), seed))
+
+
 @functools.lru_cache(maxsize=9)
 def _load(path: Path, digest: str) -> RecordedHistory:
     """Load a recording, once per process; the digest detects one that was made again."""
@@ -218,6 +240,12 @@ def run_missing(
 
 
 def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:
+    if key.candidates == "free":
+        emulator = load_emulator(path, key.digest, key.seed)
+        metric = get_metric(key.metric, emulator.history.task_type)
+        found, seconds = replay_free(emulator, metric, key.strategy, seed=key.seed, n_trials=n_trials)
+        rows = ensemble_curve(found, metric, list(range(len(found))))
+        return Run(key=key, trials=n_trials, chosen=[], suggest_seconds=seconds, curve=rows, code=code)
     objective = load_objective(path, key.digest, key.metric, key.seed)
     metric = get_metric(key.metric, objective.history.task_type)
     chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)

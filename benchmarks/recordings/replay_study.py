@@ -8,6 +8,9 @@ so that a second call only adds missing ones, and Ctrl+C loses only the replays 
 
     python -m benchmarks replay --strategies bo slow=optdivbo:tau=0.1,surrogate=pairwise
 
+With `--free`, candidates are free in the space of the recording, and a forest that has learned the recording answers:
+`benchmarks.recordings.emulator`.
+
 If the code of a strategy has changed, its runs are out of date; the command says so, and `--fresh` repeats them.
 """
 
@@ -222,6 +225,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--metric", nargs="+", default=["log_loss", "mse"],
         help="the first that fits a recording's task is used; recordings that none fits are left out",
     )  # fmt: skip
+    parser.add_argument("--free", action="store_true", help="candidates are free in the space; an emulator answers")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show finished runs")
     parser.add_argument("--work", type=Path, default=Path(".replay"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, index.html and charts")
@@ -248,7 +252,7 @@ def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[t
         metric = choose_metric(recording, arguments.metric)
         if metric is None:
             console.print(f"{recording.name} is left out: {' and '.join(arguments.metric)} do not fit it.")
-        elif recording.n_configurations < arguments.trials:
+        elif recording.n_configurations < arguments.trials and not arguments.free:
             raise SystemExit(
                 f"{recording.name} holds {recording.n_configurations} configurations, too few for --trials "
                 f"{arguments.trials}. A third of them, {recording.n_configurations // 3}, leaves a choice to the end."
@@ -274,7 +278,7 @@ def main(arguments: argparse.Namespace) -> None:
         for key in [
             RunKey(
                 recording=recording.name, digest=recording.digest, metric=metric,
-                strategy=labelled.strategy, seed=seed,
+                strategy=labelled.strategy, seed=seed, candidates="free" if arguments.free else "recorded",
             )
         ]
     ]  # fmt: skip

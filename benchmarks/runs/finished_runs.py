@@ -116,7 +116,8 @@ class FinishedRuns(Generic[K, R]):
             if "key" in values:
                 key = values.pop("key")
             else:  # replays used to be written with the fields of the key beside the others
-                key = {field.name: values.pop(field.name) for field in fields(self._key)}  # type: ignore[arg-type]
+                names = [field.name for field in fields(self._key)]  # type: ignore[arg-type]
+                key = {name: values.pop(name) for name in names if name in values}
             return self._run(key=self._key(**key), **values)  # type: ignore[call-arg]  # a dataclass, as above
         except (ValueError, KeyError, TypeError, AttributeError):  # cut short, or of an older version
             return None

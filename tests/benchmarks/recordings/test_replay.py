@@ -87,6 +87,7 @@ def test_curve_begins_with_the_first_success():
         "strategies/divbo.py",
         "benchmarks/recordings/replay.py",
         "benchmarks/recordings/redrawn_split.py",
+        "benchmarks/recordings/emulator.py",
     ],
 )
 def test_digest_depends_on_the_code_that_decides(tmp_path, monkeypatch, name):
@@ -200,6 +201,18 @@ def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
     chosen, _ = replay(ReplayObjective.of(history, metric), metric, BO, seed=1, n_trials=10)
     assert runs[2]["chosen"] == chosen
     assert runs[2]["curve"] == ensemble_curve(history, metric, chosen)
+
+
+def test_free_candidates_are_other_runs(tmp_path, capsys, here):
+    path = save_recorded(make_recording(), tmp_path)
+    words = ["--recordings", path, "--work", tmp_path / "work", "--seeds", 1, "--trials", 10]
+    command("--strategies", f"bo={BO}", *words)
+    command("--strategies", f"bo={BO}", "--free", *words)
+    assert "0 of 1 runs are finished" in capsys.readouterr().out
+    lines = (tmp_path / "work" / "made-small-log_loss.jsonl").read_text().splitlines()
+    runs = [json.loads(line) for line in lines]
+    assert [run["key"]["candidates"] for run in runs] == ["recorded", "free"]
+    assert len(runs[0]["chosen"]) == 10 and runs[1]["chosen"] == [] and len(runs[1]["curve"]) == 2
 
 
 def test_second_call_adds_what_is_missing(tmp_path, capsys, here):
