@@ -1,0 +1,24 @@
+"""The larger recordings that come with the repository keep what is said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.recordings.record import SEARCHES
+from benchmarks.recordings.recorded_history import RECORDED_LARGE, load_recorded
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED_LARGE.glob("*.zip")), ids=lambda path: path.stem)
+def test_few_failures_and_no_row_that_a_learner_has_seen(path):
+    history = load_recorded(path)
+    assert history.name == path.stem
+    assert len(history) >= 1100 and {name.partition("-")[0] for name in history.searches} == {"random", *SEARCHES}
+    assert len(history.succeeded) > 0.95 * len(history)
+    assert not set(history.unseen_rows) & set(history.training_rows)
+    assert (
+        len(history.unseen_rows)
+        == len(np.unique(history.unseen_rows))
+        == history.validation.shape[1] + len(history.y_test)
+    )
+    assert len(history.training_rows) <= 4000 and len(history.y_validation) <= 2000 and len(history.y_test) <= 10_000
