@@ -69,6 +69,26 @@ def test_constant_predictor_is_the_ensemble_until_the_first_success():
     assert empty.loss is None
 
 
+def test_other_predictions_may_take_the_place_of_the_trials_own():
+    trials, y = history(4, noise=2.0)
+    exact = np.column_stack([1.0 - y, y]).astype(np.float32)
+    chosen = builder(y)
+    chosen.choose_by({2: exact})
+    chosen.update(trials)
+    assert chosen.weights == {2: 1.0}
+    chosen.choose_by({2: exact[:, ::-1]})  # now the worst of all
+    chosen.update(trials)
+    assert 2 not in chosen.weights
+    chosen.choose_by({2: exact[:, ::-1]}, only=True)
+    chosen.update(trials)
+    assert chosen.weights == {2: 1.0}
+    chosen.choose_by({})
+    chosen.update(trials)
+    fresh = builder(y)
+    fresh.update(trials)
+    assert chosen.weights == fresh.weights
+
+
 @pytest.mark.parametrize("metric", ["log_loss", "accuracy", "roc_auc", "f1_macro", "g_mean"])
 def test_growing_the_ensemble_equals_choosing_once(metric):
     whole, y = history(25)

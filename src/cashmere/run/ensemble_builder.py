@@ -91,6 +91,7 @@ class EnsembleBuilder:
         self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
         self._has_model = has_model
         self._instead: Mapping[int, AnyArray] = {}
+        self._only_instead = False
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.loss: float | None = None
         self.seconds = 0.0
@@ -119,11 +120,19 @@ class EnsembleBuilder:
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
 
-    def choose_among(self, predictions: Mapping[int, AnyArray]) -> None:
-        """Choose from now on among these trials, by these predictions instead of their own. Without any, among all."""
+    def choose_by(self, predictions: Mapping[int, AnyArray], *, only: bool = False) -> None:
+        """Choose from now on by these predictions instead of the trials' own.
+
+        Parameters
+        ----------
+        predictions : mapping
+            By trial number; empty to go back to the trials' own.
+        only : bool
+            Whether to choose only among these trials.
+        """
         if not predictions and not self._instead:
             return
-        self._instead = predictions
+        self._instead, self._only_instead = predictions, only
         if self._selection is not None:
             self._selection.clear()  # it relies on predictions that do not change
 
@@ -268,7 +277,7 @@ class EnsembleBuilder:
 
     def _eligible(self, history: History) -> list[Observation]:
         found = [o for o in history.successes if o.predictions is not None and self._has_model(o.trial.number)]
-        return [o for o in found if o.trial.number in self._instead] if self._instead else found
+        return [o for o in found if o.trial.number in self._instead] if self._only_instead else found
 
     def _stacks(self, observations: Sequence[Observation]) -> list[AnyArray]:
         predictions = [self._instead.get(o.trial.number, o.predictions) for o in observations]

@@ -76,15 +76,17 @@ class GrowingModel:
         self._try_members(history)
 
     def choose_finally(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
-        """Choose as `choose`; then again among the trials fitted on several splits, if these are most of the ensemble.
+        """Choose as `choose`; then again with what trials fitted on several splits predict on average.
 
-        The mean of their predictions over splits is less noisy, and more like what their models predict for other rows.
+        That is less noisy, and more like what their models predict for other rows. If these trials were most of the
+        ensemble, it is chosen among them alone: as good, with fewer members (docs/benchmarks.md#spare-time).
         """
-        self.builder.choose_among({})
+        self.builder.choose_by({})
         self.choose(history, among=among, stop=stop)
         averages = self._members.averages
-        if sum(weight for number, weight in self.builder.weights.items() if number in averages) >= _ENOUGH_REPEATED:
-            self.builder.choose_among(averages)
+        if averages:
+            repeated = sum(weight for number, weight in self.builder.weights.items() if number in averages)
+            self.builder.choose_by(averages, only=repeated >= _ENOUGH_REPEATED)
             self.choose(history, among=among, stop=stop)
 
     def _update(self, history: History, *, among: Container[int] | None = None, stop: Stop) -> None:
