@@ -178,6 +178,40 @@ def test_calibrated_probabilities_are_left_alone():
     assert kept <= 3
 
 
+def drawn(rng, n_rows, n_models, certainty):
+    """Classes, and what each of some models says about them: the truth, and errors of its own."""
+    truth = rng.normal(0, 2, (n_rows, 3))
+    y = (softmax(truth).cumsum(axis=1) > rng.random((n_rows, 1))).argmax(axis=1)
+    return [softmax(certainty * (truth + rng.normal(0, 1, truth.shape))) for _ in range(n_models)], y
+
+
+def test_calibration_of_means_of_several_models_is_sharper():
+    rng, judge = np.random.default_rng(0), METRICS["log_loss"].loss
+    (single,), y = drawn(rng, 20_000, 1, certainty=1.0)
+    certainty = fit_temperature(np.log(single), y, equal(len(y)))[0][0]  # a single model is as certain as it should be
+    changes = []
+    for _ in range(10):
+        (single,), y = drawn(rng, 400, 1, certainty)
+        models, new_y = drawn(rng, 4000, 5, certainty)
+        mean = np.mean(models, axis=0)
+        chosen = choose_calibration(single, y, "log_loss", rng=rng, is_mean_elsewhere=True)
+        changes.append(judge(new_y, chosen.apply(mean)) - judge(new_y, mean) if chosen else 0.0)
+    assert min(changes) < -0.005
+    assert max(changes) <= 0
+
+
+def test_a_temperature_that_clearly_harms_is_not_kept_for_means_either():
+    z, y = rows(20_000, scales=0.5)
+    z[::2] *= 0.25  # one half too certain, the other not enough: no temperature suits both
+    chosen = choose_calibration(softmax(z), y, "log_loss", rng=np.random.default_rng(0), is_mean_elsewhere=True)
+    assert chosen is None or chosen.gain > 0
+
+
+def test_text_says_why_a_calibration_without_a_gain_is_kept():
+    text = str(Calibration(scales=(1.1, 1.1), offsets=(0.0, 0.0), gain=-0.001))
+    assert text == "temperature 0.909: means of several models are less certain than they should be"
+
+
 @pytest.mark.parametrize("y", [np.arange(100) % 2, np.zeros(300, dtype=int)])
 def test_few_rows_or_a_single_class_give_none(y):
     p = np.tile([0.3, 0.7], (len(y), 1))

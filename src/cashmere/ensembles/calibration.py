@@ -44,6 +44,11 @@ _MOST_CELLS = 100_000
 _CLEARLY = 2.0
 """A gain is kept if it is larger than so many of its standard errors."""
 
+_MOST_SHARPENED, _SHARPENED_ROWS = 0.1, 60.0
+"""Where new rows are predicted by means of several models, scales are larger by this share, or by these rows divided by
+the rows, whichever is less. A mean is less certain than its parts, the more so the more these differ; and models differ
+the less the more rows they have learned from: docs/benchmarks.md#the-last-step."""
+
 _LEAST_SCALE, _LARGEST_SCALE = 0.1, 10.0
 _PRIOR_ROWS = 5.0
 """Weight r of the prior that scales are 1 and offsets 0: where all rows are predicted well, it bounds the scales."""
@@ -64,7 +69,8 @@ class Calibration:
     offsets : tuple of float
         b, one for each class.
     gain : float
-        How much it lowers the loss on rows that it was not fitted to.
+        How much it lowers the loss on rows that it was not fitted to. It may be below 0 where new rows are predicted by
+        means of more models than these.
 
     Examples
     --------
@@ -92,6 +98,8 @@ class Calibration:
             if self.temperature is None
             else f"temperature {self.temperature:.3g}"
         )
+        if self.gain <= 0:
+            return f"{what}: means of several models are less certain than they should be"
         return f"{what}, which lowers the loss by {self.gain:.2g} on unseen rows"
 
     @property
@@ -143,13 +151,15 @@ def choose_calibration(
     *,
     weight: FloatArray | None = None,
     rng: np.random.Generator,
+    is_mean_elsewhere: bool = False,
     stop: Stop = never,
 ) -> Calibration | None:
     """Fit calibrations, and keep one only if it clearly helps on unseen rows.
 
     The rows are cut into five parts; each part is calibrated as the other four suggest. A temperature must lower the
     loss by more than two standard errors of that gain. So must scales and offsets, if there are enough rows for them,
-    beside the temperature if that is kept.
+    beside the temperature if that is kept. Where new rows will be predicted by means of more models, probabilities will
+    be less certain than these: a calibration is then sharpened, and a temperature below 1 kept unless it clearly harms.
 
     Parameters
     ----------
@@ -163,13 +173,15 @@ def choose_calibration(
         Row weights.
     rng : numpy.random.Generator
         Cuts the rows.
+    is_mean_elsewhere : bool
+        Whether new rows will be predicted by means of more models than these rows, as by those of several folds.
     stop : Stop
         Whether to give up.
 
     Returns
     -------
     Calibration or None
-        None if none clearly helps, with fewer than 200 rows, or if there is a single class.
+        None if none is kept, with fewer than 200 rows, or if there is a single class.
 
     Raises
     ------
@@ -189,6 +201,7 @@ def choose_calibration(
     fits: list[Callable[..., tuple[Float64, Float64]]] = [fit_temperature]
     if n_rows >= _ROWS_PER_PARAMETER * 2 * n_classes:
         fits.append(fit_scales_and_offsets)
+    sharper = 1 + min(_MOST_SHARPENED, _SHARPENED_ROWS / n_rows) if is_mean_elsewhere else 1.0
     chosen, gain = None, 0.0
     for fit in fits:
         whole = fit(z, codes, w)
@@ -199,12 +212,15 @@ def choose_calibration(
             go_on_unless(stop)
             inside = part != k
             scales, offsets = fit(np.asfortranarray(z[inside]), codes[inside], w[inside] / w[inside].sum(), start=whole)
-            unseen[~inside] = _softmax(z[~inside] * scales + offsets)
+            unseen[~inside] = _softmax(sharper * (z[~inside] * scales + offsets))
         gains = least - row_losses(unseen, codes)
         mean = float(w @ gains)
-        if mean > _CLEARLY * float(np.sqrt(w**2 @ (gains - mean) ** 2)):
+        is_expected = is_mean_elsewhere and fit is fit_temperature and sharper * whole[0][0] > 1
+        errors = -_CLEARLY if is_expected else _CLEARLY
+        if mean > errors * float(np.sqrt(w**2 @ (gains - mean) ** 2)):
             gain, least = gain + mean, least - gains
-            chosen = Calibration(scales=tuple(whole[0].tolist()), offsets=tuple(whole[1].tolist()), gain=gain)
+            scales, offsets = sharper * whole[0], sharper * whole[1]
+            chosen = Calibration(scales=tuple(scales.tolist()), offsets=tuple(offsets.tolist()), gain=gain)
     return chosen
 
 

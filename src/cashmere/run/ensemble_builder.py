@@ -56,6 +56,8 @@ class EnsembleBuilder:
         Tells whether the fitted models of a trial still exist.
     decision_threshold
         See `RunSettings.decision_threshold`.
+    is_mean_elsewhere : bool
+        Whether members predict new rows by the mean of more models than the rows of the pool; see `choose_calibration`.
 
     Attributes
     ----------
@@ -87,6 +89,7 @@ class EnsembleBuilder:
         seed: int,
         has_model: Callable[[int], bool],
         decision_threshold: str | float,
+        is_mean_elsewhere: bool = False,
     ) -> None:
         self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
         self._has_model = has_model
@@ -95,6 +98,7 @@ class EnsembleBuilder:
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.loss: float | None = None
         self.seconds = 0.0
+        self._is_mean_elsewhere = is_mean_elsewhere
         # A custom metric may bear a known name.
         self._calibrates = can_calibrate(metric.name) and metric.function is METRICS[metric.name].function
         self.calibration: Calibration | None = None
@@ -219,7 +223,15 @@ class EnsembleBuilder:
             loss = self._metric.loss(y, unseen, weight)
             calibration = None
             if self._calibrates:
-                calibration = choose_calibration(unseen, y, self._metric.name, weight=weight, rng=rng, stop=stop)
+                calibration = choose_calibration(
+                    unseen,
+                    y,
+                    self._metric.name,
+                    weight=weight,
+                    rng=rng,
+                    is_mean_elsewhere=self._is_mean_elsewhere,
+                    stop=stop,
+                )
             ensemble = self.ensemble
             if self._averages and len(numbers) >= _LEAST_TRIALS:
                 ensemble = self._mean(parts, numbers)

@@ -220,6 +220,7 @@ class Session:
             seed=settings.seed,
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,
+            is_mean_elsewhere=len(run.splits) > 1,
         )
         repeats = Repeats(run, budget, members)
         model = GrowingModel(run, encoders=encoders, members=members, builder=builder, repeats=repeats, pace=pace)
