@@ -177,7 +177,10 @@ def _moment(key: RunKey, share: float, session: Session, judge: Callable[[Histor
     history = replace(whole, observations=tuple(known))
     names = {o.trial.number: algorithm_of(o) for o in known}
     if history.successes:
-        session.model.choose(history)
+        if share == 1:
+            session.model.choose_finally(history)  # with what was fitted on other splits
+        else:
+            session.model.choose(history)
         cross_fitted = session.model.cross_fit(history)
     else:
         cross_fitted = None

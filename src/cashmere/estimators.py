@@ -226,7 +226,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"learned"`` for configurations that were chosen on other tables after these, or a file made by ``cashmere
         pretrain --opening``.
     resampling : str or splitter
-        ``"auto"`` (5-fold up to 20000 rows, otherwise holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn splitter.
+        ``"auto"`` (by rows and time: five or three folds, or a holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn
+        splitter.
     ensemble : str
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
 
-from cashmere.data.resampling import make_folds
+from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, InvalidParameterError
 
@@ -54,6 +54,21 @@ def test_holdout_of_classes_with_one_row_each_is_possible():
 @pytest.mark.parametrize(("n", "expected"), [(100, 5), (20_000, 5), (20_001, 1)])
 def test_auto_depends_on_the_rows(n, expected):
     assert len(make_folds(np.zeros(n), REGRESSION, "auto", seed=0)) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_cells", "expected"),
+    [
+        (100, 1000, "5fold"),
+        (30_000, 2_400_000, "5fold"),
+        (30_000, 2_400_001, "3fold"),
+        (37_500, 7_200_000, "3fold"),
+        (37_500, 7_200_001, "holdout"),
+        (37_501, 500_000, "holdout"),
+    ],
+)
+def test_a_budget_of_time_decides_how_many_folds_there_are(n_rows, n_cells, expected):
+    assert choose_resampling(n_rows, n_cells, seconds=60) == expected
 
 
 @pytest.mark.parametrize("splitter", [KFold(3), RepeatedKFold(n_splits=2, n_repeats=2), TimeSeriesSplit(3)])

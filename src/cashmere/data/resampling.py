@@ -13,9 +13,17 @@ from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, InvalidParameterError
 
-_AUTO_FOLDS = 5
-_AUTO_KFOLD_ROWS = 20_000
-_CELLS_PER_SECOND = 20_000
+_FOLDS = 5
+_MOST_ROWS = 20_000
+"""With a number of trials; above, a holdout."""
+
+_MOST_ROWS_IN_TIME = 37_500
+"""With a budget of time. With five folds of more rows, trials would begin on rungs of rows, which was not tried."""
+
+_FOLDS_IN_TIME = {_FOLDS: 40_000, 3: 120_000}
+"""Cells (rows x columns x classes) for each second of the budget, up to which so many folds are taken:
+docs/benchmarks.md#few-folds-or-few-trials."""
+
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
 _EXPECTED = "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold') or a scikit-learn splitter"
@@ -48,10 +56,8 @@ def make_folds(
         Classes are spread evenly over the folds, values are only shuffled.
     resampling : str or splitter
         ``"holdout"`` (a quarter validates, at most 20000 rows: 100000 chose no better, see docs/benchmarks.md, "Large
-        tables"), ``"Nfold"``, ``"auto"`` (``"5fold"`` up to
-        20000 rows, then ``"holdout"``: 5000 or more validation rows fix an error rate to about 0.5 percentage
-        points, and one fit instead of five buys more trials; a rule of thumb, not measured), an object with
-        ``split(X, y)`` (a row may validate several times), or pairs of row numbers.
+        tables"), ``"Nfold"``, ``"auto"`` (see `choose_resampling`), an object with ``split(X, y)`` (a row may validate
+        several times), or pairs of row numbers.
     seed : int
         Seed of the shuffling; ignored by a splitter.
     n_columns : int
@@ -114,19 +120,25 @@ def choose_resampling(n_rows: int, n_cells: int = 0, *, seconds: float | None = 
     Returns
     -------
     str
-        ``"5fold"`` up to 20000 rows, where a loss on held-out rows alone is too noisy to choose by; else
-        ``"holdout"``. Also ``"holdout"`` if the time budget would buy hardly any trials of five fits. A handful of them
-        is better than many of one: docs/benchmarks.md#few-folds-or-few-trials.
+        With a budget of time, ``"5fold"`` or ``"3fold"`` as long as they leave time for some trials: a member is the
+        mean of as many models, and a few of these are better than many of one model each. Above 37,500 rows
+        ``"holdout"``. Without a budget of time ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation
+        rows fix an error rate to about 0.5 percentage points.
 
     Examples
     --------
-    >>> choose_resampling(6430, 6430 * 36 * 6, seconds=60)
+    >>> choose_resampling(6430, 6430 * 36 * 6, seconds=5)
     'holdout'
-    >>> choose_resampling(6430, 6430 * 36 * 6, seconds=600)
+    >>> choose_resampling(6430, 6430 * 36 * 6, seconds=60)
     '5fold'
     """
-    too_slow = seconds is not None and n_cells > _CELLS_PER_SECOND * seconds
-    return "holdout" if n_rows > _AUTO_KFOLD_ROWS or too_slow else f"{_AUTO_FOLDS}fold"
+    if seconds is None:
+        return f"{_FOLDS}fold" if n_rows <= _MOST_ROWS else "holdout"
+    if n_rows <= _MOST_ROWS_IN_TIME:
+        for n_folds, most in _FOLDS_IN_TIME.items():
+            if n_cells <= most * seconds:
+                return f"{n_folds}fold"
+    return "holdout"
 
 
 def _shuffled(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
