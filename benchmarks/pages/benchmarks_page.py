@@ -26,6 +26,8 @@ def parts() -> Iterator[Statement | Body]:
     yield from _divbo()
     yield from _dacopt()
     yield from _latent()
+    yield _latent_live()
+    yield _curve()
     yield _last_step()
     yield _spare_time()
     yield _ablation()
@@ -305,6 +307,29 @@ def _latent_differences(rows: Frame) -> Iterator[Statement]:
     yield Statement(
         text="{on:.3f} of the pairs of algorithms are told apart, {off:.3f} without it",
         values={"on": overlap[0.1], "off": overlap[0.0]},
+    )
+
+
+def _latent_live() -> Body:
+    rows = kept("latent_live").set_index(["table", "strategy"])
+    lines = []
+    for table in dict.fromkeys(rows.index.get_level_values("table")):
+        of = rows.loc[table]
+        cells = [
+            f"{of.loc[name, 'validation']:.3f} ({of.loc[name, 'deciding'] / of.loc[name, 'trials']:.2f})"
+            for name in ("latent", "bandit_bo", "random")
+        ]
+        lines.append(row(str(table), *cells))
+    return Body(header="| table | `latent` | `bandit_bo` | `random` |", lines=tuple(lines))
+
+
+def _curve() -> Body:
+    means = kept("surrogate_curve").pivot_table(index="observations", columns="surrogate", values="tau")
+    order = ("boosters on pairs", "XGBoost on pairs", "forest on pairs", "forest of predictions", "forest of losses")
+    return Body(
+        header="| observations | boosters on pairs | XGBoost on pairs | forest on pairs | forest of predictions (ours) "
+        "| forest of losses |",
+        lines=tuple(row(str(n), *(f"{of[name]:.2f}" for name in order)) for n, of in means.iterrows()),
     )
 
 
