@@ -15,6 +15,7 @@ from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
 from cashmere.strategies.kbo import KBO
 from cashmere.strategies.latent import Latent
 from cashmere.strategies.making import make_strategy, parse_strategy
+from cashmere.strategies.max_ucb import MaxUCB
 from cashmere.strategies.nes import NES
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.pretrain_bo import PretrainBO
@@ -42,6 +43,7 @@ __all__ = [
     "EnsembleOptimisation",
     "FixedDivBO",
     "Latent",
+    "MaxUCB",
     "OptDivBO",
     "Preset",
     "PretrainBO",

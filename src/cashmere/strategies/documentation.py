@@ -18,6 +18,7 @@ from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
 from cashmere.strategies.kbo import KBO
 from cashmere.strategies.latent import Latent
 from cashmere.strategies.making import parse_strategy
+from cashmere.strategies.max_ucb import MaxUCB
 from cashmere.strategies.nes import NES
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.pretrain_bo import PretrainBO
@@ -32,8 +33,8 @@ Status = Literal["method", "variant", "baseline", "ours", "custom"]
 """Status of a strategy in this package.
 
 ``"method"``: proposed by one of the four papers that the package is about. ``"variant"``: an ablation in one of them.
-``"baseline"``: a method they were compared with. ``"ours"``: new in this package. ``"custom"``: all others, such as
-yours. A preset has the status of its strategy.
+``"baseline"``: a method they were compared with, or another of its kind. ``"ours"``: new in this package. ``"custom"``:
+all others, such as yours. A preset has the status of its strategy.
 """
 
 _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
@@ -47,6 +48,7 @@ _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
         BayesianOptimisation,
         EnsembleOptimisation,
         KBO,
+        MaxUCB,
         NES,
         PretrainBO,
         RandomSearch,

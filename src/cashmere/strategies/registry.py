@@ -14,6 +14,7 @@ from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
 from cashmere.strategies.kbo import KBO
 from cashmere.strategies.latent import Latent
+from cashmere.strategies.max_ucb import MaxUCB
 from cashmere.strategies.nes import NES
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.presets import PRESETS
@@ -37,6 +38,7 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "ensemble_optimisation": EnsembleOptimisation,
     "kbo": KBO,
     "latent": Latent,
+    "max_ucb": MaxUCB,
     "nes": NES,
     "optdivbo": OptDivBO,
     "pretrain_bo": PretrainBO,
@@ -56,8 +58,8 @@ def strategy_names() -> list[str]:
     --------
     >>> strategy_names()
     ['ahs_ml', 'as_ml', 'bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo',
-     'divbo_fixed', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent', 'nes', 'optdivbo', 'pretrain_bo',
-     'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
+     'divbo_fixed', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent', 'max_ucb', 'nes', 'optdivbo',
+     'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
     """
     return sorted(STRATEGIES)
 
