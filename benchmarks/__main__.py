@@ -14,6 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def main() -> None:
     from benchmarks.experiments import (
         ablation,
+        categories,
         defaults,
         emulator_study,
         features,
@@ -69,6 +70,7 @@ def main() -> None:
         "last-step": last_step,
         "spare-time": spare_time,
         "learners": learners,
+        "categories": categories,
         "networks": networks,
         "opening": opening_study,
         "pages": pages,

@@ -36,6 +36,8 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.space.estimators.boosting.CategoryHistogramRegressor": "_bin_mapper _loss _preprocessor",
     "cashmere.space.estimators.boosting.CategoryLGBMClassifier": "_le",
     "cashmere.space.estimators.boosting.CategoryLGBMRegressor": "",
+    "cashmere.space.estimators.category_catboost.CategoryCatBoostClassifier": "",
+    "cashmere.space.estimators.category_catboost.CategoryCatBoostRegressor": "",
     "cashmere.space.estimators.forests.ExponentExtraTreesClassifier": "_first_tree estimator estimator_",
     "cashmere.space.estimators.forests.ExponentExtraTreesRegressor": "_first_tree estimator estimator_",
     "cashmere.space.estimators.forests.ExponentForestClassifier": "_first_tree estimator estimator_",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from catboost import Pool
 
 from cashmere.base.arrays import FloatArray
+from cashmere.space.estimators.category_catboost import pool_of
 from cashmere.space.path import PathData
 
 
@@ -16,8 +16,8 @@ class CatBoostPath:
 
     def __init__(self, learner: Any, data: PathData) -> None:
         self._learner, self._data = learner, data
-        self._rows = Pool(data.X, data.y, weight=data.weight)
-        self._unseen = Pool(data.unseen)
+        self._rows = pool_of(learner, data.X, data.y, data.weight)
+        self._unseen = pool_of(learner, data.unseen)
         self._model: Any = None
         self._n_rounds = 0
 

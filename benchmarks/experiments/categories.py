@@ -1,0 +1,133 @@
+"""What CatBoost's own treatment of categories brings, alone and to the first ensemble of the space ``default``.
+
+    python -m benchmarks categories --data DIR
+
+Each configuration that a search begins with follows its path on each table, without the network that needs torch.
+CatBoost takes part with its own categories, and with one column per level, codes where there are many: the ensemble is
+chosen with the second alone, with the first alone, and with both, on one half of the validation rows, judged on the
+other, and the other way round.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
+from benchmarks.faults.rows import RowFile
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.tables.manifest import add_data_argument, find_tables
+from cashmere.space.space import Space
+
+TABLES = (
+    "amazon_employee", "autos", "bank-marketing", "churn", "cmc", "colic", "credit-g", "cylinder-bands", "eucalyptus",
+    "flags", "profb",
+)  # fmt: skip
+
+OWN: Key = ("catboost", "first 1")
+LEVELS: Key = ("catboost", "one column per level")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedCategories:
+    """CatBoost on one table.
+
+    Attributes
+    ----------
+    table, n_rows
+        Which one, and how many rows of it were used.
+    levels_loss, own_loss : float
+        Of the out-of-fold predictions of CatBoost with one column per level, and with its own categories.
+    levels_seconds, own_seconds : float
+        CPU seconds of these paths on all folds.
+    levels_pool, own_pool, both_pool : float
+        Loss of the ensemble of the other first configurations and the one, the other, and both.
+    """
+
+    table: str
+    n_rows: int
+    levels_loss: float
+    own_loss: float
+    levels_seconds: float
+    own_seconds: float
+    levels_pool: float
+    own_pool: float
+    both_pool: float
+
+
+def offers(space: Space) -> dict[Key, Values]:
+    """Return the first configurations of a space, and CatBoost with one column per level."""
+    offered: dict[Key, Values] = {}
+    for configuration in space.first_configurations():
+        name = str(configuration["algorithm"])
+        number = sum(algorithm == name for algorithm, _ in offered)
+        if name != "realmlp" and (name != OWN[0] or number == 0):
+            offered[name, f"first {number + 1}"] = dict(configuration)
+    return offered | {LEVELS: {"algorithm": "catboost", "catboost:encoding": "onehot"}}
+
+
+def judged(followed: FollowedCandidates, table: str) -> JudgedCategories:
+    """Return the row of a table."""
+    losses = {key: float(followed.metric.loss(followed.y, p, None)) for key, p in followed.predictions.items()}
+    others = [key for key in followed.predictions if key not in (OWN, LEVELS)]
+    return JudgedCategories(
+        table=table,
+        n_rows=len(followed.y),
+        levels_loss=losses[LEVELS],
+        own_loss=losses[OWN],
+        levels_seconds=round(followed.cpu_seconds[LEVELS], 3),
+        own_seconds=round(followed.cpu_seconds[OWN], 3),
+        levels_pool=followed.ensemble_loss([*others, LEVELS]),
+        own_pool=followed.ensemble_loss([*others, OWN]),
+        both_pool=followed.ensemble_loss([*others, LEVELS, OWN]),
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_argument(parser)
+    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--rows", type=int, default=4000, help="of each table, at most")
+    parser.add_argument("--work", type=Path, default=Path(".replay/categories"), help="predictions; followed once")
+    parser.add_argument("--out", type=Path, default=Path(".replay/categories.csv"), help="rows; written anew")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    console = Console()
+    found: list[JudgedCategories] = []
+    with until_interrupted(console):
+        for table in find_tables(arguments.data, arguments.tables):
+            followed = follow_once(table, arguments.work, offers, n_rows=arguments.rows)
+            found.append(judged(followed, table.name))
+    if not found:
+        return
+    arguments.out.unlink(missing_ok=True)
+    RowFile(arguments.out, JudgedCategories).add(found)
+    _show(console, pd.DataFrame([asdict(each) for each in found]))
+
+
+def _show(console: Console, rows: pd.DataFrame) -> None:
+    changes = pd.DataFrame(
+        {
+            "alone": rows["own_loss"] / rows["levels_loss"],
+            "ensemble, own": rows["own_pool"] / rows["levels_pool"],
+            "ensemble, both": rows["both_pool"] / rows["levels_pool"],
+            "CPU seconds": rows["own_seconds"] / rows["levels_seconds"],
+        }
+    )
+    shown = Table("table", *changes.columns, title="CatBoost's own categories instead of one column per level")
+    for table, row in zip(rows["table"], changes.to_numpy(), strict=True):
+        shown.add_row(table, *(_per_cent(ratio) for ratio in row[:-1]), f"x {row[-1]:.1f}")
+    mean, median = np.exp(np.log(changes).mean()), changes.median()
+    for name, row in (("mean", mean.to_numpy()), ("median", median.to_numpy())):
+        shown.add_row(name, *(_per_cent(ratio) for ratio in row[:-1]), f"x {row[-1]:.1f}")
+    console.print(shown)
+
+
+def _per_cent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.2f} %"
