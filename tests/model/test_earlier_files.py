@@ -33,6 +33,8 @@ EARLIER = Path(__file__).parent / "earlier"
 LATER = (
     "cashmere.space.estimators.arithmetic_features.ArithmeticFeatures",
     "cashmere.space.estimators.bases.PiecewiseLinearColumns",
+    "cashmere.space.estimators.category_catboost.CategoryCatBoostClassifier",
+    "cashmere.space.estimators.category_catboost.CategoryCatBoostRegressor",
     "cashmere.space.estimators.realmlp.RealMLPClassifier",
     "cashmere.space.estimators.realmlp.RealMLPRegressor",
 )
