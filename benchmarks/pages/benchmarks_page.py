@@ -8,6 +8,7 @@ import numpy as np
 
 from benchmarks.experiments.dacopt.results import HYPEROPT
 from benchmarks.experiments.dacopt.tables import contest_pairs
+from benchmarks.pages import match
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement
@@ -21,6 +22,7 @@ PARTS: tuple[comparison.Part, comparison.Part] = ("validation", "test")
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page that hold results of kept rows."""
     yield _lightgbm()
+    yield from match.parts()
     yield from _replays_by_log_loss()
     yield from _replays_by_error()
     yield from _divbo()
