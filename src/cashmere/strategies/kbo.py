@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 
-import numpy as np
-
 from cashmere.base.arrays import IntArray
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
@@ -43,5 +41,4 @@ class KBO(PerAlgorithm):
     inner: StrategyFactory = field(default=BayesianOptimisation, metadata=HOLDS_STRATEGY)
 
     def _open_tasks(self, history: History, members: IntArray) -> list[int]:
-        counts = np.bincount(members, minlength=len(self.blocks.names))
-        return [task for task, capacity in self._capacities.items() if capacity is None or counts[task] < capacity]
+        return self._unexhausted(members)

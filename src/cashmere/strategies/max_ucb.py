@@ -87,10 +87,10 @@ class MaxUCB(PerAlgorithm):
         super().__post_init__()
 
     def _open_tasks(self, history: History, members: IntArray) -> list[int]:
-        n_trials = np.bincount(members, minlength=len(self.blocks.names))
-        tasks = [task for task, capacity in self._capacities.items() if capacity is None or n_trials[task] < capacity]
+        tasks = self._unexhausted(members)
         if not tasks:
             return []
+        n_trials = np.bincount(members, minlength=len(self.blocks.names))
         best = np.zeros(len(self.blocks.names))
         np.maximum.at(best, members[: len(history)], _rewards(history))
         index = max_ucb_index(best[tasks], n_trials[tasks], exploration=self.exploration)

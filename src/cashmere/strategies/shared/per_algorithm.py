@@ -88,6 +88,11 @@ class PerAlgorithm(ABC):
             if isinstance(inner, MetricCheck):
                 inner.check_metric(metric)
 
+    def _unexhausted(self, members: IntArray) -> list[int]:
+        """Return the algorithms some of whose configurations have not been decided; `members` as in `_open_tasks`."""
+        counts = np.bincount(members, minlength=len(self.blocks.names))
+        return [task for task, capacity in self._capacities.items() if capacity is None or counts[task] < capacity]
+
     @functools.cached_property
     def _capacities(self) -> dict[int, int | None]:
         """Number of configurations of each algorithm, None if (nearly) infinite."""
