@@ -19,7 +19,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.tables.manifest import add_data_argument, find_tables
@@ -63,12 +63,8 @@ class JudgedCategories:
 
 def offers(space: Space) -> dict[Key, Values]:
     """Return the first configurations of a space, and CatBoost with one column per level."""
-    offered: dict[Key, Values] = {}
-    for configuration in space.first_configurations():
-        name = str(configuration["algorithm"])
-        number = sum(algorithm == name for algorithm, _ in offered)
-        if name != "realmlp" and (name != OWN[0] or number == 0):
-            offered[name, f"first {number + 1}"] = dict(configuration)
+    first = first_candidates(space)
+    offered = {key: values for key, values in first.items() if key[0] not in ("realmlp", "catboost") or key == OWN}
     return offered | {LEVELS: {"algorithm": "catboost", "catboost:encoding": "onehot"}}
 
 

@@ -170,6 +170,16 @@ class FollowedCandidates:
         return halves_loss([self.predictions[key] for key in pool], self.y, self.metric, n_seeds=n_seeds)
 
 
+def first_candidates(space: Space) -> dict[Key, Values]:
+    """Return what a search of the space begins with; candidates of an algorithm are called ``"first 1"``, ..."""
+    offered: dict[Key, Values] = {}
+    for configuration in space.first_configurations():
+        name = str(configuration["algorithm"])
+        number = sum(algorithm == name for algorithm, _ in offered)
+        offered[name, f"first {number + 1}"] = dict(configuration)
+    return offered
+
+
 def follow_once(table: BenchmarkTable, work: Path, offered: Offered, *, n_rows: int) -> FollowedCandidates:
     """Return what the candidates predict for a table; what the folder of work holds is not followed again."""
     path = work / f"{table.name}.npz"

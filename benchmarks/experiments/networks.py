@@ -20,7 +20,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.experiments.learners import by_origin
 from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
@@ -73,12 +73,7 @@ class JudgedNetwork:
 
 def offers(space: Space) -> dict[Key, Values]:
     """Return the first configurations of a space, of which the network's are replaced by its variants."""
-    offered: dict[Key, Values] = {}
-    for configuration in space.first_configurations():
-        name = str(configuration["algorithm"])
-        number = sum(algorithm == name for algorithm, _ in offered)
-        if name != NETWORK:
-            offered[name, f"first {number + 1}"] = dict(configuration)
+    offered = {key: values for key, values in first_candidates(space).items() if key[0] != NETWORK}
     for variant, values in VARIANTS.items():
         offered[NETWORK, variant] = {"algorithm": NETWORK, **{f"{NETWORK}:{k}": v for k, v in values.items()}}
     return offered
