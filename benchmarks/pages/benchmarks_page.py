@@ -11,7 +11,7 @@ from benchmarks.experiments.dacopt.tables import contest_pairs
 from benchmarks.pages import match
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
-from benchmarks.pages.statement import Body, Statement
+from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.statistics import comparison
 from benchmarks.statistics.ranks_and_tests import count_verdicts, friedman_test, signed_rank_test, wilcoxon_holm
 
@@ -36,11 +36,6 @@ def parts() -> Iterator[Statement | Body]:
     yield _positions()
     yield _quantisation()
     yield _emulator()
-
-
-def row(*cells: str) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
 
 
 def bold_lowest(values: Iterable[float], form: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.pages.kept_rows import RESULTS, Frame
-from benchmarks.pages.statement import Body, Statement
+from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.peers.environments import OURS
 from benchmarks.peers.report import improvability, to_frame
 from benchmarks.peers.runs import PeerProtocol, PeerRun
@@ -52,17 +52,17 @@ def parts() -> Iterator[Statement | Body]:
     for table, of in losses.iterrows():
         shown = [f"{value:.4g}" if value < 0.01 else f"{value:.4f}" for value in of]
         cells = [f"**{text}**" if value == of.min() else text for text, value in zip(shown, of, strict=True)]
-        lines.append(f"| {table} | {' | '.join(cells)} |")
+        lines.append(row(str(table), *cells))
     n = len(losses)
     wins = [f"{(ours < others[peer]).sum()} of {n}" for peer in others]
     distances = improvability(losses).mean()
     lines += [
-        f"| average rank | {' | '.join(f'{rank:.2f}' for rank in ranks)} |",
-        f"| improvability, % | {' | '.join(f'{distances[peer]:.1f}' for peer in PEERS)} |",
-        f"| cashmere is better on | | {' | '.join(wins)} |",
-        f"| its loss relative to theirs (geometric mean) | | {' | '.join(f'{ratios[peer]:.3f}' for peer in others)} |",
+        row("average rank", *(f"{rank:.2f}" for rank in ranks)),
+        row("improvability, %", *(f"{distances[peer]:.1f}" for peer in PEERS)),
+        row("cashmere is better on", "", *wins),
+        row("its loss relative to theirs (geometric mean)", "", *(f"{ratios[peer]:.3f}" for peer in others)),
     ]
-    yield Body(header=f"| data set | {' | '.join(f'`{peer}`' for peer in PEERS)} |", lines=tuple(lines))
+    yield Body(header=row("data set", *(f"`{peer}`" for peer in PEERS)), lines=tuple(lines))
     yield Statement(
         text="Against the best of the others on each table, its loss is lower on {wins} of {n}, by {median:.1f} % in "
         "the median of all",

@@ -92,6 +92,11 @@ class Body:
         return matches[0].span(1)
 
 
+def row(*cells: str) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
+
+
 def written(page: str, parts: tuple[Statement | Body, ...]) -> str:
     """Return the page with the numbers as they are computed."""
     changes: list[tuple[int, int, str]] = []
