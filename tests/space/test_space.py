@@ -260,3 +260,16 @@ def test_an_operator_that_builds_a_function_changes_the_learner():
     pipeline = space.build(space.default_configurations()[0], CONTEXT)
     assert [name for name, _ in pipeline.steps] == ["step", "learner"]
     assert pipeline.steps[-1][1][0] == "changed"
+
+
+def test_what_has_an_effect_under_one_form_is_active_there_only():
+    def subspace(profile):
+        return replace(nested_subspace(profile), only_under={"depth": Encoding.ORDINAL})
+
+    algorithm = replace(PLAIN, subspace=subspace)
+    space = Space(name="test", algorithms=(algorithm,), profile=PROFILE)
+    for kind, encoding, is_active in (("c", "ordinal", True), ("c", "target", False), ("b", "ordinal", False)):
+        values = {"algorithm": "plain", "plain:kind": kind, "plain:encoding": encoding}
+        assert ("plain:depth" in space.completed(values)) is is_active
+    without = Space(name="test", algorithms=(algorithm,), profile=replace(PROFILE, has_categories=False))
+    assert "plain:depth" in without.completed({"algorithm": "plain", "plain:kind": "c"})

@@ -31,11 +31,21 @@ EXTRAS: Mapping[str, str] = {"catboost": "boost", "imblearn": "imbalance", "torc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subspace:
-    """Hyper-parameters of one component, with their conditions and forbidden clauses (ConfigSpace objects)."""
+    """Hyper-parameters of one component, with their conditions and forbidden clauses (ConfigSpace objects).
+
+    Attributes
+    ----------
+    hyperparameters, conditions, forbidden : sequence
+        Names without prefix.
+    only_under : mapping of str to Encoding
+        Hyper-parameters that have an effect under one prepared form of the table only: they are active where an
+        algorithm with several forms chooses this one.
+    """
 
     hyperparameters: Sequence[Hyperparameter[Any, Any]] = ()
     conditions: Sequence[Condition | ConditionLike] = ()
     forbidden: Sequence[ForbiddenLike] = ()
+    only_under: Mapping[str, Encoding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

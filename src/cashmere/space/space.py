@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -43,6 +43,9 @@ ENCODING = "encoding"
 
 LEARNER = "learner"
 """Name of the last step of every pipeline."""
+
+N_CLASSES = "n_classes"
+"""Key of the number of classes in the ``meta`` of the ConfigurationSpace; 1 for regression."""
 
 _NO_PROBABILITIES = "has no predict_proba, and the metric is computed from probabilities"
 
@@ -124,9 +127,10 @@ class Space:
     def configuration_space(self) -> ConfigurationSpace:
         """All choices as a ConfigSpace object; a component's hyper-parameters are called ``component:name``.
 
-        The ``meta`` of each step holds the group tree of its components (`cashmere.space.splitting.group_trees`).
+        The ``meta`` of each step holds the group tree of its components (`cashmere.space.splitting.group_trees`), that
+        of the whole the number of classes under `N_CLASSES`.
         """
-        space = ConfigurationSpace(name=self.name)
+        space = ConfigurationSpace(name=self.name, meta={N_CLASSES: self.profile.n_classes})
         steps: list[tuple[str, tuple[Component, ...]]] = [*self.operators.items(), (ALGORITHM, self.algorithms)]
         for step, components in steps:
             names = [component.name for component in components]
@@ -137,9 +141,11 @@ class Space:
             forbidden: list[ForbiddenLike] = []
             for component in components:
                 subspace = _prefixed(component.subspace(self.profile), component.name)
-                own = [*subspace.hyperparameters, *self._encoding_choice(component)]
+                encodings = self._encoding_choice(component)
+                own = [*subspace.hyperparameters, *encodings]
+                narrower = [*subspace.conditions, *_conditions_of_encoding(subspace, component.name, encodings)]
                 hyperparameters += own
-                conditions += [_active_when(choice, component.name, hp, subspace.conditions) for hp in own]
+                conditions += [_active_when(choice, component.name, hp, narrower) for hp in own]
                 forbidden += subspace.forbidden
             space.add(hyperparameters, conditions, forbidden)
         space.add(self._forbidden_combinations(space))
@@ -420,6 +426,19 @@ def _prefixed(subspace: Subspace, prefix: str) -> Subspace:
             )
         hp.name = f"{prefix}:{hp.name}"
     return subspace
+
+
+def _conditions_of_encoding(
+    subspace: Subspace, prefix: str, encodings: Sequence[Hyperparameter[Any, Any]]
+) -> list[Condition]:
+    """Return the conditions of what has an effect under one prepared form only, if the form is a choice."""
+    under = {f"{prefix}:{name}": encoding for name, encoding in subspace.only_under.items()}
+    return [
+        EqualsCondition(hp, choice, under[hp.name].value)
+        for choice in encodings
+        for hp in subspace.hyperparameters
+        if hp.name in under
+    ]
 
 
 def _literals(clause: Any) -> Iterable[Any]:

@@ -7,15 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.discount import Discount
-from cashmere.strategies.shared.scaled_losses import scale_losses
-from cashmere.surrogates.forest import ProbabilisticForest
 
 _N_DRAWS = 4
 """Trial values per number in one step of the local search, as in SMAC."""
@@ -30,7 +27,7 @@ class SMAC(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, variance, cap_losses, failures
+    space, n_initial, n_global, variance, cap_losses, failures, learn_from
         See `BayesianOptimisation`; `local` has no effect.
     n_local : int
         Number of best observations from which a local search starts.
@@ -56,16 +53,11 @@ class SMAC(BayesianOptimisation):
 
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
         """Search for candidates and predict their losses, see `BayesianOptimisation.draw_candidates`."""
-        losses, best = scale_losses(history, cap=self.cap_losses, failures=self.failures)
-        liar = np.full(len(history.pending), np.median(losses))
-        forest = ProbabilisticForest(variance=self.variance)
-        forest.fit(self.encoder.with_defaults(decided), np.concatenate([losses, liar]), rng)
-
-        discount = Discount.of(history, self.encoder)
+        model = self.learn(history, self.encoder.with_defaults(decided), rng)
+        losses, discount = model.losses, Discount.of(history, self.encoder)
 
         def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-            mean, variance = forest.predict(self.encoder.with_defaults(rows))
-            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
+            return model.log_improvement(self.encoder.with_defaults(rows)) - discount(rows)
 
         observed, pending = decided[: len(history)], decided[len(history) :]
         starts = observed[best_distinct(self.encoder.keys(observed), losses, self.n_local)]

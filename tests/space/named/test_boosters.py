@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,3 +37,29 @@ def test_range_and_defaults_of_a_booster_follow_the_rows(name, n_rows):
     firsts = [each for each in space.first_configurations() if each["algorithm"] == name]
     assert firsts  # the variants lie in the range, too
     assert all(rate.lower <= each[f"{name}:learning_rate"] <= rate.upper for each in firsts)
+
+
+OF_CATEGORIES = {
+    "lightgbm": {"cat_smooth", "cat_l2", "max_cat_to_onehot", "min_data_per_group"},
+    "xgboost": {"max_cat_to_onehot"},
+    "catboost": {"one_hot_max_size", "max_ctr_complexity"},
+}
+
+
+@pytest.mark.parametrize("encoding", ["ordinal", "target", "onehot"])
+@pytest.mark.parametrize("name", OF_CATEGORIES)
+def test_categories_are_searched_only_where_the_booster_sees_them(name, encoding):
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=500, n_columns=4, n_classes=2, has_categories=True)
+    space = make_space("default", profile)
+    configuration = space.completed({"algorithm": name, f"{name}:encoding": encoding})
+    active = {key.partition(":")[2] for key in configuration if key.startswith(name)}
+    assert OF_CATEGORIES[name] & active == (OF_CATEGORIES[name] if encoding == "ordinal" else set())
+    without = make_space("default", replace(profile, has_categories=False)).configuration_space
+    assert not {f"{name}:{each}" for each in OF_CATEGORIES[name]} & set(without)
+
+
+def test_own_categories_of_catboost_come_first_on_long_tables():
+    for n_rows, variants in ((50_000, ["ordinal", "onehot"]), (100_000, ["ordinal"])):
+        profile = TaskProfile(task_type=TaskType.BINARY, n_rows=n_rows, n_columns=4, n_classes=2, has_categories=True)
+        firsts = make_space("default", profile).first_configurations()
+        assert [c["catboost:encoding"] for c in firsts if c["algorithm"] == "catboost"] == variants

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 
+from cashmere.data.task import TaskProfile, TaskType
 from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
 from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.named.registry import make_space
 from cashmere.strategies.shared.first_configurations import best_per_second
 
 SPACE = ConfigurationSpace({"algorithm": ["slow", "middling", "quick"], "x": (0.0, 1.0)})
@@ -60,3 +62,15 @@ def test_something_comes_even_if_nothing_would_end_in_time():
 @pytest.mark.parametrize("seconds", [0.0, 1.0, 1e6])
 def test_before_the_first_trial_gains_decide(seconds):
     assert chosen([1.0, 2.0, 1.0], seconds=seconds, observations=[]) == "middling"
+
+
+def test_networks_come_before_boosters_where_there_are_many_classes():
+    profile = TaskProfile(task_type=TaskType.MULTICLASS, n_rows=700, n_columns=12, n_classes=11)
+    space = make_space("default", profile)
+    encoder = SpaceEncoder(space.configuration_space)
+    left, order = list(space.default_configurations()), []
+    while left:  # as before the first trial
+        order.append(best_per_second(left, [1.0] * len(left), observations=[], encoder=encoder, seconds=60.0))
+        left.remove(order[-1])
+    names = [c["algorithm"] for c in order]
+    assert names.index("mlp") < min(names.index(name) for name in ("lightgbm", "hist_gradient_boosting", "catboost"))

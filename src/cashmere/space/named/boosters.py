@@ -31,6 +31,9 @@ _ENCODINGS = (Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT)
 _LONG = 20_000
 """Rows from which on categories are split in another way by default."""
 
+_FEW_TRIALS_FROM = 100_000
+"""Rows from which on a minute is enough for about one configuration of each booster."""
+
 _FEW_LEVELS = 10
 """Up to so many levels CatBoost splits one from all others by default."""
 
@@ -69,10 +72,16 @@ def learning_rate(default: float, profile: TaskProfile) -> Hyperparameter[Any, A
     return Float("learning_rate", range_, log=True, default=rate_on(n_rows, default))
 
 
+def _only_for_codes(hyperparameters: Sequence[Hyperparameter[Any, Any]]) -> dict[str, Encoding]:
+    """Return that hyper-parameters have an effect only where the booster sees categories, not what stands for them."""
+    return {hp.name: Encoding.ORDINAL for hp in hyperparameters}
+
+
 # LightGBM ------------------------------------------------------------------------------------------------------------
 
 
 def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
+    categories = _lightgbm_categories(profile) if profile.has_categories else []
     return Subspace(
         hyperparameters=[
             learning_rate(0.05, profile),
@@ -84,8 +93,9 @@ def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
             Float("reg_alpha", (_OFF, 10.0), log=True, default=_OFF),
             Float("reg_lambda", (_OFF, 30.0), log=True, default=1.0),
             Float("path_smooth", (_OFF, 30.0), log=True, default=_OFF),
-            *(_lightgbm_categories(profile) if profile.has_categories else ()),
-        ]
+            *categories,
+        ],
+        only_under=_only_for_codes(categories),
     )
 
 
@@ -149,7 +159,8 @@ def _xgboost_subspace(profile: TaskProfile) -> Subspace:
             Float("reg_alpha", (_OFF, 10.0), log=True, default=_OFF),
             Float("reg_lambda", (_OFF, 30.0), log=True, default=1.0),
             *categories,
-        ]
+        ],
+        only_under=_only_for_codes(categories),
     )
 
 
@@ -160,6 +171,7 @@ XGBOOST = replace(classic.XGBOOST, subspace=_xgboost_subspace, encodings=_ENCODI
 
 
 def _catboost_subspace(profile: TaskProfile) -> Subspace:
+    categories = _catboost_categories() if profile.has_categories else []
     return Subspace(
         hyperparameters=[
             learning_rate(0.08, profile),
@@ -167,8 +179,9 @@ def _catboost_subspace(profile: TaskProfile) -> Subspace:
             Integer("depth", (3, 8), default=6 if profile.n_classes <= 2 else 4),
             Float("l2_leaf_reg", (0.1, 30.0), log=True, default=3.0),
             Float("random_strength", (0.1, 10.0), log=True, default=1.0),
-            *(_catboost_categories() if profile.has_categories else ()),
-        ]
+            *categories,
+        ],
+        only_under=_only_for_codes(categories),
     )
 
 
@@ -183,7 +196,8 @@ def _catboost_categories() -> list[Hyperparameter[Any, Any]]:
 
 
 def _catboost_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
-    return [{"encoding": "onehot"}] if profile.has_categories else []
+    # A search with a budget of time begins with the cheaper one. On long tables the other would not come any more.
+    return [{"encoding": "onehot"}] if profile.has_categories and profile.n_rows < _FEW_TRIALS_FROM else []
 
 
 def _build_catboost(values: Values, context: BuildContext) -> Any:
