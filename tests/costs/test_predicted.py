@@ -8,9 +8,11 @@ from ConfigSpace import Categorical, Configuration, ConfigurationSpace, EqualsCo
 
 from cashmere.costs.predicted import OVERHEAD_SECONDS, PredictedSeconds
 from cashmere.costs.relative import log_relative_costs
+from cashmere.data.task import TaskProfile, TaskType
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Observation, Outcome, Trial, TrialStatus
 from cashmere.space.encoding import SpaceEncoder
+from cashmere.space.named.registry import make_space as named_space
 
 
 def make_space() -> ConfigurationSpace:
@@ -123,3 +125,16 @@ def test_first_trials_of_other_choices_cost_what_the_table_says():
 def test_boosters_are_dearer_where_rounds_are_searched(space):
     searched, followed = log_relative_costs(space), log_relative_costs()
     assert searched["random_forest"] < searched["lightgbm"] and followed["lightgbm"] < followed["random_forest"]
+
+
+def test_the_number_of_classes_comes_from_the_space():
+    def mean(n_classes):
+        profile = TaskProfile(task_type=TaskType.MULTICLASS, n_rows=700, n_columns=12, n_classes=n_classes)
+        space = named_space("default", profile)
+        encoder = SpaceEncoder(space.configuration_space)
+        rows = encoder.encode(space.completed({"algorithm": name}) for name in ("lightgbm", "mlp"))
+        return PredictedSeconds.learn(encoder, []).mean_log_seconds(rows)
+
+    costs = log_relative_costs("default", 11)
+    np.testing.assert_allclose(mean(11), [costs["lightgbm"], costs["mlp"]])
+    assert mean(11)[0] - mean(11)[1] > mean(3)[0] - mean(3)[1]

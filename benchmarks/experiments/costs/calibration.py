@@ -1,13 +1,13 @@
 """How well the seconds of configurations are predicted, and the tables of relative costs.
 
     python -m benchmarks costs
-    python -m benchmarks costs --candidates benchmarks/results/learners.csv --data DIR
+    python -m benchmarks costs --candidates learners.csv first_seconds.csv --data DIR
     python -m benchmarks costs ... --write
 
 On every recorded table the model of `cashmere.costs` learns from the first trials in random order and predicts the
 others. The relative costs of algorithms come from the *other* tables (leave one table out). With `--candidates` the
-same for configurations of the space ``default`` whose seconds `python -m benchmarks learners` has measured (leave one
-origin out). `--write` makes the table of the package from all of them.
+same for configurations of the space ``default`` whose seconds `python -m benchmarks learners` and `first-seconds` have
+measured (leave one origin out). `--write` makes the table of the package from all of them.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ def make_table(frame: pd.DataFrame) -> Table:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--candidates", type=Path, help="rows of the command `learners`, instead of the recordings")
+    parser.add_argument(
+        "--candidates", type=Path, nargs="+", help="rows of `learners` and `first-seconds`, instead of the recordings"
+    )
     add_data_argument(parser)
     parser.add_argument("--orders", type=int, default=20, help="random orders of the trials of each table")
     parser.add_argument("--out", type=Path, help="file for the means of each table (csv)")
@@ -177,29 +179,33 @@ def _of_recordings(arguments: argparse.Namespace) -> list[dict[str, object]]:
         return []
     rows = []
     for history in histories:
-        others = relative_costs([other for other in histories if other is not history])
+        others = relative_costs([other for other in histories if other is not history]).with_classes(1)
         rows += _judged(history, {"recordings": others, "none": {}}, COUNTS, arguments.orders)
     return rows
 
 
 def _of_candidates(arguments: argparse.Namespace) -> list[dict[str, object]]:
     """Judge the candidates, or write their table and return nothing."""
-    tables = read_candidates(arguments.candidates, arguments.data)
+    tables = [table for path in arguments.candidates for table in read_candidates(path, arguments.data)]
     if arguments.write:
-        command = f"python -m benchmarks costs --candidates {arguments.candidates.name} --write"
-        provenance = f"{command}, from CPU seconds of {', '.join(table.name for table in tables)}"
+        files = " ".join(path.name for path in arguments.candidates)
+        command = f"python -m benchmarks costs --candidates {files} --write"
+        names = dict.fromkeys(table.name for table in tables)
+        provenance = f"{command}, from CPU seconds of {', '.join(names)}"
         print(write_relative_costs(FOLLOWED, relative_costs_of_choices(tables), provenance))
         return []
     rows = []
     for table in tables:
         others = [other for other in tables if other.origin != table.origin]
-        priors = {
-            "none": {},
-            "recordings": log_relative_costs("classic"),
-            "algorithms": relative_costs_of_choices(others, with_choices=False),
-            "choices": relative_costs_of_choices(others),
+        costs = {
+            "algorithms": relative_costs_of_choices(others, with_choices=False, with_classes=False),
+            "choices": relative_costs_of_choices(others, with_classes=False),
+            "classes": relative_costs_of_choices(others),
         }
-        rows += _judged(table, priors, COUNTS_OF_CANDIDATES, arguments.orders)
+        priors = {"none": {}, "recordings": log_relative_costs("classic")}
+        priors |= {name: each.with_classes(table.n_classes) for name, each in costs.items()}
+        counts = tuple(count for count in COUNTS_OF_CANDIDATES if count <= len(table) // 2)
+        rows += _judged(table, priors, counts, arguments.orders)
     return rows
 
 

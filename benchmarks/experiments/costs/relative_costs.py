@@ -14,7 +14,7 @@ from benchmarks.recordings.recorded_history import RecordedHistory
 from cashmere.base.files import write_atomically
 from cashmere.costs.model import NOISE
 from cashmere.costs.predicted import OF_CHOICE, OVERHEAD_SECONDS
-from cashmere.costs.relative import RELATIVE_COSTS, choice_name
+from cashmere.costs.relative import RELATIVE_COSTS, RelativeCosts, choice_name, log_number_of_outputs
 from cashmere.records.trial import TrialStatus
 
 _RIDGE = 0.1
@@ -23,9 +23,15 @@ _RIDGE = 0.1
 _RIDGE_OF_CHOICES = NOISE / OF_CHOICE
 """The same for choices that cost as much as the default, as the model of `cashmere.costs` assumes."""
 
+_RIDGE_OF_EXPONENTS = NOISE / 0.5
+"""The same for costs that grow with classes like those of the other algorithms."""
 
-def relative_costs(histories: Sequence[RecordedHistory]) -> dict[str, float]:
-    """Return the logarithm of the relative cost of each algorithm, such that their mean is 0.
+_GROWTH = "^"
+"""Ends the name of the term that multiplies the logarithm of the outputs, after the name of the algorithm."""
+
+
+def relative_costs(histories: Sequence[RecordedHistory]) -> RelativeCosts:
+    """Return the relative cost of each algorithm, whatever the number of classes.
 
     The mean log seconds of an algorithm on a table are taken as a sum of one term of the table and one of the
     algorithm (least squares), so that algorithms recorded on different tables can be compared through those that
@@ -36,12 +42,14 @@ def relative_costs(histories: Sequence[RecordedHistory]) -> dict[str, float]:
     histories : sequence of RecordedHistory
         Trials that met a limit count with the limit; errors do not count.
     """
-    means = [(table, [name], mean) for table, h in enumerate(histories) for name, mean in _mean_log_seconds(h).items()]
+    means = [(table, {n: 1.0}, mean) for table, h in enumerate(histories) for n, mean in _mean_log_seconds(h).items()]
     return _sums_of_terms(means)
 
 
-def relative_costs_of_choices(tables: Sequence[TimedCandidates], *, with_choices: bool = True) -> dict[str, float]:
-    """Return the same from single configurations, and the logarithm of what other choices than the default add.
+def relative_costs_of_choices(
+    tables: Sequence[TimedCandidates], *, with_choices: bool = True, with_classes: bool = True
+) -> RelativeCosts:
+    """Return the same from single configurations, with what other choices than the default and more classes add.
 
     Parameters
     ----------
@@ -49,55 +57,72 @@ def relative_costs_of_choices(tables: Sequence[TimedCandidates], *, with_choices
         The configurations.
     with_choices : bool
         Otherwise the costs of algorithms alone.
+    with_classes : bool
+        Otherwise whatever the number of classes.
     """
     return _sums_of_terms(
-        (number, _terms(configuration, with_choices=with_choices), float(np.log(seconds + OVERHEAD_SECONDS)))
+        (
+            number,
+            _terms(configuration, table.n_classes if with_classes else 1, with_choices=with_choices),
+            float(np.log(seconds + OVERHEAD_SECONDS)),
+        )
         for number, table in enumerate(tables)
         for configuration, seconds in zip(table.configurations, table.seconds, strict=True)
     )
 
 
-def write_relative_costs(table: str, costs: Mapping[str, float], provenance: str) -> Path:
+def write_relative_costs(table: str, costs: RelativeCosts, provenance: str) -> Path:
     """Write one of the tables of the package, with its provenance; return the path."""
     content = json.loads(RELATIVE_COSTS.read_text(encoding="utf-8"))
-    costs = {name: round(float(np.exp(costs[name])), 3) for name in sorted(costs)}
-    content[table] = {"provenance": provenance, "relative_costs": costs}
+    content[table] = {"provenance": provenance, **costs.to_json()}
     write_atomically(RELATIVE_COSTS, (json.dumps(content, indent=2) + "\n").encode())
     return RELATIVE_COSTS
 
 
-def _sums_of_terms(means: Iterable[tuple[int, list[str], float]]) -> dict[str, float]:
+def _sums_of_terms(values: Iterable[tuple[int, Mapping[str, float], float]]) -> RelativeCosts:
     """Return the terms whose sums, with one of the table, are closest to values; algorithms have the mean 0.
 
     Parameters
     ----------
-    means : iterable of (int, list of str, float)
-        The table, the names of the other terms, and the value.
+    values : iterable of (int, mapping of str to float, float)
+        The table, the factors of the other terms, and the value.
     """
-    tables, terms, values = zip(*means, strict=True)
+    tables, terms, wanted = zip(*values, strict=True)
     names = sorted({name for each in terms for name in each})
     n_tables, column = max(tables) + 1, {name: i for i, name in enumerate(names)}
-    is_choice = np.array(["=" in name for name in names])
-    design = np.zeros((len(values), n_tables + len(names)))
+    design = np.zeros((len(wanted), n_tables + len(names)))
     for row, (table, each) in enumerate(zip(tables, terms, strict=True)):
-        design[row, [table, *(n_tables + column[name] for name in each)]] = 1.0
-    ridge = np.hstack([np.zeros((len(names), n_tables)), np.diag(np.where(is_choice, _RIDGE_OF_CHOICES, _RIDGE))])
-    solution, *_ = np.linalg.lstsq(np.concatenate([design, ridge]), np.concatenate([values, np.zeros(len(names))]))
-    costs = solution[n_tables:]
-    costs = np.where(is_choice, costs, costs - costs[~is_choice].mean())
-    return dict(zip(names, costs.tolist(), strict=True))
+        design[row, table] = 1.0
+        design[row, [n_tables + column[name] for name in each]] = list(each.values())
+    ridge = np.hstack([np.zeros((len(names), n_tables)), np.diag([_ridge(name) for name in names])])
+    solution, *_ = np.linalg.lstsq(np.concatenate([design, ridge]), np.concatenate([wanted, np.zeros(len(names))]))
+    found = dict(zip(names, solution[n_tables:].tolist(), strict=True))
+    exponents = {name.removesuffix(_GROWTH): found.pop(name) for name in names if name.endswith(_GROWTH)}
+    mean = float(np.mean([value for name, value in found.items() if "=" not in name]))
+    return RelativeCosts(logs={n: v if "=" in n else v - mean for n, v in found.items()}, exponents=exponents)
 
 
-def _terms(configuration: Configuration, *, with_choices: bool) -> list[str]:
-    """Return the names of the algorithm and of the choices that are not the default."""
-    space = configuration.config_space
-    choices = [
-        choice_name(name, value)
-        for name, value in configuration.items()
-        if isinstance(space[name], CategoricalHyperparameter) and name != "algorithm"
-        if value != space[name].default_value
-    ]
-    return [str(configuration["algorithm"]), *(choices if with_choices else [])]
+def _ridge(name: str) -> float:
+    """Return the weight of the assumption that a term is 0."""
+    if name.endswith(_GROWTH):
+        return _RIDGE_OF_EXPONENTS
+    return _RIDGE_OF_CHOICES if "=" in name else _RIDGE
+
+
+def _terms(configuration: Configuration, n_classes: int, *, with_choices: bool) -> dict[str, float]:
+    """Return the factors of the algorithm, of its growth with classes, and of the choices that are not the default."""
+    space, algorithm = configuration.config_space, str(configuration["algorithm"])
+    terms = {algorithm: 1.0}
+    if n_classes > 2:
+        terms[algorithm + _GROWTH] = log_number_of_outputs(n_classes)
+    if with_choices:
+        terms |= {
+            choice_name(name, value): 1.0
+            for name, value in configuration.items()
+            if isinstance(space[name], CategoricalHyperparameter) and name != "algorithm"
+            if value != space[name].default_value
+        }
+    return terms
 
 
 def _mean_log_seconds(history: RecordedHistory) -> dict[str, float]:

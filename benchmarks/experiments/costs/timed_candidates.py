@@ -1,4 +1,4 @@
-"""Seconds of the candidates of `benchmarks.experiments.learners`: configurations of the space ``default`` on tables."""
+"""Seconds of candidates and of first configurations: configurations of the space ``default`` on tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
 
+from benchmarks.experiments.followed_candidates import first_candidates
 from benchmarks.experiments.learners import offered_candidates
 from benchmarks.tables.manifest import find_tables
 from benchmarks.tables.search_table import SearchTable
@@ -25,6 +26,8 @@ class TimedCandidates:
     ----------
     name, origin : str
         Of the table; tables of the same origin come from the same data.
+    n_classes : int
+        Of the table; 1 for values.
     configurations : tuple of Configuration
         The candidates.
     seconds : (n,) array
@@ -33,6 +36,7 @@ class TimedCandidates:
 
     name: str
     origin: str
+    n_classes: int
     configurations: tuple[Configuration, ...]
     seconds: np.ndarray
 
@@ -51,20 +55,21 @@ class TimedCandidates:
 
 
 def read_candidates(path: Path, data: Path | None) -> list[TimedCandidates]:
-    """Read the rows that `python -m benchmarks learners` writes; `data` is the folder of its tables."""
+    """Read rows of the commands `learners` or `first-seconds`; `data` is the folder of their tables."""
     rows = pd.read_csv(path)
     found = []
     for table in find_tables(data, list(rows["table"].unique())):
         of_table = rows[rows["table"] == table.name]
         searched = SearchTable.read(table)
         space = searched.make_space("default", len(searched.y))
-        offered = offered_candidates(space)
+        offered = {**offered_candidates(space), **first_candidates(space)}
         keys = list(zip(of_table["algorithm"], of_table["candidate"], strict=True))
         known = [key in offered for key in keys]  # the space may have changed since
         found.append(
             TimedCandidates(
                 name=table.name,
                 origin=str(of_table["origin"].iloc[0]),
+                n_classes=searched.target.n_classes,
                 configurations=tuple(space.completed(offered[key]) for key in keys if key in offered),
                 seconds=of_table["cpu_seconds"].to_numpy()[known],
             )

@@ -147,7 +147,7 @@ def compare(frame: pd.DataFrame, strategy: str, share: float) -> Table:
 def _cell(rule: str, differences: pd.DataFrame, verdicts: pd.DataFrame, p_values: pd.Series) -> str:
     difference, low, high = differences.loc[(rule, "")]
     counts = "/".join(str(count) for count in verdicts.loc[rule])
-    return f"{difference:+.2f} [{low:+.2f}, {high:+.2f}] {counts} p {p_values[rule]:.2g}"
+    return f"{difference:+.1f} [{low:+.1f}, {high:+.1f}] {counts} p {p_values[rule]:.2g}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -41,6 +41,10 @@ class Pace:
         """
         self._rates.setdefault(step, deque(maxlen=_LATEST)).append(seconds / size)
 
+    def knows(self, step: str) -> bool:
+        """Return whether a step was executed yet."""
+        return step in self._rates
+
     def bound(self, step: str, size: float = 1.0, *, expected: float) -> float:
         """Return the seconds that the next execution should not exceed.
 

@@ -17,6 +17,7 @@ from cashmere.costs.relative import choice_name, log_relative_costs
 from cashmere.records.trial import Observation, TrialStatus
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.space import N_CLASSES
 
 OVERHEAD_SECONDS = 0.05
 """Added to the seconds of every trial, for deciding, dispatching and storing it: no trial is free."""
@@ -40,9 +41,9 @@ class PredictedSeconds:
 
     The logarithm of the seconds is a linear function of the algorithm, of other choices, of numbers on their encoded
     scale (so that those with a logarithmic scale act as a power) and of the logarithm of the share of rows. Before the
-    first trial it knows what algorithms and some of their choices cost relative to each other, and that costs are
-    proportional to the rows. The overall scale, which depends on the table and the machine, comes from the trials.
-    Nothing is drawn: the same trials give the same predictions.
+    first trial it knows what algorithms and some of their choices cost relative to each other, by the number of
+    classes, and that costs are proportional to the rows. The overall scale, which depends on the table and the machine,
+    comes from the trials. Nothing is drawn: the same trials give the same predictions.
 
     Attributes
     ----------
@@ -82,9 +83,12 @@ class PredictedSeconds:
         observations : sequence of Observation
             The trials; there may be none.
         relative_costs : mapping of str to float, optional
-            Logarithm of the relative cost by algorithm and choice; by default the table of the package for the space.
+            Logarithm of the relative cost by algorithm and choice; by default the table of the package for the space
+            and its number of classes.
         """
-        relative_costs = log_relative_costs(encoder.space.name) if relative_costs is None else relative_costs
+        if relative_costs is None:
+            n_classes = (encoder.space.meta or {}).get(N_CLASSES, 1)
+            relative_costs = log_relative_costs(encoder.space.name, n_classes)
         known = [o for o in observations if o.status is not TrialStatus.ERROR]
         rows = encoder.encode(o.trial.configuration for o in known)
         shares = np.array([o.trial.fidelity for o in known], dtype=np.float64)

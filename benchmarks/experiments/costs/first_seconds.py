@@ -1,0 +1,81 @@
+"""Seconds of the configurations that a search of the space ``default`` begins with, on tables with many classes.
+
+    python -m benchmarks first-seconds --data DIR
+
+Each follows its path on each table, in 3-fold cross-validation, without the network that needs PyTorch.
+`python -m benchmarks costs --candidates` learns from the rows, with those of `python -m benchmarks learners`, whose
+tables have six classes at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.experiments.networks import NETWORK
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
+from benchmarks.tables.manifest import add_data_argument, find_tables
+from cashmere.space.space import Space
+
+TABLES = (
+    "vowel", "letter", "pendigits", "texture", "LED-display-domain-7digit", "mfeat-morphological", "flags", "glass",
+    "credit-g", "phoneme", "cylinder-bands",
+)  # fmt: skip
+"""With 6 to 26 classes; the last three with two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstSeconds:
+    """One configuration on one table.
+
+    Attributes
+    ----------
+    table, origin, algorithm, candidate
+        Which one; candidates are called as `first_candidates` says.
+    cpu_seconds : float
+        Of its path on all folds.
+    """
+
+    table: str
+    origin: str
+    algorithm: str
+    candidate: str
+    cpu_seconds: float
+
+
+def offers(space: Space) -> dict[Key, Values]:
+    """Return the first configurations of a space without the network that needs PyTorch, whose cost is known apart."""
+    return {key: values for key, values in first_candidates(space).items() if key[0] != NETWORK}
+
+
+def timed(followed: FollowedCandidates, table: str, origin: str) -> list[FirstSeconds]:
+    """Return the rows of a table."""
+    return [
+        FirstSeconds(table=table, origin=origin, algorithm=name, candidate=number, cpu_seconds=round(seconds, 3))
+        for (name, number), seconds in followed.cpu_seconds.items()
+    ]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_argument(parser)
+    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--rows", type=int, default=400, help="of each table, at most")
+    parser.add_argument("--seconds", type=float, default=10.0, help="CPU seconds after which a path ends")
+    parser.add_argument("--work", type=Path, default=Path(".replay/first_seconds"), help="predictions; followed once")
+    parser.add_argument("--out", type=Path, default=Path(".replay/first_seconds.csv"), help="rows; written anew")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    rows: list[FirstSeconds] = []
+    with until_interrupted(Console()):
+        for table in find_tables(arguments.data, arguments.tables):
+            followed = follow_once(table, arguments.work, offers, n_rows=arguments.rows, most_seconds=arguments.seconds)
+            rows += timed(followed, table.name, table.origin)
+    if rows:
+        arguments.out.unlink(missing_ok=True)
+        RowFile(arguments.out, FirstSeconds).add(rows)
