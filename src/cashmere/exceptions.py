@@ -435,14 +435,17 @@ class BudgetTooShortError(CashmereError, ValueError):
         The budget.
     elapsed : float
         Seconds that had gone when preparing was given up.
+    share_read : float
+        Share of the table that had been read by then, in (0, 1].
     """
 
-    def __init__(self, seconds: float, elapsed: float) -> None:
-        self.seconds, self.elapsed = seconds, elapsed
-        self.enough_seconds = 60.0 * math.ceil(_PREPARATIONS_IN_A_BUDGET * elapsed / 60)
+    def __init__(self, seconds: float, elapsed: float, *, share_read: float = 1.0) -> None:
+        self.seconds, self.elapsed, self.share_read = seconds, elapsed, share_read
+        self.enough_seconds = 60.0 * math.ceil(_PREPARATIONS_IN_A_BUDGET * elapsed / share_read / 60)
         """A budget that would do, in whole minutes."""
+        so_far = "before the table was prepared" if share_read == 1 else f"when {share_read:.0%} of the table was read"
         super().__init__(
-            f"The budget of {round(seconds, 2):g} s ended before the table was prepared: {elapsed:.0f} s had gone, "
+            f"The budget of {round(seconds, 2):g} s ended {so_far}: {elapsed:.0f} s had gone, "
             "most of them for reading and preparing it. Give a budget of at least "
             f"{self.enough_seconds / 60:.0f}m, use fewer rows, or wait until the machine is less busy."
         )

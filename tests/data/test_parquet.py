@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cashmere.data.parquet import read_parquet
-from cashmere.exceptions import ColumnTypeError, DataError
+from cashmere.data.reading import read_table
+from cashmere.exceptions import BudgetTooShortError, ColumnTypeError, DataError
 
 LONG = "x" * 1_000_000
 REPEATED = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), pa.array([LONG]))
@@ -104,6 +105,37 @@ def test_all_types_are_read_as_pandas_reads_them(tmp_path):
         "number": pa.array([0.5, None, 1.0] * 10),
     }
     pq.write_table(pa.table(columns), path, row_group_size=7)
+    pd.testing.assert_frame_equal(read_parquet(path, "t"), pd.read_parquet(path))
+
+
+def test_groups_of_rows_are_read_in_steps(tmp_path, monkeypatch):
+    monkeypatch.setattr("cashmere.data.parquet._CELLS_AT_A_TIME", 40)
+    path = tmp_path / "t.parquet"
+    texts = [f"x{i // 6}" for i in range(30)]
+    frame = pd.DataFrame({"text": texts, "category": pd.Categorical(texts), "number": range(30)})
+    frame.index = pd.RangeIndex(5, 35, name="row")
+    pq.write_table(pa.Table.from_pandas(frame), path, row_group_size=7)
+    steps = []
+    read = read_parquet(path, "t", check=lambda n_read, n_cells: steps.append((n_read, n_cells)))
+    pd.testing.assert_frame_equal(read, frame)
+    assert steps == [(42, 90), (84, 90), *[(90, 90)] * 4]  # two groups at a time; then each column
+
+
+def test_reading_can_be_given_up(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": ["x"] * 100}), path)
+
+    def too_late(n_read, n_cells):
+        raise BudgetTooShortError(60.0, 61.0, share_read=n_read / n_cells)
+
+    with pytest.raises(BudgetTooShortError):
+        read_table(path, check=too_late)
+
+
+def test_a_table_without_rows_is_read(tmp_path):
+    path = tmp_path / "t.parquet"
+    with pq.ParquetWriter(path, pa.schema({"a": pa.string(), "n": pa.int64()})):
+        pass
     pd.testing.assert_frame_equal(read_parquet(path, "t"), pd.read_parquet(path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,18 @@ def test_command_tells_how_long_the_preparation_took(table, tmp_path):
     result = CliRunner().invoke(app, ["fit", *map(str, arguments)])
     assert result.exit_code == 2
     assert result.output.startswith("BudgetTooShortError: The budget of 0.1 s ended before the table was prepared")
+    assert not (tmp_path / "run").exists()
+
+
+def test_reading_ends_with_the_time_and_the_budget_is_that_for_the_whole_table(frame, tmp_path, monkeypatch):
+    monkeypatch.setattr("cashmere.data.parquet._CELLS_AT_A_TIME", 100_000)
+    monkeypatch.setattr("cashmere.cli.searching.seconds_since_start", lambda: 120.0)
+    frame.to_parquet(tmp_path / "groups.parquet", row_group_size=N_ROWS // 5)
+    arguments = [tmp_path / "groups.parquet", "--target", "target", "--budget", "120s", "--out", tmp_path / "run"]
+    result = CliRunner().invoke(app, ["fit", *map(str, arguments)])
+    assert result.exit_code == 2
+    assert "The budget of 120 s ended when 20% of the table was read: 120 s had gone" in result.output
+    assert re.search(r"at least 4\dm", result.output)  # four times five times two minutes
     assert not (tmp_path / "run").exists()
 
 

@@ -37,3 +37,23 @@ def test_how_long_models_take_to_load_is_learned_for_each_algorithm(tmp_path):
         members.forget([])
         assert members.loading_seconds(logistic) > 1000
         assert 0 < members.loading_seconds(forest) < 10
+
+
+def test_one_trial_of_each_algorithm_tells_how_long_the_others_take(tmp_path):
+    frame, folder = demo_table().head(100), tmp_path / "run"
+    model = AutoClassifier(budget="4trials", space=two_algorithms, isolation="none", run_directory=folder)
+    model.fit(frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET])
+    history = model.study_.history
+    forests = [o.trial.number for o in history if algorithm_of(o) == "extra_trees"]
+    with RunStore(folder) as store:
+        members = Members(store, load_fold_models(store.baseline_path), pace=Pace())
+        members.look(history)
+        before = members.loading_seconds(forests[0])
+        members.learn_loading(forests, lambda seconds: False)
+        assert members.loading_seconds(forests[0]) == before
+        members.learn_loading(forests, lambda seconds: True)
+        assert members.loading_seconds(forests[0]) != before
+        assert not members.loaded & set(forests)
+        loaded = []
+        members.learn_loading(forests, loaded.append)  # known by now
+        assert not loaded

@@ -15,7 +15,7 @@ from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.budget import Budget
 from cashmere.run import RunDirectory, RunSettings, continue_run
-from cashmere.run.repeats import Repeats
+from cashmere.run.repeats import Repeats, next_in_time
 from cashmere.space import make_space
 from cashmere.storage.facts import RunFacts, SplitsFact
 from cashmere.storage.store import RunStore
@@ -140,6 +140,11 @@ def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_pa
     with RunDirectory.create(tmp_path / "run", X, Y, RunSettings()) as run:
         repeats = Repeats(run, Budget(seconds=1e6), members=Members())
         assert 0 < repeats.reserved_seconds(behind, weights) < repeats.reserved_seconds(history, weights)
+
+
+@pytest.mark.parametrize(("seconds", "chosen"), [(100.0, 0), (5.0, 1), (3.5, 2), (1.2, 3), (0.9, None)])
+def test_the_last_repeat_is_one_that_may_still_end(seconds, chosen):
+    assert next_in_time({0: 8.0, 1: 3.0, 2: 2.0, 3: 1.0}, seconds) == chosen
 
 
 def test_regression(tmp_path):

@@ -72,9 +72,10 @@ def pretrain(
 ) -> None:
     """Learn from other tables or runs for later searches.
 
-    Evaluates random configurations on every table, then makes the artefact that the strategies latent, pretrain_bo,
-    as_ml and ahs_ml use: --strategy latent:artefact=FOLDER. With --opening, orders the configurations of runs by what
-    they add to ensembles per second. If stopped, the same command continues. Nothing leaves this machine.
+    Evaluates random configurations on every table, then makes the artefact that the strategies latent,
+    agreeing_sources, pretrain_bo, as_ml and ahs_ml use: --strategy latent:artefact=FOLDER. With --opening, orders the
+    configurations of runs by what they add to ensembles per second. If stopped, the same command continues. Nothing
+    leaves this machine.
     """
     with typed_errors():
         from cashmere.base.cores import available_cores

@@ -107,7 +107,9 @@ def fit(
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table
         from cashmere.exceptions import DataError, UnknownNameError
+        from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
+        from cashmere.run.preparation_time import reading_check
 
         settings = RunSettings.from_options(
             target=target,
@@ -128,7 +130,8 @@ def fit(
             memory=memory,
             trial_timeout=trial_timeout,
         )
-        frame = read_table(table)
+        clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
+        frame = read_table(table, check=reading_check(clock))
         if target not in frame.columns:
             raise UnknownNameError("column", target, map(str, frame.columns))
         y = frame.pop(target)
@@ -142,7 +145,7 @@ def fit(
             given.pop(),
             settings,
             load=False,
-            already_spent=seconds_since_start(),
+            already_spent=clock.elapsed,
             progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)

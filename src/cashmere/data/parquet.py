@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,21 @@ _BATCH_BYTES = 2**26
 
 _POINTER = 8
 
+_CELLS_AT_A_TIME = 4_000_000
+"""Groups of rows are read together until they have so many cells. A group is never divided: most writers make them of
+about a million rows at most."""
 
-def read_parquet(source: Path | bytes, name: str, *, limit: int | None = None) -> pd.DataFrame:
+ReadingCheck = Callable[[int, int], object]
+"""Called while a table is read, with the cells read so far and those of the whole table; may raise to give up."""
+
+
+def go_on(n_read: int, n_cells: int) -> None:
+    """Never give up; a `ReadingCheck`."""
+
+
+def read_parquet(
+    source: Path | bytes, name: str, *, limit: int | None = None, check: ReadingCheck = go_on
+) -> pd.DataFrame:
     """Read a Parquet file as `pandas.read_parquet` does, if what it expands to is within bounds.
 
     Parameters
@@ -39,6 +52,8 @@ def read_parquet(source: Path | bytes, name: str, *, limit: int | None = None) -
         What messages call it.
     limit : int, optional
         Most bytes that the cells may take; by default `expansion_limit` of the size of the file.
+    check : ReadingCheck
+        Called between the steps, each of a few million cells or a column.
 
     Raises
     ------
@@ -58,6 +73,7 @@ def read_parquet(source: Path | bytes, name: str, *, limit: int | None = None) -
 
     with opened() as file:
         fields = list(file.schema_arrow)
+        n_cells = len(fields) * file.metadata.num_rows
         for field in fields:
             if pa.types.is_nested(field.type):  # which could hold more values than there are rows
                 raise ColumnTypeError(
@@ -74,10 +90,12 @@ def read_parquet(source: Path | bytes, name: str, *, limit: int | None = None) -
                 if taken + (n_bytes := _text_bytes(column)) > limit:
                     raise expansion_error(name, size, limit, column=path)
                 taken += n_bytes
+                check(n_cells, n_cells)
     with opened(read_dictionary=by_reference) as file:
-        table = file.read(use_pandas_metadata=True)
+        table = _read_in_steps(file, check)
     for position, field in enumerate(fields):
         column = table.column(position)
+        check(n_cells, n_cells)
         if field.name in others:
             continue
         stays = pa.types.is_dictionary(field.type)  # categories, which pandas keeps by reference, too
@@ -96,6 +114,26 @@ def return_freed_memory() -> None:
     """Return to the system what Arrow has freed and keeps for later: frames may have been in its memory."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
+
+
+def _read_in_steps(file: Any, check: ReadingCheck) -> Any:
+    """Read a file some groups of rows at a time."""
+    import pyarrow as pa
+
+    n_columns, n_rows = len(file.schema_arrow), 0
+    parts: list[Any] = []
+    groups: list[int] = []
+    waiting = 0
+    for group in range(file.metadata.num_row_groups):
+        groups.append(group)
+        waiting += file.metadata.row_group(group).num_rows
+        if waiting * n_columns < _CELLS_AT_A_TIME and group + 1 < file.metadata.num_row_groups:
+            continue
+        parts.append(file.read_row_groups(groups, use_pandas_metadata=True))
+        n_rows += waiting
+        groups, waiting = [], 0
+        check(n_rows * n_columns, file.metadata.num_rows * n_columns)
+    return pa.concat_tables(parts) if parts else file.read(use_pandas_metadata=True)
 
 
 def _chunks(file: Any) -> Iterator[Any]:

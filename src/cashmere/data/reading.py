@@ -20,8 +20,8 @@ import numpy as np
 import pandas as pd
 
 from cashmere.data.expansion import expansion_error, expansion_limit
-from cashmere.data.parquet import read_parquet, return_freed_memory
-from cashmere.exceptions import DataError
+from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
+from cashmere.exceptions import CashmereError, DataError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
@@ -62,7 +62,7 @@ _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(.+)$", re.IGNORECASE)
 _FIELD = re.compile(rf"\s*({_QUOTED}|[^,]*)\s*(,|$)")
 
 
-def read_table(source: str | Path) -> pd.DataFrame:
+def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFrame:
     r"""Read a table.
 
     Parameters
@@ -72,6 +72,8 @@ def read_table(source: str | Path) -> pd.DataFrame:
         ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
         ``?`` means missing), a Parquet file
         (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or ``openml:ID``.
+    check : ReadingCheck
+        Called between the steps of reading a Parquet file; may raise to give up. Other files are read in one step.
 
     Returns
     -------
@@ -106,7 +108,7 @@ def read_table(source: str | Path) -> pd.DataFrame:
     if kind in _CSV_SUFFIXES:
         frame = _read_csv(path)
     elif kind in {".parquet", ".pq"} and suffixes[-1] != ".gz":
-        frame = _read_parquet(path)
+        frame = _read_parquet(path, check)
     elif kind == ".arff":
         frame = _read_arff(path)
     else:
@@ -295,14 +297,14 @@ def _check_widths(path: Path, encoding: str, delimiter: str, width: int, *, limi
                 )
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, check: ReadingCheck) -> pd.DataFrame:
     import pyarrow.parquet as pq
 
     try:
         _unique_names(pq.read_schema(path).names, str(path))
-        frame = read_parquet(path, str(path))
+        frame = read_parquet(path, str(path), check=check)
         return_freed_memory()  # else what reading took stays with the process for the whole run
-    except DataError:
+    except CashmereError:
         raise
     except Exception as error:  # of many kinds: those of Arrow, of JSON in its header, of time zones, lack of memory
         reason = f"{type(error).__name__}: {error}"

@@ -229,6 +229,10 @@ class GrowingModel:
             self._members.load(number)
         return True
 
+    def learn_loading(self, fits: Callable[[float], bool]) -> None:
+        """Find out how long the members of the ensemble take to load; see `Members.learn_loading`."""
+        self._members.learn_loading(self.builder.ensemble.members, fits)
+
     def loading_seconds(self) -> float:
         """Return a bound of the time to load the members that are not in memory."""
         return sum(self._members.loading_seconds(number) for number in self.builder.ensemble.members)

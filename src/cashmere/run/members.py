@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +143,22 @@ class Members:
             return 0.0
         expected = _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
         return self._pace.bound(self._loading(number), self._size_mib(number), expected=expected)
+
+    def learn_loading(self, numbers: Sequence[int], fits: Callable[[float], bool]) -> None:
+        """Load one trial of each algorithm that none was loaded of, and forget it.
+
+        Parameters
+        ----------
+        numbers : sequence of int
+            Trials to take.
+        fits : callable
+            Tells whether there is time for a step of so many seconds.
+        """
+        for number in 2 * tuple(numbers):  # what imports libraries does not count, see `load`
+            is_new = number not in self._loaded and not self._pace.knows(self._loading(number))
+            if is_new and fits(self.loading_seconds(number)):
+                self.load(number)
+                del self._loaded[number]
 
     def _loading(self, number: int) -> str:
         return f"{_LOADING} {self._algorithms.get(number, '')}"

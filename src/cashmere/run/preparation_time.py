@@ -1,7 +1,8 @@
-"""Whether the time of a call suffices to prepare its table."""
+"""Whether the time of a call suffices to read and prepare its table."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from cashmere.exceptions import BudgetTooShortError
@@ -11,24 +12,28 @@ _ALWAYS_PREPARED_CELLS = 1_000_000
 """Tables of so many cells are prepared even after the end: that takes about a second, and then there is a model."""
 
 
-def preparation_check(deadline: Deadline, n_cells: int) -> Callable[[], None]:
-    """Return what the steps of the preparation call one after the other, to be stopped when the time is over.
+def reading_check(deadline: Deadline) -> Callable[[int, int], None]:
+    """Return what reading a table calls from time to time, to be stopped when the time is over.
 
     Parameters
     ----------
     deadline : Deadline
         The clock of the call.
-    n_cells : int
-        Cells of the table.
 
     Returns
     -------
     callable
-        Raises `BudgetTooShortError` once the time is over, unless the table is small.
+        Takes the cells read so far and those of the whole table. Raises `BudgetTooShortError` once the time is over,
+        unless the table is small.
     """
 
-    def check() -> None:
+    def check(n_read: int, n_cells: int) -> None:
         if deadline.seconds is not None and deadline.remaining < 0 and n_cells > _ALWAYS_PREPARED_CELLS:
-            raise BudgetTooShortError(deadline.seconds, deadline.elapsed)
+            raise BudgetTooShortError(deadline.seconds, deadline.elapsed, share_read=n_read / n_cells)
 
     return check
+
+
+def preparation_check(deadline: Deadline, n_cells: int) -> Callable[[], None]:
+    """Return the same for the steps of the preparation, which follow when all cells are read."""
+    return functools.partial(reading_check(deadline), n_cells, n_cells)

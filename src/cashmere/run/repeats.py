@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
@@ -30,7 +30,8 @@ _SHARE = 0.2
 """Largest share of a time budget for them."""
 
 _MARGIN = 1.5
-"""A repeat begins if so many times the seconds of the trial are left."""
+"""A repeat begins if so many times the seconds of its trial are left. If none does, the shortest begins that may still
+end in time: little else would make use of the last seconds."""
 
 _POLL_SECONDS = 0.05
 
@@ -94,7 +95,7 @@ class Repeats:
         """Return the seconds that the search should leave for repeats; 0 without a time budget."""
         if self._budget is None or self._budget.seconds is None:
             return 0.0
-        seconds = sum(_MARGIN * o.duration_seconds for _, o in self._waiting(history, weights))
+        seconds = sum(o.duration_seconds for _, o in self._waiting(history, weights))
         return min(_SHARE * self._budget.seconds, seconds / self._run.settings.workers)
 
     def fit(
@@ -103,11 +104,14 @@ class Repeats:
         weights: Mapping[int, float],
         executor: Executor,
         *,
+        n_busy: Callable[[], int],
         seconds_left: Callable[[], float],
         stop: Callable[[], bool],
         on_tick: Callable[[], object],
     ) -> None:
         """Fit members on other splits, those with the largest weights first, until all are done or the time is over.
+
+        Trials that still run may end meanwhile: they, too, have until then.
 
         Parameters
         ----------
@@ -117,6 +121,8 @@ class Repeats:
             Weight of each member by trial number.
         executor : Executor
             Fits them.
+        n_busy : callable
+            How many of its workers still run trials.
         seconds_left : callable
             Wall seconds for this step.
         stop : callable
@@ -124,20 +130,27 @@ class Repeats:
         on_tick : callable
             Called about twenty times a second.
         """
-        waiting = deque(self._waiting(history, weights))
+        waiting = list(self._waiting(history, weights))
         running: dict[Future[Outcome], Observation] = {}
-        while (waiting or running) and seconds_left() > 0 and not stop():
-            while waiting and len(running) < executor.n_workers:
-                split, observation = waiting[0]
-                if any(each is observation for each in running.values()):
-                    break  # splits of one member are added in order
-                waiting.popleft()
-                in_time = _MARGIN * observation.duration_seconds < seconds_left()
-                if in_time and self._members.splits(observation.trial.number) == split:
-                    self._encoders_of(split)
-                    objective = self._objective(split, getattr(executor, "n_threads", 1))
-                    trial = replace(observation.trial, stop_above=float("inf"))
-                    running[executor.submit(objective, trial)] = observation
+        while seconds_left() > 0 and not stop():
+            while len(running) + n_busy() < executor.n_workers:
+                ready = {
+                    position: member.duration_seconds
+                    for position, (split, member) in enumerate(waiting)
+                    if self._members.splits(member.trial.number) == split  # splits of one member are added in order
+                    and not any(member is each for each in running.values())
+                }
+                if (position := next_in_time(ready, seconds_left())) is None:
+                    break
+                split, observation = waiting.pop(position)
+                self._encoders_of(split)
+                objective = self._objective(split, getattr(executor, "n_threads", 1))
+                trial = replace(observation.trial, stop_above=float("inf"))
+                running[executor.submit(objective, trial)] = observation
+            if not running:
+                if not n_busy():
+                    break
+                time.sleep(_POLL_SECONDS)
             done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
                 self._keep(running.pop(future), future.result())
@@ -161,6 +174,26 @@ class Repeats:
             return
         if predictions.shape == expected.shape:
             self._members.add_split(observation, outcome.model, predictions)
+
+
+def next_in_time(expected: Mapping[int, float], seconds: float) -> int | None:
+    """Return which repeat to begin next: the first that is likely to end in time, or else the shortest that may.
+
+    Parameters
+    ----------
+    expected : mapping
+        How many seconds each repeat may take, in order.
+    seconds : float
+        Until the end.
+
+    Returns
+    -------
+    int or None
+        Its key; None if none may end in time.
+    """
+    likely = (each for each in expected if _MARGIN * expected[each] < seconds)
+    possible = (each for each in expected if expected[each] < seconds)
+    return next(likely, min(possible, key=expected.__getitem__, default=None))
 
 
 def _how_many(run: RunDirectory, budget: Budget | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -44,14 +45,18 @@ _REFRESH_SPACING = 20
 _REPORT_SPACING = 50
 """The same for the report, whose duration is measured in this way."""
 
-_LOADING_SHARE = 0.05
-"""Share of the time so far that loading one member may take during the search."""
+_LOADING_SHARE = 0.1
+"""Share of the time so far that loading members may take during the search."""
 
 _LOADED_MIB = 512.0
 """Largest model, in files, whose members are loaded during the search: trials need the memory."""
 
 _LOADING_SHARE_OF_END = 0.25
 """Largest share of the budget that is reserved for loading at the end."""
+
+_OPTIONAL_LOADING_SHARE_OF_END = 0.05
+"""The same if the ensemble is loaded only to measure its latency. If that takes longer, it is measured only if other
+steps have left enough time."""
 
 _REPORT = "report"
 
@@ -133,7 +138,7 @@ class Session:
         self._n_before = len(study.history)
         self._suggested_before = float(run.store.facts().suggest_seconds or 0.0)
         self._refreshed_at = -1
-        self._next_refresh = self._next_report = 0.0
+        self._next_refresh = self._next_report = self._seconds_of_loading = 0.0
 
     @classmethod
     def begin(
@@ -257,16 +262,21 @@ class Session:
             n_threads=getattr(executor, "n_threads", 1),
         )
         with stop_on_interrupt() as interrupted:
+            optimize = functools.partial(
+                self.study.optimize,
+                objective,
+                None if budget.trials is None else Budget(trials=budget.trials),
+                executor=executor,
+                stop=interrupted.is_set,
+                on_tick=self._tick,
+            )
             try:
-                self.study.optimize(
-                    objective,
-                    None if budget.trials is None else Budget(trials=budget.trials),
-                    executor=executor,
-                    stop=interrupted.is_set,
-                    seconds_left=self._left_for_search,
-                    on_tick=self._tick,
-                )
+                optimize(seconds_left=self._left_for_search)
                 self._repeat(interrupted.is_set)
+                if self._repeats.most > 0 and self._left_for_trials() > 0 and not self.study.n_running:
+                    # No other repeat fits. Members that could not be repeated are chosen among all trials.
+                    self.study.keep_unfinished()
+                    optimize(seconds_left=self._left_for_trials)
             finally:
                 executor.shutdown()
                 forget_folds()
@@ -284,10 +294,12 @@ class Session:
             return
         self.model.choose(history, stop=self._is_over if self.model.builder.loss is not None else never)
         self.model.cross_fit(history, stop=self._is_over)
+        self.study.cancel_waiting()
         self._repeats.fit(
             history,
             self.model.builder.weights,
             self._executor,
+            n_busy=lambda: self.study.n_running,
             seconds_left=self._left_for_trials,
             stop=stop,
             on_tick=lambda: self._progress.update(self._status()),
@@ -307,18 +319,25 @@ class Session:
         clock = time.perf_counter()
         self.model.refresh(history, at_seconds=self.study.elapsed, stop=lambda: self._left_for_search() < 0)
         self._keep_contest(history)
+        spent = time.perf_counter() - clock
         if self._deadline.seconds is not None:
             self._load_ahead()
             self._report_ahead()
         self._refreshed_at = len(history)
-        spent = time.perf_counter() - clock
         self._next_refresh = self._deadline.elapsed + max(_REFRESH_PAUSE_SECONDS, _REFRESH_SPACING * spent)
 
     def _load_ahead(self) -> None:
-        """Load members, as far as it takes little time and memory, so that few are left for the end."""
+        """Load members, as far as it takes little time and memory, so that few are left for the end.
+
+        If none are to be kept, load one of each algorithm at least, so that its seconds are known.
+        """
+        most = min(_LOADING_SHARE * self._deadline.elapsed - self._seconds_of_loading, self._left_for_search())
+        clock = Deadline(most)
         if self._load and self.model.size_bytes <= _LOADED_MIB * 2**20:
-            most = min(_LOADING_SHARE * self._deadline.elapsed, self._left_for_search())
-            self.model.load_members(lambda seconds: seconds <= most)
+            self.model.load_members(lambda seconds: seconds <= clock.remaining)
+        else:
+            self.model.learn_loading(lambda seconds: seconds <= clock.remaining)
+        self._seconds_of_loading += clock.elapsed
 
     def _report_ahead(self) -> None:
         """Write the report now and then, to know how long it takes."""
@@ -345,12 +364,19 @@ class Session:
         """Return the seconds until the workers must end."""
         if self._deadline.seconds is None:
             return float("inf")
-        loading = min(self.model.loading_seconds(), _LOADING_SHARE_OF_END * self._deadline.seconds)
         cross_fitting = min(
             _CROSS_FIT_CHOICES * self.model.choosing_seconds(), _CROSS_FIT_SHARE_OF_END * self._deadline.seconds
         )
         stopping = min(_STOPPING_SECONDS, _STOPPING_SHARE_OF_END * self._deadline.seconds)
-        return self._left_at_the_end() - self.model.choosing_seconds() - cross_fitting - loading - stopping
+        reserved = self.model.choosing_seconds() + cross_fitting + self._reserved_for_loading() + stopping
+        return self._left_at_the_end() - reserved
+
+    def _reserved_for_loading(self) -> float:
+        assert self._deadline.seconds is not None
+        loading = self.model.loading_seconds()
+        if self._load:
+            return min(loading, _LOADING_SHARE_OF_END * self._deadline.seconds)
+        return loading if loading <= _OPTIONAL_LOADING_SHARE_OF_END * self._deadline.seconds else 0.0
 
     def _left_at_the_end(self) -> float:
         """Return the seconds that are left for what need not be done after the search."""
