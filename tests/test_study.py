@@ -645,6 +645,23 @@ def test_results_behind_a_trial_that_had_none_at_the_end_count(tmp_path):
     assert study.ask().number == 3
 
 
+def test_trials_that_no_worker_has_begun_at_the_end_can_be_cancelled():
+    study = Study(SPACE, "random", seed=1, lookahead=4, plan=WorkBudget(worker_seconds=100.0))
+    executor = Waiting(5)
+    for number in (0, 1):
+        executor.futures[number].set_running_or_notify_cancel()
+    n_ticks = iter(range(100))
+    study.optimize(bowl, None, executor=executor, stop=lambda: next(n_ticks) > 8)
+    assert study.n_running == 4
+    study.cancel_waiting()
+    assert study.n_running == 2
+    executor.end(0, 0.4)
+    assert study.n_running == 1
+    executor.end(1, 0.5)
+    study.keep_unfinished()
+    assert [(o.trial.number, o.loss) for o in study.history] == [(0, 0.4), (1, 0.5)]
+
+
 @pytest.mark.parametrize(
     ("plan", "visible"),
     [

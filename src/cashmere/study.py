@@ -620,6 +620,17 @@ class Study:
         self._keep_elapsed()
         return self.history
 
+    def cancel_waiting(self) -> None:
+        """Cancel the trials that `optimize` did not wait for and no worker has begun: others may need the worker."""
+        for _, future in self._unfinished.values():
+            if future is not None:
+                future.cancel()
+
+    @property
+    def n_running(self) -> int:
+        """How many trials still run that `optimize` did not wait for."""
+        return sum(future is not None and not future.done() for _, future in self._unfinished.values())
+
     def _keep_elapsed(self, pause: float = 0.0) -> None:
         """Store the time that has gone, unless less of it has gone since the store last knew: it may be killed."""
         if self._store is not None and self.elapsed - self._elapsed_stored >= pause:

@@ -39,6 +39,18 @@ class TestClimbsAndFailuresAsBadAsTheWorst(StrategyContract):
         )
 
 
+class TestLearningFromPredictions(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(BayesianOptimisation, n_global=100, learn_from="predictions")
+
+
+class TestFailuresApart(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self):
+        return functools.partial(BayesianOptimisation, n_global=100, failures="apart")
+
+
 def quick(space):
     return BayesianOptimisation(space, n_global=200, random_fraction=0.0)
 

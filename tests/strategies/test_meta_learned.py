@@ -1,20 +1,23 @@
-"""Strategies that have learned from other tables: `latent`, `pretrain_bo`, `as_ml`, `ahs_ml`."""
+"""Strategies that have learned from other tables."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from ConfigSpace import ConfigurationSpace
-from toy_artefact import toy_artefact
+from ConfigSpace import Configuration, ConfigurationSpace
+from toy_artefact import toy_artefact, toy_observations
 
 from cashmere.exceptions import ArtefactError, InvalidParameterError, MissingParameterError
+from cashmere.metalearning.artefact import OBSERVATIONS
 from cashmere.protocols import TableAware
 from cashmere.space.encoding import CatalogueEncoder
 from cashmere.strategies import make_strategy
 from contracts.strategy_contract import StrategyContract, cash_space, finite_space, flat_space, history_of, run_trials
 
 TABLE = {"log_rows": 5.0, "class_entropy": 0.6}
-NAMES = ("latent", "pretrain_bo", "as_ml", "ahs_ml")
+NAMES = ("latent", "agreeing_sources", "pretrain_bo", "as_ml", "ahs_ml")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +29,7 @@ def artefact_of(tmp_path_factory):
         key = repr(sorted(space))
         if key not in folders:
             folders[key] = tmp_path_factory.mktemp("artefact")
+            toy_observations(space).save(folders[key] / OBSERVATIONS)
             toy_artefact(space).save(folders[key])
         return folders[key]
 
@@ -44,6 +48,14 @@ class TestLatentWithoutPretraining(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
         return lambda space: make_strategy("latent:embedding=scratch,n_initial=1,n_starts=2", space)
+
+
+class TestAgreeingSources(StrategyContract):
+    @pytest.fixture
+    def strategy_factory(self, artefact_of):
+        return lambda space: make_strategy(
+            "agreeing_sources:n_initial=1,n_starts=2,n_sources=2", space, artefact=artefact_of(space)
+        )
 
 
 class TestPretrainBO(StrategyContract):
@@ -78,7 +90,7 @@ def test_without_a_table_a_ranking_says_what_to_call(name, artefact_of):
         run_trials(strategy, 10)
 
 
-@pytest.mark.parametrize("name", ["pretrain_bo", "as_ml", "ahs_ml"])
+@pytest.mark.parametrize("name", ["agreeing_sources", "pretrain_bo", "as_ml", "ahs_ml"])
 def test_without_an_artefact_for_the_space_it_says_how_to_make_one(name):
     with pytest.raises(MissingParameterError, match="cashmere pretrain"):
         run_trials(make_strategy(name, cash_space()).for_table(TABLE), 10)
@@ -160,6 +172,45 @@ def test_pretrained_priors_decide_what_is_searched(artefact_of):
     history = history_of(start)
     first, second = (s.suggest(history, np.random.default_rng(0)).configuration for s in (learned, fitted))
     assert first != second
+
+
+def made_sources(space, folder, *, n=60):
+    """Write an artefact whose sources prefer opposite things, and return the losses of the first by configuration."""
+    observations = toy_observations(space, n_sources=2, n_configurations=n)
+    first, second = observations.tables
+    losses = np.linspace(0, 1, len(first.losses))
+    tables = (replace(first, losses=losses), replace(second, losses=losses[::-1].copy()))
+    replace(observations, tables=tables).save(folder / OBSERVATIONS)
+    toy_artefact(space, n_sources=2).save(folder)
+    configurations = [Configuration(space, dict(values)) for values in observations.configurations]
+    return dict(zip(configurations, losses.tolist(), strict=True))
+
+
+def test_the_source_that_agrees_says_what_is_good(tmp_path):
+    space = cash_space()
+    losses = made_sources(space, tmp_path)
+    catalogue = CatalogueEncoder(space, tuple(losses))
+    strategy = make_strategy("agreeing_sources:n_sources=1", catalogue, artefact=tmp_path)
+    # On the table at hand, losses are those of the second source, on another scale.
+    observations = run_trials(strategy, 16, loss=lambda c: 3 - 2 * losses[c])
+    start, found = observations[:8], observations[8:]
+    ordered = sorted(losses.values(), reverse=True)
+    assert [str(o.trial.origin) for o in found] == ["model"] * 8
+    assert np.median([losses[o.trial.configuration] for o in found]) > np.quantile(ordered, 0.8)
+    assert np.median([losses[o.trial.configuration] for o in start]) < np.quantile(ordered, 0.8)
+
+
+def test_without_its_observations_an_artefact_says_so(tmp_path):
+    toy_artefact(cash_space()).save(tmp_path)
+    strategy = make_strategy("agreeing_sources", cash_space(), artefact=tmp_path)
+    with pytest.raises(ArtefactError, match=r"observations\.npz"):
+        run_trials(strategy, 10)
+
+
+@pytest.mark.parametrize("option", ["n_initial", "n_starts", "n_sources"])
+def test_agreeing_sources_refuse_impossible_options(option):
+    with pytest.raises(InvalidParameterError, match=option):
+        make_strategy("agreeing_sources", cash_space(), **{option: 0})
 
 
 def test_a_space_of_one_algorithm_is_searched():

@@ -147,7 +147,8 @@ def test_catalogue_is_no_option():
 @pytest.mark.parametrize("strategy", [3, None, ["bo"], lambda space: "bo"])
 def test_what_is_no_strategy_is_refused(strategy):
     with pytest.raises(
-        InvalidParameterError, match=r"strategy must be one of 'ahs_ml', .* 'bo', .* or a function that makes one"
+        InvalidParameterError,
+        match=r"strategy must be one of 'agreeing_sources', .* 'bo', .* or a function that makes one",
     ):
         make_strategy(strategy, SPACE)
 

@@ -7,9 +7,11 @@ from ConfigSpace import ConfigurationSpace
 
 from cashmere.metalearning.artefact import Artefact
 from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler
+from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.metalearning.ranking import algorithm_queries, configuration_queries, embedding_queries
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
+from cashmere.storage.store import plain_values
 from cashmere.surrogates.gaussian_process import GaussianProcessPrior
 from cashmere.surrogates.latent_space import Encoders
 
@@ -53,3 +55,25 @@ def toy_artefact(space: ConfigurationSpace, *, n_sources: int = 4, n_contenders:
         ),
         notes={"made": "for tests"},
     )
+
+
+def toy_observations(
+    space: ConfigurationSpace, *, n_sources: int = 4, n_configurations: int = 12
+) -> SourceObservations:
+    """Return made-up losses on the sources of `toy_artefact`."""
+    rng = np.random.default_rng(1)
+    encoder = SpaceEncoder(space)
+    rows = encoder.sample(n_configurations, rng)
+    rows = rows[np.unique(encoder.keys(rows), return_index=True)[1]]
+    tables = tuple(
+        SourceTable(
+            name=f"source {s}",
+            origin=f"origin {s}",
+            configurations=np.arange(len(rows)),
+            losses=rng.random(len(rows)),
+            seconds=np.full(len(rows), 0.1),
+        )
+        for s in range(n_sources)
+    )
+    configurations = tuple(plain_values(encoder.decode(row)) for row in rows)
+    return SourceObservations(space="toy", metric="accuracy", configurations=configurations, tables=tables)

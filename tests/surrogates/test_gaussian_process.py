@@ -171,3 +171,11 @@ def test_a_fit_takes_milliseconds():
         for _ in range(5):
             GaussianProcess().fit(X, y)
     assert (time.process_time() - start) / 5 < 0.05  # 10 ms on an idle machine
+
+
+def test_a_prior_around_zero_keeps_its_scales_and_the_share_of_its_noise():
+    prior = GaussianProcessPrior(
+        mean=2.0, signal_variance=3.0, noise_variance=1.0, length_scales=np.array([0.2, 0.7])
+    ).around_zero(8.0)
+    assert (prior.mean, prior.signal_variance, prior.noise_variance) == (0.0, 6.0, 2.0)
+    np.testing.assert_array_equal(prior.length_scales, [0.2, 0.7])

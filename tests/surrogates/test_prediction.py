@@ -321,3 +321,13 @@ def test_a_diverged_model_attracts_no_further_than_cut_values(measure):
         surrogate.sample_pairs(X, members).mean(axis=0), cross_measure(measure, cut, cut[members], y), rtol=1e-5
     )
     assert predictions[3, 0] == 1e8
+
+
+def test_configurations_without_predictions_count_in_their_leaves():
+    """One observation makes one leaf, in which everything lies."""
+    forest = fitted(2, n=1)
+    values, unseen = np.array([1.0, 3.0, 5.0]), np.random.default_rng(0).random((2, 4))
+    np.testing.assert_allclose(forest.sample(values[:1], unseen), np.full((20, 2), 1.0))
+    np.testing.assert_allclose(forest.sample(values, unseen, further=unseen), np.full((20, 2), 3.0))
+    both = np.column_stack([values, -values])
+    np.testing.assert_allclose(forest.sample(both, unseen, further=unseen)[..., 1], np.full((20, 2), -3.0))

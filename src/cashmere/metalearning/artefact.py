@@ -27,6 +27,7 @@ from cashmere.base.files import failures_as, read_file, remove_leftovers, write_
 from cashmere.base.json_files import JSON_BYTES, Count, Finite, ShortText, checked, parse_json
 from cashmere.exceptions import ArtefactError
 from cashmere.metalearning.meta_features import META_FEATURES, MetaFeatureScaler, stack_features
+from cashmere.metalearning.observations import SourceObservations
 from cashmere.metalearning.ranking import algorithm_features, apply_ranker, configuration_features, embedding_features
 from cashmere.model.content.lightgbm_text import check_lightgbm
 from cashmere.records.space_names import present_space_name
@@ -40,6 +41,9 @@ SHIPPED = Path(__file__).parent / "artefacts"
 """Folder of the artefacts shipped with the package, one folder per space."""
 
 _MANIFEST, _ARRAYS = "manifest.json", "arrays.npz"
+OBSERVATIONS = "observations.npz"
+"""File beside an artefact: the losses it was made from."""
+
 _AGAIN = "Restore it from a copy, or build it again with `cashmere pretrain`."
 _N_SCALARS = 3
 """How many numbers a prior has besides its length scales, see `GaussianProcessPrior.theta`."""
@@ -327,10 +331,31 @@ def find_artefact(artefact: str | Path, blocks: AlgorithmBlocks) -> Artefact | N
     ArtefactError
         If the given folder cannot be read, or was made for other hyper-parameters.
     """
+    folder = _find_folder(artefact, blocks)
+    return None if folder is None else load_artefact(folder)
+
+
+def load_source_observations(artefact: str | Path, blocks: AlgorithmBlocks) -> SourceObservations:
+    """Return the observations that an artefact was made from, which stand beside it; see `find_artefact`.
+
+    Raises
+    ------
+    ArtefactError
+        If there is no such artefact, or they are missing.
+    CorruptStoreError
+        If they cannot be read.
+    """
+    folder = _find_folder(artefact, blocks)
+    if folder is None or not (folder / OBSERVATIONS).exists():
+        raise ArtefactError(artefact, f"holds no {OBSERVATIONS}, the losses it was made from. {_AGAIN}")
+    return SourceObservations.load(folder / OBSERVATIONS)
+
+
+def _find_folder(artefact: str | Path, blocks: AlgorithmBlocks) -> Path | None:
     if artefact == "auto":
         # Some installers make every file of a package a link; the files of this one are to be trusted.
         folders = sorted(path.resolve().parent for path in SHIPPED.glob(f"*/{_MANIFEST}"))
-        return next((found for found in map(load_artefact, folders) if found.serves(blocks)), None)
+        return next((folder for folder in folders if load_artefact(folder).serves(blocks)), None)
     found = load_artefact(Path(artefact))
     if not found.serves(blocks):
         names = [name for name, ranges in blocks.signature().items() if found.signature.get(name) != ranges]
@@ -339,7 +364,7 @@ def find_artefact(artefact: str | Path, blocks: AlgorithmBlocks) -> Artefact | N
             f"was made for the space {found.space!r} and does not know {', '.join(names[:5])} with the ranges of this "
             "space. Search that space, or build an artefact for this one with `cashmere pretrain`.",
         )
-    return found
+    return Path(artefact)
 
 
 def _descending(scores: FloatArray) -> IntArray:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ConfigSpace import Configuration, ConfigurationSpace
+from ConfigSpace import ConfigurationSpace
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
@@ -29,6 +29,7 @@ from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import Artefact
 from cashmere.metalearning.meta_features import MetaFeatureScaler, stack_features
 from cashmere.metalearning.observations import SourceObservations, SourceTable
+from cashmere.metalearning.observed_vectors import FOREIGN, observed_vectors
 from cashmere.metalearning.ranking import algorithm_queries, choose_candidates, configuration_queries, embedding_queries
 from cashmere.pretraining.embeddings import import_torch, pretrain
 from cashmere.pretraining.label_searches import search_recorded
@@ -42,9 +43,6 @@ SEARCHES = "searches.ndjson"
 _MOST_BYTES = 2**28
 """Largest file of searches; one takes 50 bytes."""
 """File of the searches in the work folder, where the files of evaluations are called ``*.jsonl``."""
-
-_FOREIGN = -1
-"""Stands for the algorithm of a configuration outside the space, as from a run on a table with categories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,8 +119,8 @@ def build_artefact(
     import_torch()  # report its absence before the work
     settings = settings or BuildSettings()
     blocks = AlgorithmBlocks(SpaceEncoder(space))
-    tasks, vectors = _vectors(observations, space, blocks)
-    if n_foreign := int(np.sum(tasks == _FOREIGN)):
+    tasks, vectors = observed_vectors(observations, blocks)
+    if n_foreign := int(np.sum(tasks == FOREIGN)):
         report(f"Left out {n_foreign} configurations that are not in the space {observations.space}")
     sources = _describe(observations, tasks, vectors)
     origins = [source.table.origin for source in sources]
@@ -146,7 +144,7 @@ def build_artefact(
     z = MetaFeatureScaler.fit(features).apply(features)
     names = {source.table.name for source in sources}
     matrix = observations.loss_matrix()[[table.name in names for table in observations.tables]]
-    matrix[:, tasks == _FOREIGN] = np.nan
+    matrix[:, tasks == FOREIGN] = np.nan
     n_algorithms = len(blocks.names)
     best = np.stack([_least(matrix[:, tasks == m]) for m in range(n_algorithms)], axis=1)
     chosen = choose_candidates(matrix)
@@ -192,27 +190,12 @@ def _describe(observations: SourceObservations, tasks: IntArray, vectors: FloatA
                 "observations again with `cashmere pretrain`.",
                 table=table.name,
             )
-        kept = tasks[table.configurations] != _FOREIGN
+        kept = tasks[table.configurations] != FOREIGN
         if not np.isfinite(table.losses[kept]).any():
             continue  # nothing succeeded, nothing to learn
         at = table.configurations[kept]
         described.append(_Described(table=table, losses=table.losses[kept], tasks=tasks[at], vectors=vectors[at]))
     return described
-
-
-def _vectors(
-    observations: SourceObservations, space: ConfigurationSpace, blocks: AlgorithmBlocks
-) -> tuple[IntArray, NDArray[np.float64]]:
-    """Return algorithm and vector of each listed configuration; `_FOREIGN` and zeros if it is not in the space."""
-    tasks = np.full(len(observations.configurations), _FOREIGN)
-    vectors = np.zeros((len(tasks), blocks.width))
-    for i, values in enumerate(observations.configurations):
-        try:
-            row = blocks.encoder.encode([Configuration(space, dict(values))])
-        except (ValueError, KeyError, TypeError):  # raised by ConfigSpace for unknown names and wrong values
-            continue
-        tasks[i], vectors[i] = blocks.tasks(row)[0], blocks.vectors(row)[0]
-    return tasks, vectors
 
 
 def _least(losses: FloatArray) -> NDArray[np.float64]:

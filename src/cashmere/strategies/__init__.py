@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cashmere.strategies.agreeing_sources import AgreeingSources
 from cashmere.strategies.ahs_ml import AhsMl
 from cashmere.strategies.as_ml import AsMl
 from cashmere.strategies.bandit_bo import BanditBO
@@ -33,6 +34,7 @@ __all__ = [
     "SMAC",
     "STRATEGIES",
     "TPE",
+    "AgreeingSources",
     "AhsMl",
     "AsMl",
     "BanditBO",

@@ -22,7 +22,8 @@ from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.strategies.shared.unvisited import has_unvisited
-from cashmere.surrogates.gaussian_process import GaussianProcess, GaussianProcessPrior
+from cashmere.surrogates.gaussian_process import GaussianProcessPrior
+from cashmere.surrogates.process_per_algorithm import ProcessPerAlgorithm
 
 
 @dataclass(frozen=True)
@@ -100,31 +101,13 @@ class BanditBO:
         if self.priors is not None:
             centre, scale = losses.mean(), losses.std() or 1.0
             losses, best = (losses - centre) / scale, (best - centre) / scale
-        processes, discount = self._learn(decided, losses), Discount.of(history, self.encoder)
+        processes = ProcessPerAlgorithm(n_dims=self.blocks.n_dims, priors=self.priors)
+        processes.fit(self.blocks.tasks(decided), self.blocks.vectors(decided), losses)
+        discount = Discount.of(history, self.encoder)
 
         def score(rows: FloatArray) -> NDArray[np.float64]:
-            return self._improvement(rows, processes, best) - discount(rows)
+            mean, variance = processes.predict(self.blocks.tasks(rows), self.blocks.vectors(rows))
+            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 
         rows, _ = maximise_per_algorithm(self.blocks, score, decided, rng, n_starts=self.n_starts)
         return rows
-
-    def _learn(self, decided: NDArray[np.float64], losses: NDArray[np.float64]) -> list[GaussianProcess]:
-        """Return the process of each algorithm; rows beyond the losses are pending."""
-        tasks, vectors = self.blocks.tasks(decided), self.blocks.vectors(decided)
-        observed = np.arange(len(decided)) < len(losses)
-        processes = []
-        priors = self.priors or [None] * len(self.blocks.names)
-        for task, (n_dims, prior) in enumerate(zip(self.blocks.n_dims, priors, strict=True)):
-            own, pending = (np.flatnonzero((tasks == task) & mask) for mask in (observed, ~observed))
-            process = GaussianProcess(prior=prior).fit(vectors[own, :n_dims], losses[own])
-            processes.append(process.imagine(vectors[pending, :n_dims]) if len(pending) else process)
-        return processes
-
-    def _improvement(self, rows: FloatArray, processes: list[GaussianProcess], best: float) -> NDArray[np.float64]:
-        """Return the logarithm of the expected improvement of encoded rows, shape ``(n,)``."""
-        tasks, vectors = self.blocks.tasks(rows), self.blocks.vectors(rows)
-        mean, variance = np.empty(len(rows)), np.empty(len(rows))
-        for task in np.unique(tasks):
-            mine = tasks == task
-            mean[mine], variance[mine] = processes[task].predict(vectors[mine, : self.blocks.n_dims[task]])
-        return log_expected_improvement(mean, np.sqrt(variance), best)

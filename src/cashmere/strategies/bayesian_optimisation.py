@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import order_by_ranks
-from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import Score, ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
 from cashmere.exceptions import InvalidParameterError
@@ -20,9 +19,10 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
-from cashmere.strategies.shared.scaled_losses import Failures, scale_losses
+from cashmere.strategies.shared.loss_model import LearnFrom, LossModel, learn_losses
+from cashmere.strategies.shared.scaled_losses import Failures
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
-from cashmere.surrogates.forest import ProbabilisticForest, Variance
+from cashmere.surrogates.forest import Variance
 
 Local = Literal["neighbours", "climbs"]
 
@@ -55,8 +55,13 @@ class BayesianOptimisation:
         Share of later trials that are still random, in [0, 1]. OpenBox uses 0.1; the papers are silent.
     cap_losses : bool
         Treat very bad losses as equally bad, see `scale_losses`; False as in the papers.
-    failures : {"worst_possible", "worst_seen"}
-        Loss with which failed trials enter the forest, see `scale_losses`; ``"worst_seen"`` in OpenBox.
+    failures : {"worst_possible", "worst_seen", "apart"}
+        Loss with which failed trials enter the forest, see `scale_losses`; ``"worst_seen"`` in OpenBox. With
+        ``"apart"`` they do not: the improvement is multiplied by the probability of success, which a second forest
+        predicts.
+    learn_from : {"losses", "predictions"}
+        Whether the forest that predicts losses is grown on them, or on the validation predictions of the trials, see
+        `cashmere.surrogates.loss_of_predictions`; then failures are kept apart.
 
     Notes
     -----
@@ -87,6 +92,7 @@ class BayesianOptimisation:
     cap_losses: bool = True
     local: Local = "neighbours"
     failures: Failures = "worst_possible"
+    learn_from: LearnFrom = "losses"
 
     def __post_init__(self) -> None:
         for name, least in (("n_initial", 1), ("n_global", 1), ("n_local", 0)):
@@ -96,7 +102,8 @@ class BayesianOptimisation:
             raise InvalidParameterError("random_fraction", self.random_fraction, "in [0, 1]")
         if self.variance not in ("total", "between"):
             raise InvalidParameterError("variance", self.variance, "'total' or 'between'")
-        for name, known in (("local", get_args(Local)), ("failures", get_args(Failures))):
+        for name, kind in (("local", Local), ("failures", Failures), ("learn_from", LearnFrom)):
+            known = get_args(kind)
             if getattr(self, name) not in known:
                 raise InvalidParameterError(name, getattr(self, name), " or ".join(map(repr, known)))
 
@@ -132,14 +139,11 @@ class BayesianOptimisation:
         rng : numpy.random.Generator
             Source of randomness.
         """
-        losses, best = scale_losses(history, cap=self.cap_losses, failures=self.failures)
-        liar = np.full(len(history.pending), np.median(losses))
-        forest = ProbabilisticForest(variance=self.variance).fit(decided, np.concatenate([losses, liar]), rng)
-        discount = Discount.of(history, self.encoder)
+        model = self.learn(history, decided, rng)
+        losses, discount = model.losses, Discount.of(history, self.encoder)
 
         def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-            mean, variance = forest.predict(rows)
-            return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
+            return model.log_improvement(rows) - discount(rows)
 
         observed, n_local = decided[: len(history)], self.n_local
         excluded = decided[len(history) :]
@@ -152,6 +156,18 @@ class BayesianOptimisation:
         )
         rows = np.concatenate([climbed, rows])
         return Candidates(rows=rows, log_improvement=improvement(rows) if len(rows) else np.empty(0))
+
+    def learn(self, history: History, rows: NDArray[np.float64], rng: np.random.Generator) -> LossModel:
+        """Fit a model to the losses of a history, whose trials are given as encoded rows ``(n_trials, d)``."""
+        return learn_losses(
+            history,
+            rows,
+            rng,
+            learn_from=self.learn_from,
+            failures=self.failures,
+            variance=self.variance,
+            cap=self.cap_losses,
+        )
 
     def _climb(
         self, improvement: Score, observed: NDArray[np.float64], decided: NDArray[np.float64], rng: np.random.Generator

@@ -26,7 +26,7 @@ class DivBO(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures, learn_from
         See `BayesianOptimisation`.
     beta : float
         Twice the largest weight (Shen et al., 2022, eq. 5); at least 0. The papers use 0.05 for classification and
@@ -97,7 +97,7 @@ class FixedDivBO(DivBO):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures, learn_from
         See `BayesianOptimisation`.
     surrogate, ensemble_size, draws
         See `DivBO`; `beta` and `tau` have no effect.

@@ -6,6 +6,7 @@ import inspect
 from typing import Any, Literal
 
 from cashmere.protocols import Strategy
+from cashmere.strategies.agreeing_sources import AgreeingSources
 from cashmere.strategies.ahs_ml import AhsMl
 from cashmere.strategies.as_ml import AsMl
 from cashmere.strategies.bandit_bo import BanditBO
@@ -56,7 +57,7 @@ _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
         SMAC,
         TPE,
     ),
-    "ours": (EnsembleGain,),
+    "ours": (AgreeingSources, EnsembleGain),
 }
 
 

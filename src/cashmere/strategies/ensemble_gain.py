@@ -31,7 +31,7 @@ class EnsembleGain(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures, learn_from
         See `BayesianOptimisation`.
     max_weight : float
         Final weight of the rank by gain, at least 0.

@@ -31,7 +31,7 @@ class EnsembleOptimisation(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_global, n_local, variance, random_fraction, cap_losses, local, failures
+    space, n_global, n_local, variance, random_fraction, cap_losses, local, failures, learn_from
         See `BayesianOptimisation`.
     n_initial : int
         Trials are random until this many succeeded or twice as many ended; in the paper as many as there are slots.

@@ -36,7 +36,7 @@ class OptDivBO(BayesianOptimisation):
 
     Parameters
     ----------
-    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures
+    space, n_initial, n_global, n_local, variance, random_fraction, cap_losses, local, failures, learn_from
         See `BayesianOptimisation`.
     measure : Measure, optional
         ``"div"``, ``"ce"``, ``"bs"``, ``"black_box"`` or ``"gap_ce"`` for class probabilities; ``"div"``, ``"mse"``,

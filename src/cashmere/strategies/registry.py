@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cashmere.exceptions import UnknownNameError
+from cashmere.strategies.agreeing_sources import AgreeingSources
 from cashmere.strategies.ahs_ml import AhsMl
 from cashmere.strategies.as_ml import AsMl
 from cashmere.strategies.bandit_bo import BanditBO
@@ -26,6 +27,7 @@ from cashmere.strategies.smac import SMAC
 from cashmere.strategies.tpe import TPE
 
 STRATEGIES: dict[str, StrategyFactory] = {
+    "agreeing_sources": AgreeingSources,
     "ahs_ml": AhsMl,
     "as_ml": AsMl,
     "bandit_bo": BanditBO,
@@ -57,9 +59,9 @@ def strategy_names() -> list[str]:
     Examples
     --------
     >>> strategy_names()
-    ['ahs_ml', 'as_ml', 'bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb', 'dac_sh', 'divbo',
-     'divbo_fixed', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent', 'max_ucb', 'nes', 'optdivbo',
-     'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
+    ['agreeing_sources', 'ahs_ml', 'as_ml', 'bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb',
+     'dac_sh', 'divbo', 'divbo_fixed', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent', 'max_ucb', 'nes',
+     'optdivbo', 'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
     """
     return sorted(STRATEGIES)
 

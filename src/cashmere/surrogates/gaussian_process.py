@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -67,6 +67,16 @@ class GaussianProcessPrior:
         """The parameters in the form that `negative_log_likelihood` takes, shape ``(d + 3,)``."""
         logarithms = np.log([self.signal_variance, self.noise_variance, *self.length_scales])
         return np.concatenate([[self.mean], logarithms])
+
+    def around_zero(self, variance: float) -> Self:
+        """Return the same prior for observations of mean 0 and the given variance, signal and noise together."""
+        factor = variance / (self.signal_variance + self.noise_variance)
+        return replace(
+            self,
+            mean=0.0,
+            signal_variance=self.signal_variance * factor,
+            noise_variance=self.noise_variance * factor,
+        )
 
     @classmethod
     def of(cls, theta: FloatArray) -> Self:

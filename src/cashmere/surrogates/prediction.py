@@ -171,25 +171,35 @@ class PredictionSurrogate:
         nodes = np.stack([tree.apply(X) for tree in self._trees])
         return nodes + self._n_nodes * np.arange(len(nodes))[:, None]
 
-    def sample(self, values: FloatArray, candidates: FloatArray) -> Float64:
+    def sample(self, values: FloatArray, candidates: FloatArray, *, further: FloatArray | None = None) -> Float64:
         """Predict any quantity that is known for each observation.
 
         Parameters
         ----------
         values : (n,) or (n, k) array
-            Its values for the observations given to `fit`, in their order.
+            Its values for the observations given to `fit`, in their order, and for the further configurations.
         candidates : (n_candidates, d) array
             Encoded configurations.
+        further : (m, d) array, optional
+            Configurations that no tree was grown on, but whose values are known: ``values`` has n + m rows then.
 
         Returns
         -------
         (n_trees, n_candidates) or (n_trees, n_candidates, k) array
             For each tree, the average over the observations in the candidate's leaf.
         """
-        starts = np.cumsum(self._sizes) - self._sizes
-        sums = np.add.reduceat(np.asarray(values, dtype=np.float64)[self._sorted], starts, axis=0)
-        averages: Float64 = (sums.T / self._sizes).T
-        return averages[self._leaf_numbers[self._nodes(np.ascontiguousarray(candidates, dtype=np.float32))]]
+        values, sizes = np.asarray(values, dtype=np.float64), self._sizes
+        sums = np.add.reduceat(values[self._sorted], np.cumsum(sizes) - sizes, axis=0)
+        if further is not None and len(further):
+            added = self._leaves(further).ravel()
+            np.add.at(sums, added, np.concatenate([values[-len(further) :]] * self.n_trees))
+            sizes = sizes + np.bincount(added, minlength=len(sizes))
+        averages: Float64 = (sums.T / sizes).T
+        return averages[self._leaves(candidates)]
+
+    def _leaves(self, X: FloatArray) -> IntArray:
+        """Return the leaves ``(n_trees, len(X))`` that configurations fall into, as numbers of leaves of all trees."""
+        return self._leaf_numbers[self._nodes(np.ascontiguousarray(X, dtype=np.float32))]
 
     def sample_pairs(self, candidates: FloatArray, members: IntArray) -> Float64:
         """Predict the measure between candidates and observations.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from cashmere.records.trial import History
 
-Failures = Literal["worst_possible", "worst_seen"]
-"""The loss of a failed trial: `History.failure_loss`, or the worst of a success."""
+Failures = Literal["worst_possible", "worst_seen", "apart"]
+"""The loss of a failed trial: `History.failure_loss`, the worst of a success, or none, see `learn_losses`."""
 
 
 def scale_losses(
@@ -25,13 +25,13 @@ def scale_losses(
     cap : bool
         Treat losses beyond a bound as equal to it: that of the constant predictor, or the upper quartile plus 1.5
         interquartile ranges if that is lower; never less than the median.
-    failures : {"worst_possible", "worst_seen"}
+    failures : {"worst_possible", "worst_seen", "apart"}
         Loss of failed trials: the worst possible of a bounded metric (see `History.failure_loss`), or as in OpenBox the
-        worst of a success.
+        worst of a success, which also stands for them where they are kept apart.
     """
     losses = np.array(history.losses, dtype=np.float64)
     succeeded = np.array([observation.succeeded for observation in history], dtype=np.bool_)
-    if failures == "worst_seen":
+    if failures != "worst_possible":
         losses[~succeeded] = history.stopped_loss
     finite = np.isfinite(losses)
     losses = np.where(finite, losses, np.max(losses, initial=history.failure_loss, where=finite))
