@@ -29,8 +29,8 @@ from benchmarks.faults.commands import (
 from benchmarks.faults.kinds import FAULTS, Fault
 from benchmarks.faults.orphans import Orphans
 from benchmarks.faults.outcome import FaultOutcome
-from benchmarks.faults.place import commit, temporary_place
 from benchmarks.faults.whole import count_cut_short, damaged_files
+from benchmarks.runs.place import commit, temporary_place
 from cashmere.exceptions import CashmereError
 from cashmere.records.cause import Cause, CauseKind
 

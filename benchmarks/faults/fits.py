@@ -25,8 +25,8 @@ import numpy as np
 import psutil
 from rich.console import Console
 
-from benchmarks.faults.place import commit, temporary_place
-from benchmarks.faults.rows import RowFile
+from benchmarks.runs.place import commit, temporary_place
+from benchmarks.runs.row_file import RowFile
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.task import TaskProfile

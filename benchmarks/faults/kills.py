@@ -22,8 +22,8 @@ from benchmarks.faults.case import CaseKey, InjectedFault, Reference, make_refer
 from benchmarks.faults.kinds import FAULTS
 from benchmarks.faults.orphans import adopting_orphans
 from benchmarks.faults.outcome import end_with_failures
-from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 
 
 def next_cases(file: RowFile[InjectedFault], *, times: int, seed: int, kinds: list[str]) -> Iterator[CaseKey]:

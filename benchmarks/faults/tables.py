@@ -17,8 +17,8 @@ from benchmarks.faults.fits import COUNTS, WARM_UP
 from benchmarks.faults.kinds import FAULTS
 from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.faults.pairs import PAIRS
-from benchmarks.faults.rows import read_rows
 from benchmarks.reporting.table import Table
+from benchmarks.runs.row_file import read_rows
 
 Row = Mapping[str, str]
 

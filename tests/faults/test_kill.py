@@ -14,7 +14,7 @@ from benchmarks.faults.kills import next_cases
 from benchmarks.faults.kinds import FAULTS
 from benchmarks.faults.orphans import adopting_orphans
 from benchmarks.faults.outcome import FaultOutcome
-from benchmarks.faults.rows import RowFile
+from benchmarks.runs.row_file import RowFile
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans can be adopted on Linux only")
 

@@ -1,0 +1,119 @@
+"""The search of `fit` under a clock that counts CPU seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.runs.cpu_clock import InThisProcess, cpu_clock
+from benchmarks.runs.place import temporary_place
+from cashmere.data.frames import to_frame
+from cashmere.records.budget import Deadline
+from cashmere.records.trial import History
+from cashmere.run.executor import trial_limits
+from cashmere.run.run_directory import RunDirectory
+from cashmere.run.session import Session
+from cashmere.run.settings import RunSettings
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """What makes runs differ.
+
+    Attributes
+    ----------
+    table, variant : str
+        A name of the data, and one of what is compared.
+    seed : int
+        Of the choice of rows, and of the run.
+    budget : float
+        CPU seconds of the whole run.
+    rows : int
+        Most rows to fit on; three quarters of the table if it has fewer.
+    """
+
+    table: str
+    variant: str
+    seed: int
+    budget: float
+    rows: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, str]) -> Self:
+        """Return the key of a kept row, see `benchmarks.runs.row_file`."""
+        return cls(row["table"], row["variant"], int(row["seed"]), float(row["budget"]), int(row["rows"]))
+
+
+@contextmanager
+def cpu_timed_search(X: pd.DataFrame, y: pd.Series, settings: RunSettings) -> Iterator[Session]:
+    """Search as `fit` does, with one worker in this process; the clock counts CPU seconds.
+
+    Parameters
+    ----------
+    X : DataFrame of shape (n_rows, n_columns)
+        Rows to fit on.
+    y : Series of shape (n_rows,)
+        Their targets.
+    settings : RunSettings
+        With a budget that has a time; where trials run, and how many at a time, is decided here.
+
+    Yields
+    ------
+    Session
+        After the search; its run directory exists until the block ends.
+    """
+    # Imports are no part of a comparison: only the first run of a process needs them.
+    import catboost  # noqa: F401
+    import lightgbm  # noqa: F401
+    import sklearn.ensemble  # noqa: F401
+    import xgboost  # noqa: F401
+
+    settings = replace(settings, n_workers=1, isolation="none")
+    budget = settings.budget
+    assert budget.seconds is not None
+    with temporary_place() as place, cpu_clock():
+        deadline = Deadline(budget.seconds)
+        seconds = trial_limits(settings, budget).seconds
+        assert seconds is not None
+        executor = InThisProcess(deadline, seconds)
+        with RunDirectory.create(place / "run", to_frame(X), y.to_numpy(), settings) as directory:
+            session = Session.begin(directory, budget, deadline, executor=executor)
+            session.search()
+            yield session
+
+
+def judge_on(session: Session, X: pd.DataFrame, y: pd.Series) -> Callable[[History], float]:
+    """Return the function that computes the loss of the present ensemble on other rows.
+
+    Parameters
+    ----------
+    session : Session
+        Whose ensemble is chosen from the history that the function is given.
+    X, y : DataFrame, Series
+        The other rows.
+    """
+    directory, model, truth = session.run, session.model, y.to_numpy()
+
+    def judge(history: History) -> float:
+        predictor = model.predictor(history)
+        if not directory.target.task_type.is_classification:
+            return float(directory.metric.loss(truth, predictor.predict(X)))
+        return float(directory.metric.loss(directory.target.encode(truth), predictor.predict_proba(X)))
+
+    return judge
+
+
+def split_rows(y: pd.Series, *, most_rows: int, stratified: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions of rows to fit on, three quarters of the table or `most_rows`, and of the others."""
+    from sklearn.model_selection import train_test_split
+
+    n_train = min(most_rows, int(0.75 * len(y)))
+    train, test = train_test_split(
+        np.arange(len(y)), train_size=n_train, random_state=seed, stratify=y if stratified else None
+    )
+    return train, test
