@@ -213,15 +213,10 @@ def stored_trials(folder: Path) -> StoredTrials:
         If the database is damaged.
     """
     path = folder / "run.sqlite"
-    if not path.exists() or path.stat().st_size == 0:
+    if not (folder / "run.json").exists():  # hit before the run began: the database may be half made
         return {}
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as database:
-        try:
-            rows = database.execute("SELECT number, configuration, fold_losses, status, error FROM trials").fetchall()
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error) or "unable to open" in str(error):  # hit before the table was made
-                return {}
-            raise
+        rows = database.execute("SELECT number, configuration, fold_losses, status, error FROM trials").fetchall()
     return {row[0]: row[1:] for row in rows}
 
 

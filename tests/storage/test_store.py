@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -8,12 +10,14 @@ import numpy as np
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
 
+from benchmarks.faults.commands import stored_trials
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.storage.database import failures_explained
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import leaderboard_rows
 
@@ -283,3 +287,37 @@ def test_path_that_no_trial_took_is_a_typed_error(tmp_path, row):
     database.close()
     with pytest.raises(CorruptStoreError):
         RunStore(tmp_path, read_only=True)
+
+
+def half_made_database(folder):
+    """Leave in a folder what a process leaves whose directory moves while it makes the database."""
+    folder.mkdir()
+    other = folder.with_name("other")
+    other.mkdir()
+    with contextlib.closing(sqlite3.connect(other / "run.sqlite", isolation_level=None)) as database:
+        database.execute("CREATE TABLE trials (number)")
+        database.execute("PRAGMA cache_size=1")
+        database.execute("BEGIN")
+        for _ in range(100):
+            database.execute("INSERT INTO trials VALUES (zeroblob(10000))")
+        for name in ("run.sqlite", "run.sqlite-journal"):
+            shutil.copy(other / name, folder / name)
+        database.execute("ROLLBACK")
+
+
+def test_a_run_begins_again_where_the_database_was_half_made(tmp_path):
+    half_made_database(tmp_path / "run")
+    assert stored_trials(tmp_path / "run") == {}
+    with RunStore(tmp_path / "run", new=True) as store:
+        assert store.add(trial(0), outcome(0), finished_at=1.0).trial.number == 0
+    assert not (tmp_path / "run" / "run.sqlite-journal").exists()
+
+
+def test_errors_of_the_database_of_a_moved_directory_say_so(tmp_path):
+    (tmp_path / "run").mkdir()
+    with (
+        pytest.raises(RunDirectoryError, match="no longer there: it was moved or deleted"),
+        failures_explained(tmp_path / "run" / "run.sqlite"),
+    ):
+        (tmp_path / "run").rename(tmp_path / "moved")
+        raise sqlite3.OperationalError("disk I/O error")

@@ -19,6 +19,7 @@ from typing import TypeVar
 from cashmere.base.files import check_only_name, check_regular, reason
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.storage.directory import RESTORE
+from cashmere.storage.write_failures import moved
 
 STORE_VERSION = 3
 
@@ -297,6 +298,8 @@ def failures_explained(path: Path) -> Iterator[None]:
 
 
 def _explained(path: Path, error: sqlite3.Error) -> RunDirectoryError:
+    if not path.parent.exists():
+        return RunDirectoryError(path.parent, moved(str(error)))
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the higher bits say more, for example in which call
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             text = f"is locked by another program, which did not release it within {_LOCK_SECONDS:g} s. Close that "

@@ -45,10 +45,7 @@ def _explanation(error: OSError | sqlite3.OperationalError, folder: Path) -> str
     again = f"continue with `cashmere resume {folder}`: trials that have finished are kept"
     if not (folder / "run.json").exists():
         if not folder.exists():
-            return (
-                "is no longer there: it was moved or deleted while a process worked in it, or could not be made "
-                f"({_reason(error)}). If it was moved, continue with `cashmere resume` and its new path."
-            )
+            return moved(_reason(error))
         again = "start the run again"
     number = getattr(error, "errno", None)
     if number in _NO_SPACE or "is full" in str(error):
@@ -56,6 +53,14 @@ def _explanation(error: OSError | sqlite3.OperationalError, folder: Path) -> str
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) or "readonly" in str(error):
         return f"cannot be written ({_reason(error)}). Permit writing, then {again}."
     return f"cannot be written ({_reason(error)}). Check its disk, then {again}."
+
+
+def moved(reason: str) -> str:
+    """Return what to say of a run directory that is missing while a process works in it."""
+    return (
+        f"is no longer there: it was moved or deleted while a process worked in it, or could not be made ({reason}). "
+        "If it was moved, continue with `cashmere resume` and its new path."
+    )
 
 
 def _reason(error: OSError | sqlite3.OperationalError) -> str:
