@@ -3,7 +3,7 @@
     python -m benchmarks record --data DIR --work recording
 
 For each table some configurations are drawn at random, and as many are found by searches, so that good regions are
-dense. Learners are fitted on at most 4,000 rows. Searches see losses on up to 1,000 other rows, which are not recorded.
+dense. Learners are fitted on at most 2,000 rows. Searches see losses on up to 1,000 other rows, which are not recorded.
 Validation rows (up to 2,000) and test rows (up to 10,000) are what remains; a file holds what every configuration
 predicts for them. The limit counts CPU seconds, so that recordings made on a busy machine, or on many cores, agree; a
 process that is stopped and continued loses nothing. Every finished configuration is kept in `--work`: repeat the

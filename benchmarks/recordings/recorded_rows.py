@@ -20,7 +20,7 @@ TRAINING_SHARE, STEERING_SHARE = 0.6, 0.2
 class MostRows:
     """How many rows of each kind there are at most."""
 
-    training: int = 4000
+    training: int = 2000
     steering: int = 1000
     validation: int = 2000
     test: int = 10_000

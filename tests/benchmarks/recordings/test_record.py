@@ -51,7 +51,7 @@ def test_rows_are_divided_and_bounded(n_rows):
     parts = [rows.training, rows.steering, rows.validation, rows.test]
     together = np.concatenate(parts)
     assert len(np.unique(together)) == len(together) <= n_rows
-    assert len(rows.training) == min(4000, int(0.6 * n_rows))
+    assert len(rows.training) == min(2000, int(0.6 * n_rows))
     assert [len(part) for part in parts[1:]] == ([1000, 2000, 10_000] if n_rows == 30_000 else
                                                  {50: [4, 8, 8], 300: [24, 48, 48]}[n_rows])  # fmt: skip
     for part in parts:

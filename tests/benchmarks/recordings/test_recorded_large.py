@@ -21,4 +21,4 @@ def test_few_failures_and_no_row_that_a_learner_has_seen(path):
         == len(np.unique(history.unseen_rows))
         == history.validation.shape[1] + len(history.y_test)
     )
-    assert len(history.training_rows) <= 4000 and len(history.y_validation) <= 2000 and len(history.y_test) <= 10_000
+    assert len(history.training_rows) <= 2000 and len(history.y_validation) <= 2000 and len(history.y_test) <= 10_000
