@@ -17,4 +17,4 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["CASHMERE_KEY_FOLDER"] = tempfile.mkdtemp(prefix="cashmere-test-keys-")
     atexit.register(shutil.rmtree, os.environ["CASHMERE_KEY_FOLDER"], ignore_errors=True)
 
-pytest_plugins = ["report_page"]  # the fixture `browser`
+pytest_plugins = ["report_page", "one_table"]  # the fixtures `browser` and `one_table`

@@ -1,32 +1,43 @@
-"""Fit with a time budget, with and without what makes use of time, and compare the losses.
+"""Fit with a time budget, with and without what makes runs strong, and compare the losses.
 
     python -m benchmarks ablation --data DIR --seeds 3
 
-Each variant lacks one part of `everything`; `before` lacks all of them. Each run fits on three quarters of a table and
-is judged on the rest. Rows are added as runs end; the same command continues an interrupted one. Run it alone: wall
-time is what is compared.
+Each variant lacks one part of `everything`, or adds one that is not the default; `before` lacks what came since the
+space `classic`. Each run fits on some rows of a table and is judged on the others. It has one worker, and its clock
+counts CPU seconds: other programs on the machine hardly matter. Rows are added as runs end; the same command continues
+an interrupted one.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.faults.place import commit, temporary_place
-from benchmarks.faults.rows import RowFile, read_rows
+from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
+from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.place import commit
+from benchmarks.runs.row_file import RowFile, read_rows
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
-from cashmere import AutoClassifier, AutoRegressor
-from cashmere.evaluation.metrics import default_metric
-from cashmere.storage.store import RunStore
+from cashmere.data.task import TaskProfile
+from cashmere.records.budget import Budget
+from cashmere.run.members import algorithm_of
+from cashmere.run.settings import RunSettings
+from cashmere.space.component import Subspace
+from cashmere.space.named.default import DEFAULT_ALGORITHMS
+from cashmere.space.named.features import FEATURES
+from cashmere.space.space import Space
 
 TABLES = (
     *("credit-g", "phoneme", "satimage", "churn", "MagicTelescope"),
@@ -35,7 +46,7 @@ TABLES = (
 """Small and middle ones, of all three tasks."""
 
 _TRIALS_WITHOUT_END = 1_000_000
-"""A number of trials turns off costs and rungs of rows."""
+"""A number of trials turns off what only a budget of time alone has: costs, rungs of rows, and repeats on few rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,29 +55,42 @@ class Variant:
 
     Attributes
     ----------
-    space : str
-        With or without paths.
+    settings : dict
+        Other settings than those of `everything`, by their names in `RunSettings`.
     counts_costs : bool
-        Whether the budget is a time alone: costs, and rungs of rows on large tables.
-    fold_racing : str
-        See `Study`.
+        Whether the budget is a time alone.
     share : float
         Share of the budget.
     """
 
-    space: str = "default"
+    settings: dict[str, Any] = field(default_factory=dict)
     counts_costs: bool = True
-    fold_racing: str = "none"
     share: float = 1.0
+
+
+def _without_features(subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile) -> Subspace:
+    whole = subspace(profile)
+    return replace(whole, hyperparameters=[hp for hp in whole.hyperparameters if hp.name != FEATURES])
+
+
+def space_without_features(profile: TaskProfile) -> Space:
+    """Return the space ``default``, in which no algorithm adds columns to its table."""
+    algorithms = tuple(
+        replace(each, subspace=functools.partial(_without_features, each.subspace)) for each in DEFAULT_ALGORITHMS
+    )
+    return Space(name="default without features", algorithms=algorithms, profile=profile)
 
 
 VARIANTS = {
     "everything": Variant(),
     "everything, a third of the time": Variant(share=1 / 3),
-    "without paths": Variant(space="classic"),
+    "without paths": Variant(settings={"space": "classic"}),
     "without costs": Variant(counts_costs=False),
-    "with fold racing": Variant(fold_racing="forgiving"),
-    "before": Variant(space="classic", counts_costs=False),
+    "with fold racing": Variant(settings={"fold_racing": "forgiving"}),
+    "without features": Variant(settings={"space": space_without_features}),
+    "with the learned opening": Variant(settings={"opening": "learned"}),
+    "without repeats": Variant(settings={"repeats": 0}),
+    "before": Variant(settings={"space": "classic", "repeats": 0}, counts_costs=False),
 }
 
 
@@ -76,10 +100,10 @@ class AblationRun:
 
     Attributes
     ----------
-    table, variant, seed, budget
-        Which one; the budget of `everything`, in seconds.
+    table, variant, seed, budget, rows
+        See `RunKey`.
     seconds : float
-        Wall time of the whole call.
+        CPU time of the search.
     trials, checkpoints, families : int
         Finished trials, positions on their paths, and different algorithms in the ensemble.
     validation, cross_fitted, test, best : float
@@ -92,6 +116,7 @@ class AblationRun:
     variant: str
     seed: int
     budget: float
+    rows: int
     seconds: float
     trials: int
     checkpoints: int
@@ -103,93 +128,79 @@ class AblationRun:
     commit: str
 
 
-def run(table: BenchmarkTable, name: str, seed: int, budget: float, workers: int) -> AblationRun:
-    """Fit one variant on three quarters of a table, judge it on the rest."""
-    from sklearn.model_selection import train_test_split
-
-    variant = VARIANTS[name]
-    X, target = table.read()
-    y = target.to_numpy()
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=0.25, random_state=seed, stratify=y if table.is_classification else None
+def run(table: BenchmarkTable, key: RunKey) -> AblationRun:
+    """Fit one variant on some rows of a table within CPU seconds, and judge it on the others."""
+    variant = VARIANTS[key.variant]
+    X, y = table.read()
+    train, test = split_rows(y, most_rows=key.rows, stratified=table.is_classification, seed=key.seed)
+    settings = RunSettings(
+        task="classification" if table.is_classification else "regression",
+        budget=Budget(seconds=variant.share * key.budget, trials=None if variant.counts_costs else _TRIALS_WITHOUT_END),
+        seed=key.seed,
+        **variant.settings,
     )
-    seconds = f"{variant.share * budget:g}s"
-    with temporary_place() as place:
-        clock = time.perf_counter()
-        model = (AutoClassifier if table.is_classification else AutoRegressor)(
-            budget=seconds if variant.counts_costs else f"{seconds},{_TRIALS_WITHOUT_END}trials",
-            space=variant.space,
-            fold_racing=variant.fold_racing,
-            n_workers=workers,
-            run_directory=place / "run",
-            random_state=seed,
-        ).fit(X_train, y_train)
-        spent = time.perf_counter() - clock
-        metric = default_metric(table.task_type)
-        if table.is_classification:
-            codes = {label: code for code, label in enumerate(model.classes_)}
-            test = metric.loss(np.array([codes[label] for label in y_test]), model.predict_proba(X_test))
-        else:
-            test = metric.loss(y_test, model.predict(X_test))
-        with RunStore(place / "run", read_only=True) as store:
-            rows, facts = store.rows(), store.facts()
-    names = {row["number"]: row["configuration"]["algorithm"] for row in rows}
-    return AblationRun(
-        table=table.name,
-        variant=name,
-        seed=seed,
-        budget=budget,
-        seconds=round(spent, 2),
-        trials=len(rows),
-        checkpoints=sum(len(row["path"].positions) for row in rows if row["path"] is not None),
-        families=len({names[number] for number in (facts.ensemble or {}).get("members", ()) if number in names}),
-        validation=float(facts.ensemble_loss or np.nan),
-        cross_fitted=float(facts.cross_fitted_loss or np.nan),
-        test=float(test),
-        best=min((row["loss"] for row in rows if row["loss"] is not None), default=np.nan),
-        commit=commit(),
-    )
+    clock = time.process_time()
+    with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
+        spent = time.process_time() - clock
+        history, builder = session.study.history, session.model.builder
+        session.model.choose_finally(history)
+        names = {o.trial.number: algorithm_of(o) for o in history}
+        cross_fitted, best = session.model.cross_fit(history), history.incumbent
+        return AblationRun(
+            table=key.table,
+            variant=key.variant,
+            seed=key.seed,
+            budget=key.budget,
+            rows=key.rows,
+            seconds=round(spent, 2),
+            trials=len(history),
+            checkpoints=sum(len(o.outcome.path.positions) for o in history if o.outcome.path is not None),
+            families=len({names[number] for number in builder.ensemble.members if number in names}),
+            validation=np.nan if builder.loss is None else builder.loss,
+            cross_fitted=np.nan if cross_fitted is None else cross_fitted,
+            test=judge_on(session, X.iloc[test], y.iloc[test])(history),
+            best=np.nan if best is None or best.loss is None else best.loss,
+            commit=commit(),
+        )
 
 
 def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each variant, losses relative to those of `before`, the share of wins, and what was done.
+    """Return, for each variant, losses relative to those of `before`, and what was done.
 
     Parameters
     ----------
     runs : DataFrame
-        Rows of `AblationRun`.
+        Rows of `AblationRun`, of one budget and number of rows.
 
     Returns
     -------
     DataFrame
-        One row per variant: median over tables (each a mean over seeds) of the change of test and validation loss
-        in per cent, tables on which the test loss is lower, trials and checkpoints per minute, largest overshoot in
-        seconds.
+        One row per variant: mean and median over tables (each a mean over the seeds that both have) of the change of
+        the test loss in per cent, tables on which it is lower, number of tables, trials and checkpoints per minute.
     """
-    runs = runs.assign(share=[VARIANTS[name].share for name in runs["variant"]])
-    runs["minutes"] = runs["share"] * runs["budget"] / 60
-    means = runs.groupby(["variant", "table"])[["test", "validation"]].mean()
-    if "before" not in means.index:
-        return pd.DataFrame()
-    change = 100 * (means / means.loc["before"] - 1)
-    found = change.groupby("variant").median().round(2).add_suffix(" %")
-    found["tables better"] = (change["test"] < 0).groupby("variant").sum()
+    cells = ["table", "seed"]
+    before = runs[runs["variant"] == "before"].set_index(cells)["test"].rename("of before")
+    runs = runs.join(before, on=cells).dropna(subset=["test", "of before"])
+    means = runs.groupby(["variant", "table"])[["test", "of before"]].mean()
+    change = 100 * (means["test"] / means["of before"] - 1)
+    runs["minutes"] = [VARIANTS[name].share for name in runs["variant"]] * runs["budget"] / 60
+    found = change.groupby("variant").agg(["mean", "median"]).round(2).add_suffix(" %")
+    found["tables better"] = (change < 0).groupby("variant").sum()
     found["tables"] = change.groupby("variant").size()
-    per_minute = runs.groupby("variant")[["trials", "checkpoints", "minutes"]].sum()
-    found["trials/min"] = (per_minute["trials"] / per_minute["minutes"]).round(1)
-    found["checkpoints/min"] = (per_minute["checkpoints"] / per_minute["minutes"]).round(1)
-    overshoot = runs["seconds"] - runs["share"] * runs["budget"]
-    found["largest overshoot (s)"] = overshoot.groupby(runs["variant"]).max().round(2)
+    sums = runs.groupby("variant")[["trials", "checkpoints", "minutes"]].sum()
+    found["trials/min"] = (sums["trials"] / sums["minutes"]).round(1)
+    found["checkpoints/min"] = (sums["checkpoints"] / sums["minutes"]).round(1)
     return found.loc[[name for name in VARIANTS if name in found.index]].reset_index()
 
 
-def _missing(file: RowFile[AblationRun], arguments: argparse.Namespace) -> Iterator[tuple[str, str, int]]:
-    done = {(row["table"], row["variant"], int(row["seed"]), float(row["budget"])) for row in file.read()}
+def _missing(file: RowFile[AblationRun], arguments: argparse.Namespace) -> Iterator[RunKey]:
+    done = {RunKey.of(row) for row in file.read()}
     for seed in range(arguments.seeds):  # whole rounds first, so that an interrupted study is balanced
         for table in arguments.tables:
             for variant in arguments.variants:
-                if (table, variant, seed, arguments.budget) not in done:
-                    yield table, variant, seed
+                key = RunKey(table, variant, seed, arguments.budget, arguments.rows)
+                if key not in done:
+                    yield key
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -197,31 +208,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
     parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="VARIANT")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--budget", type=float, default=60.0, help="seconds")
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rows", type=int, default=8000, help="most rows to fit on")
+    parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds of a run")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--out", type=Path, default=Path(".replay/ablation.csv"), help="rows; grows")
 
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, AblationRun)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
+
+    def report(found: AblationRun | Failure[RunKey]) -> None:
+        if isinstance(found, Failure):
+            console.print(f"{found.key} failed:\n{found.error}", markup=False)
+            return
+        file.add([found])
+        console.print(
+            f"{found.table}, {found.variant}, seed {found.seed}: test {found.test:.5g}, {found.trials} trials",
+            markup=False,
+        )
+
     with until_interrupted(console):
-        for name, variant, seed in _missing(file, arguments):
-            row = run(tables[name], variant, seed, arguments.budget, arguments.workers)
-            file.add([row])
-            console.print(f"{name}, {variant}, seed {seed}: test {row.test:.5g} after {row.seconds:.1f} s")
-    rows = read_rows(file.path)
-    if not rows:
-        return
-    found = summarise(_typed(rows))
-    if found.empty:
+        make_runs(
+            [(tables[key.table], key) for key in _missing(file, arguments)],
+            run,
+            n_workers=arguments.jobs,
+            report=report,
+        )
+    rows = _typed(read_rows(file.path))
+    if not rows.empty:
+        rows = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
+    if rows.empty or "before" not in set(rows["variant"]):
         console.print("Nothing to compare with yet: no run of before is finished.")
         return
-    shown = Table("", title=f"{arguments.budget:g} s, relative to before")  # a column per variant fits narrow terminals
-    for name in found["variant"]:
-        shown.add_column(name, justify="right", overflow="fold")
-    for name in found.columns[1:]:
-        shown.add_row(name, *map(str, found[name]))
+    found = summarise(rows)
+    shown = Table(*found.columns, title=f"{arguments.budget:g} CPU seconds: test loss relative to before")
+    for row in found.itertuples(index=False):
+        shown.add_row(*map(str, row))
     console.print(shown)
 
 

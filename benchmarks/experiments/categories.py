@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
-from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.space.space import Space
 

@@ -23,19 +23,16 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.faults.place import commit, temporary_place
-from benchmarks.faults.rows import RowFile, read_rows
-from benchmarks.runs.cpu_clock import InThisProcess, cpu_clock
+from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.place import commit
+from benchmarks.runs.row_file import RowFile, read_rows
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
-from cashmere.data.frames import to_frame
-from cashmere.records.budget import Budget, Deadline
+from cashmere.records.budget import Budget
 from cashmere.records.trial import History
-from cashmere.run.executor import trial_limits
 from cashmere.run.members import algorithm_of
-from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
 
@@ -50,29 +47,6 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 
 _MOST_TEST_ROWS = 4000
 _RESAMPLES = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class RunKey:
-    """What makes runs differ.
-
-    Attributes
-    ----------
-    table, variant : str
-        Which table; strategy and resampling.
-    seed : int
-        Of the choice of rows, and of the run.
-    budget : float
-        CPU seconds.
-    rows : int
-        Most rows to fit on; three quarters of the table if it has fewer.
-    """
-
-    table: str
-    variant: str
-    seed: int
-    budget: float
-    rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,18 +94,8 @@ class JudgedMoment:
 
 def run(table: BenchmarkTable, shares: Sequence[float], key: RunKey) -> list[JudgedMoment]:
     """Fit on some rows of a table within CPU seconds, and judge the ensembles on others."""
-    # Imports are no part of the comparison: only the first run of a process needs them.
-    import catboost  # noqa: F401
-    import lightgbm  # noqa: F401
-    import sklearn.ensemble  # noqa: F401
-    import xgboost  # noqa: F401
-    from sklearn.model_selection import train_test_split
-
     X, y = table.read()
-    n_train = min(key.rows, int(0.75 * len(y)))
-    train, test = train_test_split(
-        np.arange(len(y)), train_size=n_train, random_state=key.seed, stratify=y if table.is_classification else None
-    )
+    train, test = split_rows(y, most_rows=key.rows, stratified=table.is_classification, seed=key.seed)
     test = test[:_MOST_TEST_ROWS]
     strategy, _, resampling = key.variant.partition("/")
     settings = RunSettings(
@@ -139,34 +103,11 @@ def run(table: BenchmarkTable, shares: Sequence[float], key: RunKey) -> list[Jud
         strategy=strategy,
         resampling=resampling or "auto",
         budget=Budget(seconds=key.budget),
-        n_workers=1,
-        isolation="none",
         seed=key.seed,
     )
-    with temporary_place() as place, cpu_clock():
-        deadline = Deadline(key.budget)
-        seconds = trial_limits(settings, settings.budget).seconds
-        assert seconds is not None
-        executor = InThisProcess(deadline, seconds)
-        frame, target = to_frame(X.iloc[train]), y.iloc[train].to_numpy()
-        with RunDirectory.create(place / "run", frame, target, settings) as directory:
-            session = Session.begin(directory, settings.budget, deadline, executor=executor)
-            session.search()
-            judge = _judge(session, X.iloc[test], y.iloc[test].to_numpy())
-            return [_moment(key, share, session, judge) for share in sorted(shares)]
-
-
-def _judge(session: Session, X: pd.DataFrame, y: np.ndarray) -> Callable[[History], float]:
-    """Return the function that computes the loss of the present ensemble on test rows."""
-    directory, model = session.run, session.model
-
-    def judge(history: History) -> float:
-        predictor = model.predictor(history)
-        if not directory.target.task_type.is_classification:
-            return float(directory.metric.loss(y, predictor.predict(X)))
-        return float(directory.metric.loss(directory.target.encode(y), predictor.predict_proba(X)))
-
-    return judge
+    with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
+        judge = judge_on(session, X.iloc[test], y.iloc[test])
+        return [_moment(key, share, session, judge) for share in sorted(shares)]
 
 
 def _moment(key: RunKey, share: float, session: Session, judge: Callable[[History], float]) -> JudgedMoment:
@@ -250,10 +191,7 @@ def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
 
 def _missing(file: RowFile[JudgedMoment], arguments: argparse.Namespace) -> Iterator[RunKey]:
     """Yield the runs to be made: whole rounds, in each table the variants in random order, one after the other."""
-    done = {
-        RunKey(row["table"], row["variant"], int(row["seed"]), float(row["budget"]), int(row["rows"]))
-        for row in file.read()
-    }
+    done = {RunKey.of(row) for row in file.read()}
     rng = np.random.default_rng(0)
     for seed in range(arguments.seeds):
         for table in arguments.tables:

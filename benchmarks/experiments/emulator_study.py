@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from benchmarks.faults.rows import RowFile, read_rows
 from benchmarks.recordings.emulator import Emulator
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.replay_study import find_recordings
+from benchmarks.runs.row_file import RowFile, read_rows
 from cashmere.analysis import kendall_tau
 from cashmere.base.arrays import FloatArray
 from cashmere.evaluation.metrics import default_metric

@@ -180,11 +180,13 @@ def first_candidates(space: Space) -> dict[Key, Values]:
     return offered
 
 
-def follow_once(table: BenchmarkTable, work: Path, offered: Offered, *, n_rows: int) -> FollowedCandidates:
+def follow_once(
+    table: BenchmarkTable, work: Path, offered: Offered, *, n_rows: int, most_seconds: float = 60.0
+) -> FollowedCandidates:
     """Return what the candidates predict for a table; what the folder of work holds is not followed again."""
     path = work / f"{table.name}.npz"
     known = FollowedCandidates.read(path)
-    followed = known.completed(table, offered, n_rows=n_rows)
+    followed = known.completed(table, offered, n_rows=n_rows, most_seconds=most_seconds)
     if followed.predictions.keys() != known.predictions.keys():
         followed.save(path)
     return followed

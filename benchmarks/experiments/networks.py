@@ -22,8 +22,8 @@ from rich.table import Table
 
 from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.experiments.learners import by_origin
-from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.costs.predicted import OVERHEAD_SECONDS
 from cashmere.costs.relative import log_relative_costs

@@ -21,11 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.last_step import Pool, mean_of_parts, mixed
-from benchmarks.faults.rows import RowFile, read_rows
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile, read_rows
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
 from cashmere.ensembles.pool import cross_fitted_predictions

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.faults.rows import RowFile, read_rows
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile, read_rows
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import FloatArray

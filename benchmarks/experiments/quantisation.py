@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
-from benchmarks.faults.rows import RowFile, read_rows
 from benchmarks.recordings.quantised_predictions import to_codes, to_predictions, value_step
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ensemble_losses
 from benchmarks.recordings.replay_study import find_recordings
+from benchmarks.runs.row_file import RowFile, read_rows
 from cashmere.evaluation.metrics import get_metric
 
 POOL = 100

@@ -31,8 +31,8 @@ from benchmarks.experiments.opening.judgement import (
     judge,
 )
 from benchmarks.experiments.opening.recording import record
-from benchmarks.faults.rows import RowFile
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.base.versions import versions
 from cashmere.metalearning.opening import SHIPPED, Opening, OpeningStep

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.experiments.defaults import SHARES, JudgedMoment, RunKey, main, run, summarise
-from benchmarks.faults.rows import RowFile
+from benchmarks.experiments.defaults import SHARES, JudgedMoment, main, run, summarise
+from benchmarks.runs.cpu_timed_search import RunKey
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import find_tables
-from cashmere.data.demo import DEMO_TARGET, demo_table
 
 
 def make_moment(variant, table, test, **changes):
@@ -24,18 +23,8 @@ def make_moment(variant, table, test, **changes):
     return JudgedMoment(variant=variant, table=table, test=test, **(facts | changes))
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("data")
-    demo_table().sample(300, random_state=0).rename(columns={DEMO_TARGET: "target"}).to_parquet(
-        folder / "small.parquet"
-    )
-    (folder / "manifest.json").write_text(json.dumps([{"name": "small", "file": "small.parquet", "task": "binary"}]))
-    return folder
-
-
-def test_run_is_judged_at_four_moments(folder):
-    (table,) = find_tables(folder, ["small"])
+def test_run_is_judged_at_four_moments(one_table):
+    (table,) = find_tables(one_table, ["small"])
     moments = run(table, SHARES, RunKey("small", "random/2fold", 0, 4.0, 150))
     assert [moment.share for moment in moments] == [0.125, 0.25, 0.5, 1.0]
     trials = [moment.trials for moment in moments]
@@ -58,11 +47,11 @@ def test_ratios_are_those_of_tables_that_both_have_run():
     assert found.loc["bo", "ratio"] == 1
 
 
-def test_finished_study_is_only_shown(folder, tmp_path, capsys):
+def test_finished_study_is_only_shown(one_table, tmp_path, capsys):
     file = RowFile(tmp_path / "rows.csv", JudgedMoment)
     file.add([make_moment(variant, "small", 0.5) for variant in ("bo", "random")])
     arguments = argparse.Namespace(
-        data=folder,
+        data=one_table,
         tables=["small"],
         variants=["bo", "random"],
         seeds=1,
