@@ -21,6 +21,7 @@ def main() -> None:
         fold_racing,
         last_step,
         learners,
+        loss_tau,
         networks,
         patience,
         positions,
@@ -30,10 +31,12 @@ def main() -> None:
     )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
+    from benchmarks.experiments.costs import first_seconds
     from benchmarks.experiments.costs import timed_study as timed_cost_study
     from benchmarks.experiments.dacopt import study as dacopt
     from benchmarks.experiments.divbo import printed_tests, surrogate_curve, surrogate_tau
     from benchmarks.experiments.divbo import study as ensemble_suites
+    from benchmarks.experiments.latent import left_out
     from benchmarks.experiments.latent import overlap as latent_overlap
     from benchmarks.experiments.latent import study as latent_study
     from benchmarks.experiments.opening import study as opening_study
@@ -52,11 +55,14 @@ def main() -> None:
         "replay": replay_study,
         "latent": latent_study,
         "overlap": latent_overlap,
+        "left-out": left_out,
         "tau": surrogate_tau,
+        "loss-tau": loss_tau,
         "curve": surrogate_curve,
         "printed": printed_tests,
         "tpe": tpe_study,
         "costs": cost_study,
+        "first-seconds": first_seconds,
         "costs-replay": timed_cost_study,
         "run": real_runs,
         "fold-racing": fold_racing,

@@ -8,10 +8,11 @@ import numpy as np
 
 from benchmarks.experiments.dacopt.results import HYPEROPT
 from benchmarks.experiments.dacopt.tables import contest_pairs
-from benchmarks.pages import match
+from benchmarks.experiments.latent.left_out import AFTER, summarise
+from benchmarks.pages import first_configurations, large_tables, match, surrogates, trials
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
-from benchmarks.pages.statement import Body, Statement, row
+from benchmarks.pages.statement import Body, Statement, row, signed
 from benchmarks.statistics import comparison
 from benchmarks.statistics.ranks_and_tests import count_verdicts, friedman_test, signed_rank_test, wilcoxon_holm
 
@@ -23,13 +24,20 @@ def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page that hold results of kept rows."""
     yield _lightgbm()
     yield from match.parts()
+    yield from large_tables.parts()
+    yield from first_configurations.parts()
+    yield from trials.parts()
+    yield from surrogates.parts()
     yield from _replays_by_log_loss()
     yield from _replays_by_error()
+    yield _replays_of_models()
     yield from _divbo()
     yield from _dacopt()
     yield from _latent()
+    yield _left_out()
     yield _latent_live()
     yield _curve()
+    yield from _loss_tau()
     yield _last_step()
     yield _spare_time()
     yield _ablation()
@@ -330,6 +338,58 @@ def _curve() -> Body:
     )
 
 
+def _replays_of_models() -> Body:
+    runs = kept("replay_models")
+    ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in (60, 150)]
+    tables = {part: comparison.relative_differences(runs, 150, part, "bo") for part in PARTS}
+    tests = {part: comparison.across_recordings(runs, 150, part, "bo") for part in PARTS}
+    lines = []
+    for name in dict.fromkeys(runs["strategy"]):
+        cells = ["", ""]
+        if name != "bo":
+            found = [(tables[part].loc[(name, "")], tests[part].loc[name, "wilcoxon_p"]) for part in PARTS]
+            cells = [f"{d['difference']:+.1f} % [{d['low']:+.1f}, {d['high']:+.1f}], {p:.3f}" for d, p in found]
+        lines.append(row(f"`{name}`", *(f"{of[name]:.2f}" for of in ranks), *cells))
+    return Body(
+        header="| strategy | validation 60 | 150 | test 60 | 150 trials | validation, difference and p | test |",
+        lines=tuple(lines),
+    )
+
+
+def _left_out() -> Body:
+    found = summarise(kept("left_out"), "bandit_bo")
+    lines = []
+    for name, of in found.iterrows():
+        p = [f"{of[f'p {n}']:.2f}" for n in AFTER]
+        lines.append(
+            row(f"`{name}`", *(f"{of[f'after {n}']:.3f}" for n in AFTER), *(["", "", ""] if name == "bandit_bo" else p))
+        )
+    return Body(header="| strategy | 10 decisions | 20 | 30 | p 10 | 20 | 30 |", lines=tuple(lines))
+
+
+def _loss_tau() -> Iterator[Statement | Body]:
+    rows = kept("loss_tau")
+    means = rows.groupby(["observations", "model"], sort=False)[["tau", "within", "success_auc"]].mean()
+    yield Body(
+        header="| observations | learned from | tau | within one deviation | AUC of success |",
+        lines=tuple(
+            row(str(n), name, f"{of['tau']:.3f}", f"{of['within']:.2f}", f"{of['success_auc']:.2f}".replace("nan", "-"))
+            for (n, name), of in means.iterrows()
+        ),
+    )
+    values: dict[str, float] = {"all": rows["recording"].nunique()}
+    for n in (60, 200):
+        tables = rows[rows["observations"] == n].pivot_table(index="recording", columns="model", values="tau")
+        gain = tables["predictions"] - tables["losses"]
+        values |= {f"better{n}": (gain > 0).sum(), f"p{n}": signed_rank_test(gain.to_numpy())[0]}
+    yield Statement(
+        text="The forest grown on predictions orders unseen configurations better on {better60:word} of {all:word} "
+        "recordings after 60 observations (p {p60:.3f}, Wilcoxon's test over recordings) and on {better200:word} after "
+        "200 (p {p200:.3f})",
+        values=values,
+    )
+
+
 RULES = {
     "25 picks": "25 picks (the reference)",
     "10 picks": "10 picks",
@@ -348,12 +408,6 @@ RULES = {
     "temperature from other rows": "temperature fitted to rows that did not choose",
     "calibrated if clear": "calibrated if that clearly helps",
 }
-
-
-def signed(value: float, digits: int) -> str:
-    """Return a number with its sign, zero without one."""
-    text = f"{value:+.{digits}f}"
-    return f"{0:.{digits}f}" if float(text) == 0 else text
 
 
 def _last_step() -> Body:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -19,13 +19,21 @@ from benchmarks.statistics import ranks_and_tests as statistics
 PEERS = (OURS, "autogluon", "flaml", "lightgbm")
 
 
+UNUSED = ("bank32nh", "eeg", "mfeat-fourier", "pc4", "PhishingWebsites", "waveform-5000", "yeast")
+"""Tables of the match on which nothing of the package was ever chosen."""
+
+
 def match_losses() -> Frame:
     """Return the losses of the first seed and 60 s: rows the tables of the match, columns `PEERS`."""
-    kept = FinishedRuns(RESULTS / "match" / "peers.jsonl", PeerRun, SuiteKey)
+    return _losses("peers.jsonl", PEERS)
+
+
+def _losses(name: str, peers: Sequence[str]) -> Frame:
+    kept = FinishedRuns(RESULTS / "match" / name, PeerRun, SuiteKey)
     protocol = PeerProtocol(seconds=60.0, threads=2)
-    runs = [kept.find(protocol.key(table, peer, 0)) for table in MATCH for peer in PEERS]
+    runs = [kept.find(protocol.key(table, peer, 0)) for table in MATCH for peer in peers]
     rows = to_frame([run for run in runs if run is not None])
-    return rows.pivot(index="table", columns="peer", values="loss").loc[list(MATCH), list(PEERS)]
+    return rows.pivot(index="table", columns="peer", values="loss").loc[list(MATCH), list(peers)]
 
 
 def summary() -> Statement:
@@ -68,3 +76,28 @@ def parts() -> Iterator[Statement | Body]:
         "the median of all",
         values={"wins": int((ours < best).sum()), "n": n, "median": 100 * (1 - float(np.median(ours / best)))},
     )
+    theirs, unused = losses["autogluon"], list(UNUSED)
+    yield Statement(
+        text="On the {n:word} tables that had no part in any choice, the loss is {ratio:.3f} of AutoGluon's, and lower "
+        "on {lower:word} of them.",
+        values={
+            "n": len(unused),
+            "ratio": _ratio(ours[unused], theirs[unused]),
+            "lower": int((ours < theirs)[unused].sum()),
+        },
+    )
+    before = _losses("cashmere_before.jsonl", (OURS,))[OURS]
+    yield Statement(
+        text="cashmere was better than AutoGluon on {wins} of the {n} tables, with {ratio:.3f} of its loss.",
+        values={"wins": int((before < theirs).sum()), "n": n, "ratio": _ratio(before, theirs)},
+    )
+    yield Statement(
+        text="What has changed since then has lowered its loss by {mean:.1f} % in the mean and {median:.1f} % in the "
+        "median.",
+        values={"mean": 100 * (1 - _ratio(ours, before)), "median": 100 * (1 - float(np.median(ours / before)))},
+    )
+
+
+def _ratio(losses: Frame, others: Frame) -> float:
+    """Return the geometric mean of the ratios."""
+    return float(np.exp(np.log(losses / others).mean()))

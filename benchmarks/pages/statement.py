@@ -97,6 +97,12 @@ def row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
 
 
+def signed(value: float, digits: int) -> str:
+    """Return a number with its sign, zero without one."""
+    text = f"{value:+.{digits}f}"
+    return f"{0:.{digits}f}" if float(text) == 0 else text
+
+
 def written(page: str, parts: tuple[Statement | Body, ...]) -> str:
     """Return the page with the numbers as they are computed."""
     changes: list[tuple[int, int, str]] = []

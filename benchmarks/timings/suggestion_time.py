@@ -3,7 +3,7 @@
     python -m benchmarks.timings.suggestion_time [--space volcano] [--strategies bo random] [--repeats 10]
 
 Losses and the predictions of 2000 rows (two classes, log loss) are synthetic; nothing is trained. Each call
-gets a new `History`, as in a study. One thread.
+gets a new `History`, as in a study. One thread. With `--out`, rows are added to a file.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import dataclass
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, Configuration, ConfigurationSpace, EqualsCondition, Float, Integer
 
+from benchmarks.runs.row_file import RowFile
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingParameterError
@@ -25,6 +28,17 @@ from cashmere.records.trial import History, Observation, Outcome, Trial, TrialSt
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestionSeconds:
+    """Wall seconds of a suggestion: the median and the 90 % quantile of some calls."""
+
+    space: str
+    strategy: str
+    observations: int
+    median: float
+    upper: float
 
 
 def synthetic_space(n_algorithms: int = 10, n_own: int = 5, n_shared: int = 49) -> ConfigurationSpace:
@@ -125,13 +139,14 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=strategy_names())
     parser.add_argument("--observations", nargs="+", type=int, default=[50, 250, 1000])
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--out", type=Path, help="file for the rows (csv); grows")
     arguments = parser.parse_args()
 
     space = named_space(arguments.space)
     observations = made_up_observations(space, max(arguments.observations))
     active = np.median([len(dict(observation.trial.configuration)) for observation in observations[:200]])
     print(f"space {arguments.space}: {len(space)} parameters, {active:.0f} active (median)")
-    print(f"{'strategy':<12} {'observations':>12} {'median s':>10} {'p90 s':>10}")
+    print(f"{'strategy':<24} {'observations':>12} {'median s':>10} {'p90 s':>10}")
     for name in arguments.strategies:
         strategy = make_strategy(name, space)
         if isinstance(strategy, TableAware):
@@ -140,9 +155,15 @@ def main() -> None:
             try:
                 seconds = time_suggestions(strategy, observations[:n], arguments.repeats)
             except MissingParameterError as error:  # no artefact for the space
-                print(f"{name:<12} {error}")
+                print(f"{name:<24} {error}")
                 break
-            print(f"{name:<12} {n:>12} {np.median(seconds):>10.4f} {np.quantile(seconds, 0.9):>10.4f}")
+            median, upper = (round(float(np.quantile(seconds, q)), 5) for q in (0.5, 0.9))
+            print(f"{name:<24} {n:>12} {median:>10.4f} {upper:>10.4f}", flush=True)
+            if arguments.out is not None:
+                row = SuggestionSeconds(
+                    space=arguments.space, strategy=name, observations=n, median=median, upper=upper
+                )
+                RowFile(arguments.out, SuggestionSeconds).add([row])
 
 
 if __name__ == "__main__":

@@ -1,15 +1,20 @@
-"""Measure how much two OpenMP threads that wait passively help one boosting model, by table size.
+"""Measure how long one boosting fit takes with 1 thread, with a thread per core, and beside others with 1 thread each.
 
     python -m benchmarks.timings.threads
+    python -m benchmarks.timings.threads --learners lightgbm xgboost --shapes 200000x30 1000000x30
 
-Run in fresh worker processes with the same settings as trials. The ratio (seconds with all threads / seconds with
-one) decides `cashmere.evaluation.objective.CELLS_PER_THREAD`.
+Run in fresh worker processes with the same settings as trials: OpenMP threads wait passively. `ratio` is that of the
+seconds with all threads to those with one; it decides `cashmere.evaluation.objective.CELLS_PER_THREAD`. `beside` are
+the seconds of as many fits at once as there are cores. CPU seconds tell how much of the cores a fit got where other
+programs use them, too.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
@@ -18,43 +23,84 @@ from cashmere.base.cores import available_cores
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
-SHAPES = [(800, 20), (4_000, 20), (20_000, 20), (100_000, 40), (200_000, 60)]
+ROUNDS = 60
+LEARNERS = ("lightgbm", "xgboost", "catboost", "histogram")
+SHAPES = ["800x20", "4000x20", "20000x20", "100000x40", "200000x60"]
 
 
-def make_objective(n_rows: int, n_columns: int, n_threads: int) -> Callable[[Trial], Outcome]:
-    def fit(trial: Trial) -> Outcome:
+def make_learner(name: str, n_threads: int) -> Any:
+    if name == "lightgbm":
         import lightgbm
 
-        rng = np.random.default_rng(0)
+        return lightgbm.LGBMClassifier(n_estimators=ROUNDS, n_jobs=n_threads, verbose=-1)
+    if name == "xgboost":
+        import xgboost
+
+        return xgboost.XGBClassifier(n_estimators=ROUNDS, n_jobs=n_threads)
+    if name == "catboost":
+        import catboost
+
+        return catboost.CatBoostClassifier(
+            iterations=ROUNDS, thread_count=n_threads, verbose=0, allow_writing_files=False
+        )
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(max_iter=ROUNDS, early_stopping=False)  # threads: those of its process
+
+
+def make_objective(name: str, n_rows: int, n_columns: int, n_threads: int) -> Callable[[Trial], Outcome]:
+    """Return what fits a model and tells its seconds as a loss, and its CPU seconds."""
+
+    def fit(trial: Trial) -> Outcome:
+        rng = np.random.default_rng(trial.seed)
         X = rng.random((n_rows, n_columns), dtype=np.float32)
         y = (X[:, 0] + X[:, 1] * X[:, 2] > 0.75).astype(int)
-        seconds = []
-        for _ in range(3):
-            start = time.perf_counter()
-            lightgbm.LGBMClassifier(n_estimators=60, n_jobs=n_threads, verbose=-1).fit(X, y)
-            seconds.append(time.perf_counter() - start)
-        return Outcome(status=TrialStatus.SUCCESS, loss=float(np.median(seconds)))
+        learner = make_learner(name, n_threads)
+        learner.fit(X[:200], y[:200])  # what happens once
+        start, cpu = time.perf_counter(), time.process_time()
+        learner.fit(X, y)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+        return Outcome(status=TrialStatus.SUCCESS, loss=seconds, fit_seconds=cpu)
 
     return fit
 
 
+def measure(name: str, shape: tuple[int, int], *, n_threads: int, at_once: int, n_attempts: int) -> tuple[float, float]:
+    """Return wall and CPU seconds of a fit, the slowest of those at once; the fastest of some attempts."""
+    trial = Trial(number=0, configuration=ConfigurationSpace({"x": (0.0, 1.0)}).get_default_configuration(), seed=0)
+    objective = make_objective(name, *shape, n_threads)
+    executor = WorkerProcessExecutor(at_once, n_threads=n_threads)
+    attempts = []
+    try:
+        for _ in range(n_attempts):
+            outcomes = [each.result() for each in [executor.submit(objective, trial) for _ in range(at_once)]]
+            attempts.append(max((float(o.loss or "nan"), o.fit_seconds) for o in outcomes))
+    finally:
+        executor.shutdown()
+    return min(attempts)
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=["lightgbm"])
+    parser.add_argument("--shapes", nargs="+", default=SHAPES, help="rows x columns")
+    parser.add_argument("--attempts", type=int, default=3, help="of which the fastest counts")
+    arguments = parser.parse_args()
     cores = available_cores()
-    space = ConfigurationSpace({"x": (0.0, 1.0)})
-    trial = Trial(number=0, configuration=space.get_default_configuration(), seed=0)
-    print(f"{'rows':>8} {'columns':>8} {'cells':>12} {'1 thread':>10} {f'{cores} threads':>10} {'ratio':>6}")
-    for n_rows, n_columns in SHAPES:
-        seconds = []
-        for n_threads in (1, cores):
-            executor = WorkerProcessExecutor(1)
-            try:
-                outcome = executor.submit(make_objective(n_rows, n_columns, n_threads), trial).result()
-                seconds.append(float("nan") if outcome.loss is None else outcome.loss)
-            finally:
-                executor.shutdown()
-        cells = n_rows * n_columns
-        ratio = seconds[1] / seconds[0]
-        print(f"{n_rows:>8} {n_columns:>8} {cells:>12} {seconds[0]:>9.2f}s {seconds[1]:>9.2f}s {ratio:>6.2f}")
+    print("Wall seconds of a fit (CPU seconds)")
+    heads = ("1 thread", f"{cores} threads", f"{cores} beside")
+    print(f"{'learner':<10} {'rows x columns':>14} " + " ".join(f"{head:>16}" for head in heads) + f" {'ratio':>6}")
+    for name in arguments.learners:
+        for text in arguments.shapes:
+            n_rows, n_columns = map(int, text.split("x"))
+            shape = (n_rows, n_columns)
+            settings = ((1, 1), (cores, 1), (1, cores))
+            timed = [
+                measure(name, shape, n_threads=threads, at_once=at_once, n_attempts=arguments.attempts)
+                for threads, at_once in settings
+            ]
+            cells = " ".join(f"{f'{wall:.2f} ({cpu:.2f})':>16}" for wall, cpu in timed)
+            print(f"{name:<10} {text:>14} {cells} {timed[1][0] / timed[0][0]:>6.2f}", flush=True)
 
 
 if __name__ == "__main__":

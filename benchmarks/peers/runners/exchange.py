@@ -89,6 +89,7 @@ def write_predictions(
     model_bytes: int,
     models: int,
     packages: list[str],
+    first_model_seconds: float | None = None,
 ) -> None:
     """Leave predictions and facts.
 
@@ -110,6 +111,8 @@ def write_predictions(
         How many were trained, as the peer counts them.
     packages : list of str
         Packages whose versions are reported.
+    first_model_seconds : float, optional
+        When the first model stood, in seconds after the fit began; None if the peer does not tell.
     """
     columns = [str(name) for name in classes] if task.is_classification else ["value"]
     pd.DataFrame(predictions, columns=columns).to_parquet(task.folder / "predictions.parquet")
@@ -120,6 +123,8 @@ def write_predictions(
         "models": models,
         "versions": {name: version(name) for name in packages} | {"python": sys.version.split()[0]},
     }
+    if first_model_seconds is not None:
+        facts["first_model_seconds"] = round(first_model_seconds, 2)
     (task.folder / "facts.json").write_text(json.dumps(facts))
 
 

@@ -30,4 +30,5 @@ if __name__ == "__main__":
         model_bytes=len(pickle.dumps(model)),
         models=len(model.study_.history),
         packages=["cashmere-automl", "scikit-learn", "lightgbm"],
+        first_model_seconds=min((o.finished_at for o in model.study_.history.successes), default=None),
     )

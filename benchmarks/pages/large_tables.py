@@ -1,0 +1,58 @@
+"""The numbers of the match on large tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.pages.kept_rows import RESULTS
+from benchmarks.pages.statement import Body, Statement, row
+from benchmarks.peers.environments import OURS
+from benchmarks.peers.runs import KILLED, PeerProtocol, PeerRun
+from benchmarks.runs.finished_runs import FinishedRuns
+from benchmarks.runs.suite_runs import SuiteKey
+
+PEERS = (OURS, "lightgbm", "flaml", "h2o", "autogluon")
+ROWS = (20_000, 200_000, 1_000_000, 5_000_000)
+BUDGETS = (60.0, 300.0)
+
+
+def parts() -> Iterator[Statement | Body]:
+    """Yield the parts of the page of benchmarks."""
+    kept = FinishedRuns(RESULTS / "match" / "peers.jsonl", PeerRun, SuiteKey)
+
+    def find_run(n_rows: int, seconds: float, peer: str) -> PeerRun | None:
+        return kept.find(PeerProtocol(seconds=seconds, threads=2).key(f"large_{n_rows}", peer, 0))
+
+    lines = []
+    for n_rows in ROWS:
+        for seconds in BUDGETS:
+            runs = [find_run(n_rows, seconds, peer) for peer in PEERS]
+            losses = [run.measures["log_loss"] for run in runs if run is not None and run.failure is None]
+            cells = [_cell(run, min(losses)) for run in runs]
+            lines.append(row(f"{n_rows:,}", f"{seconds:g} s", *cells))
+    yield Body(header=row("rows", "budget", *(f"`{peer}`" for peer in PEERS)), lines=tuple(lines))
+    longest = [find_run(ROWS[-1], seconds, OURS) for seconds in BUDGETS]
+    facts = [run.facts for run in longest if run is not None]
+    yield Statement(
+        text="On 5,000,000 rows, cashmere's fit ends after {first:.0f} s of 60 and {second:.0f} s of 300; 1,250,000 "
+        "rows are then predicted at {fast:,.0f} and {slow:,.0f} rows a second.",
+        values={
+            **dict(zip(("first", "second"), (fact["fit_seconds"] for fact in facts), strict=True)),
+            **dict(zip(("fast", "slow"), (round(1000 / fact["seconds_per_1000"], -3) for fact in facts), strict=True)),
+        },
+    )
+    shortest = [find_run(n_rows, BUDGETS[0], OURS) for n_rows in ROWS]
+    yield Statement(
+        text="The first model stands after {0:.0f}, {1:.0f}, {2:.0f} and {3:.0f} s of 60.",
+        values={str(i): run.facts["first_model_seconds"] for i, run in enumerate(shortest) if run is not None},
+    )
+
+
+def _cell(run: PeerRun | None, lowest: float) -> str:
+    if run is None:
+        return "-"
+    if run.failure is not None:
+        return f"{'killed' if run.failure == KILLED else 'an error'} after {run.seconds:.0f} s"
+    loss = f"{run.measures['log_loss']:.3f}"
+    shown = f"**{loss}**" if run.measures["log_loss"] == lowest else loss
+    return f"{shown} in {run.seconds:.0f} s, {run.peak_mib:,} MiB"
