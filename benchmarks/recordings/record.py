@@ -185,6 +185,7 @@ def to_recorded(
         y_test=rows.y[rows.test],
         searches=tuple(search.name for search, _, _ in kept.values()),
         paths=tuple(o.outcome.path for o in observations),
+        causes=tuple("" if o.error is None else str(o.error).partition("\n")[0] for o in observations),
         training_rows=rows.training,
         unseen_rows=np.concatenate([rows.validation, rows.test]),
         facts={

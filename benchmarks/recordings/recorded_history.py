@@ -86,6 +86,8 @@ class RecordedHistory:
         Which search each configuration was found by; empty in files of before.
     paths : tuple of FollowedPath or None
         What each trial saw along its path, by the loss on rows that are not recorded; empty in files of before.
+    causes : tuple of str
+        Why each evaluation failed, in one line; empty for successes, and in files of before.
     training_rows, unseen_rows : int arrays
         Numbers of the rows that learners were fitted on, and of the validation rows, then the test rows, of the table
         in canonical order; empty in files of before.
@@ -105,6 +107,7 @@ class RecordedHistory:
     facts: dict[str, Any]
     searches: tuple[str, ...] = ()
     paths: tuple[FollowedPath | None, ...] = ()
+    causes: tuple[str, ...] = ()
     training_rows: IntArray = field(default_factory=_no_rows)
     unseen_rows: IntArray = field(default_factory=_no_rows)
 
@@ -142,6 +145,7 @@ def save_recorded(history: RecordedHistory, folder: Path) -> Path:
         "space": history.space_name,
         "task_type": history.task_type.value,
         "statuses": [status.value for status in history.statuses],
+        "causes": history.causes,
         "searches": history.searches,
         "step": step,
         "facts": history.facts,
@@ -217,6 +221,7 @@ def load_recorded(path: Path) -> RecordedHistory:
         space=space,
         configurations=tuple(Configuration(space, values=v) for v in values),
         statuses=statuses,
+        causes=tuple(description.get("causes", ())),
         searches=tuple(description.get("searches", ())),
         paths=paths,
         facts=description["facts"],

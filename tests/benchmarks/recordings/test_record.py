@@ -87,6 +87,7 @@ def test_recording_goes_on_where_it_was_stopped(folder, tmp_path, in_process, mo
     assert set(history.searches) == {"random-0", "bo-1", "tpe-2"}
     assert len(history) == len(set(map(str, history.configurations))) and 12 <= len(history) <= 16
     assert len(history.succeeded) >= 6 and np.isfinite(history.validation[history.succeeded]).all()
+    assert [i for i, cause in enumerate(history.causes) if not cause] == history.succeeded.tolist()
 
     command(folder, tmp_path, *words)
     assert "is there" in capsys.readouterr().out and len(evaluated) <= 17

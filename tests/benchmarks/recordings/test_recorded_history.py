@@ -22,6 +22,7 @@ def test_everything_comes_back(tmp_path, task_type):
         make_recording(task_type, failures=(0, 7, 29)),
         searches=tuple(f"bo-{i % 2}" for i in range(30)),
         paths=tuple(path if i % 2 else None for i in range(30)),
+        causes=tuple("over the time limit of 10 s" if i in (0, 7, 29) else "" for i in range(30)),
         training_rows=np.arange(80, 200),
         unseen_rows=np.arange(80)[::-1],
     )

@@ -7,14 +7,15 @@ import pytest
 
 from benchmarks.recordings.record import SEARCHES
 from benchmarks.recordings.recorded_history import RECORDED_LARGE, load_recorded
+from cashmere.records.trial import TrialStatus
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED_LARGE.glob("*.zip")), ids=lambda path: path.stem)
-def test_few_failures_and_no_row_that_a_learner_has_seen(path):
+def test_few_failures_by_limits_and_no_row_that_a_learner_has_seen(path):
     history = load_recorded(path)
     assert history.name == path.stem
     assert len(history) >= 1100 and {name.partition("-")[0] for name in history.searches} == {"random", *SEARCHES}
-    assert len(history.succeeded) > 0.95 * len(history)
+    assert len(_failed_by_limits(history)) < 0.05 * len(history) and len(history.succeeded) > 0.9 * len(history)
     assert not set(history.unseen_rows) & set(history.training_rows)
     assert (
         len(history.unseen_rows)
@@ -22,3 +23,11 @@ def test_few_failures_and_no_row_that_a_learner_has_seen(path):
         == history.validation.shape[1] + len(history.y_test)
     )
     assert len(history.training_rows) <= 2000 and len(history.y_validation) <= 2000 and len(history.y_test) <= 10_000
+
+
+def _failed_by_limits(history):
+    """Return the failures but those by errors of learners: a matrix that cannot be inverted is part of the space."""
+    failed = [i for i, status in enumerate(history.statuses) if status is not TrialStatus.SUCCESS]
+    if not history.causes:
+        return failed
+    return [i for i in failed if history.statuses[i] is not TrialStatus.ERROR or "the limits are" in history.causes[i]]
