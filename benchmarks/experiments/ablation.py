@@ -164,13 +164,15 @@ def run(table: BenchmarkTable, key: RunKey) -> AblationRun:
         )
 
 
-def summarise(runs: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each variant, losses relative to those of `before`, and what was done.
+def summarise(runs: pd.DataFrame, reference: str = "everything") -> pd.DataFrame:
+    """Return, for each variant, losses relative to those of one of them, and what was done.
 
     Parameters
     ----------
     runs : DataFrame
         Rows of `AblationRun`, of one budget and number of rows.
+    reference : str
+        The variant to compare with.
 
     Returns
     -------
@@ -178,19 +180,37 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
         One row per variant: mean and median over tables (each a mean over the seeds that both have) of the change of
         the test loss in per cent, tables on which it is lower, number of tables, trials and checkpoints per minute.
     """
-    cells = ["table", "seed"]
-    before = runs[runs["variant"] == "before"].set_index(cells)["test"].rename("of before")
-    runs = runs.join(before, on=cells).dropna(subset=["test", "of before"])
-    means = runs.groupby(["variant", "table"])[["test", "of before"]].mean()
-    change = 100 * (means["test"] / means["of before"] - 1)
-    runs["minutes"] = [VARIANTS[name].share for name in runs["variant"]] * runs["budget"] / 60
-    found = change.groupby("variant").agg(["mean", "median"]).round(2).add_suffix(" %")
-    found["tables better"] = (change < 0).groupby("variant").sum()
-    found["tables"] = change.groupby("variant").size()
-    sums = runs.groupby("variant")[["trials", "checkpoints", "minutes"]].sum()
+    change = changes(runs, reference)
+    minutes = [VARIANTS[name].share for name in runs["variant"]] * runs["budget"] / 60
+    found = change.agg(["mean", "median"]).T.round(2).add_suffix(" %")
+    found["tables better"] = (change < 0).sum()
+    found["tables"] = change.notna().sum()
+    sums = runs.assign(minutes=minutes).groupby("variant")[["trials", "checkpoints", "minutes"]].sum()
     found["trials/min"] = (sums["trials"] / sums["minutes"]).round(1)
     found["checkpoints/min"] = (sums["checkpoints"] / sums["minutes"]).round(1)
-    return found.loc[[name for name in VARIANTS if name in found.index]].reset_index()
+    return found.rename_axis("variant").reset_index()
+
+
+def changes(runs: pd.DataFrame, reference: str) -> pd.DataFrame:
+    """Return by how many per cent test losses differ from those of one variant.
+
+    Parameters
+    ----------
+    runs, reference
+        See `summarise`.
+
+    Returns
+    -------
+    DataFrame of shape (n_tables, n_variants)
+        Of the mean losses over the seeds that both have; NaN where they have none.
+    """
+    losses = runs.pivot(index=["table", "seed"], columns="variant", values="test")
+    change = {}
+    for name in VARIANTS:
+        if name in losses:
+            both = losses[[reference]].assign(own=losses[name]).dropna().groupby(level="table").mean()
+            change[name] = 100 * (both["own"] / both[reference] - 1)
+    return pd.DataFrame(change)
 
 
 def _missing(file: RowFile[AblationRun], arguments: argparse.Namespace) -> Iterator[RunKey]:
@@ -238,11 +258,11 @@ def main(arguments: argparse.Namespace) -> None:
     rows = _typed(read_rows(file.path))
     if not rows.empty:
         rows = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
-    if rows.empty or "before" not in set(rows["variant"]):
-        console.print("Nothing to compare with yet: no run of before is finished.")
+    if rows.empty or "everything" not in set(rows["variant"]):
+        console.print("Nothing to compare with yet: no run of everything is finished.")
         return
     found = summarise(rows)
-    shown = Table(*found.columns, title=f"{arguments.budget:g} CPU seconds: test loss relative to before")
+    shown = Table(*found.columns, title=f"{arguments.budget:g} CPU seconds: test loss relative to everything")
     for row in found.itertuples(index=False):
         shown.add_row(*map(str, row))
     console.print(shown)

@@ -40,14 +40,14 @@ def test_space_without_features_lacks_nothing_else():
     assert set(without) < set(whole)
 
 
-def test_losses_are_relative_to_before_per_table():
+def test_losses_are_relative_to_another_variant_per_table():
     runs = [
         *(make_run("before", table, loss) for table, loss in (("a", 1.0), ("b", 2.0), ("c", 4.0))),
         *(make_run("everything", table, loss) for table, loss in (("a", 0.9), ("b", 1.9), ("c", 4.4))),
         make_run("everything", "a", 0.1, seed=1),  # before has no such run
         make_run("everything, a third of the time", "a", 1.1, trials=10, seconds=22.5),
     ]
-    found = summarise(pd.DataFrame(runs)).set_index("variant")
+    found = summarise(pd.DataFrame(runs), "before").set_index("variant")
     assert found.loc["everything", "median %"] == pytest.approx(-5)
     assert found.loc["everything", "tables better"] == 2
     assert found.loc["everything", "trials/min"] == 30
