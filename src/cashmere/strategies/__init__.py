@@ -11,6 +11,7 @@ from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.contest import Contest
 from cashmere.strategies.divbo import DivBO, FixedDivBO
 from cashmere.strategies.documentation import Status, cite, describe, status
+from cashmere.strategies.ensemble_contest import EnsembleContest
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
 from cashmere.strategies.kbo import KBO
@@ -41,6 +42,7 @@ __all__ = [
     "BayesianOptimisation",
     "Contest",
     "DivBO",
+    "EnsembleContest",
     "EnsembleGain",
     "EnsembleOptimisation",
     "FixedDivBO",

@@ -14,6 +14,7 @@ from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.contest import Contest
 from cashmere.strategies.divbo import DivBO, FixedDivBO
+from cashmere.strategies.ensemble_contest import EnsembleContest
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
 from cashmere.strategies.kbo import KBO
@@ -57,7 +58,7 @@ _STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
         SMAC,
         TPE,
     ),
-    "ours": (AgreeingSources, EnsembleGain),
+    "ours": (AgreeingSources, EnsembleContest, EnsembleGain),
 }
 
 

@@ -11,6 +11,7 @@ from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.contest import Contest
 from cashmere.strategies.divbo import DivBO, FixedDivBO
+from cashmere.strategies.ensemble_contest import EnsembleContest
 from cashmere.strategies.ensemble_gain import EnsembleGain
 from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
 from cashmere.strategies.kbo import KBO
@@ -36,6 +37,7 @@ STRATEGIES: dict[str, StrategyFactory] = {
     "contest": Contest,
     "divbo": DivBO,
     "divbo_fixed": FixedDivBO,
+    "ensemble_contest": EnsembleContest,
     "ensemble_gain": EnsembleGain,
     "ensemble_optimisation": EnsembleOptimisation,
     "kbo": KBO,
@@ -60,8 +62,8 @@ def strategy_names() -> list[str]:
     --------
     >>> strategy_names()
     ['agreeing_sources', 'ahs_ml', 'as_ml', 'bandit_bo', 'bo', 'bo4ml', 'contest', 'dac_hb', 'dac_hh', 'dac_sb',
-     'dac_sh', 'divbo', 'divbo_fixed', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent', 'max_ucb', 'nes',
-     'optdivbo', 'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
+     'dac_sh', 'divbo', 'divbo_fixed', 'ensemble_contest', 'ensemble_gain', 'ensemble_optimisation', 'kbo', 'latent',
+     'max_ucb', 'nes', 'optdivbo', 'pretrain_bo', 'random', 'rb_smac', 'rising_bandit', 'smac', 'tpe']
     """
     return sorted(STRATEGIES)
 
