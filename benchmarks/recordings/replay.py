@@ -74,10 +74,20 @@ class ReplayObjective:
 
 
 def replay(
-    objective: ReplayObjective, metric: Metric, strategy: str, *, seed: int, n_trials: int
+    objective: ReplayObjective,
+    metric: Metric,
+    strategy: str,
+    *,
+    seed: int,
+    n_trials: int,
+    opening: Sequence[Configuration] = (),
 ) -> tuple[list[int], float]:
-    """Run one study on a recorded history; return the positions chosen, in order, and the seconds of deciding."""
-    study = _study(objective.history, metric, make_strategy(strategy, objective.history.encoder), seed, n_trials)
+    """Run one study on a recorded history; return the positions chosen, in order, and the seconds of deciding.
+
+    The first trials are those of the opening, if there is one.
+    """
+    history = objective.history
+    study = _study(history, metric, make_strategy(strategy, history.encoder), seed, n_trials, opening)
     while len(study.history) < n_trials:
         trial = study.ask()
         study.tell(trial, objective(trial))
@@ -108,11 +118,19 @@ def replay_free(
     return as_recording(history, answers), float(sum(study.suggest_seconds.values()))
 
 
-def _study(history: RecordedHistory, metric: Metric, strategy: Strategy, seed: int, n_trials: int) -> Study:
+def _study(
+    history: RecordedHistory,
+    metric: Metric,
+    strategy: Strategy,
+    seed: int,
+    n_trials: int,
+    opening: Sequence[Configuration] = (),
+) -> Study:
     return Study(
         history.space,
         strategy,
         seed=seed,
+        warm_start=opening,
         plan=WorkBudget(trials=n_trials),
         worst_loss=metric.worst_loss,
         baseline_loss=metric.loss(history.y_validation, constant_prediction(history), None),

@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ConfigSpace import Configuration
+
 from benchmarks.recordings.emulator import Emulator
+from benchmarks.recordings.learned_opening import load_opening
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay, replay_free
@@ -33,7 +36,7 @@ CODE_FOLDERS = ("acquisition", "contests", "ensembles", "metalearning", "space",
 CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
-OWN_FILES = ("replay.py", "redrawn_split.py", "emulator.py")
+OWN_FILES = ("replay.py", "redrawn_split.py", "emulator.py", "learned_opening.py")
 """Files beside this one that decide, too."""
 
 
@@ -95,6 +98,8 @@ class RunKey:
         Of the search and the split.
     candidates : str
         ``recorded``, or ``free`` in the space.
+    opening : bool
+        Whether it begins with what was learned from recordings of other tables.
     """
 
     recording: str
@@ -103,6 +108,7 @@ class RunKey:
     strategy: str
     seed: int
     candidates: str = "recorded"
+    opening: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +222,12 @@ def _load(path: Path, digest: str) -> RecordedHistory:
     return load_recorded(path)
 
 
+@functools.lru_cache(maxsize=32)
+def _load_opening(path: Path, digest: str, metric: str) -> list[Configuration]:
+    """Return the opening of a recording, chosen once per process."""
+    return load_opening(_load(path, digest), metric)
+
+
 def run_missing(
     missing: Sequence[tuple[Recording, RunKey]],
     *,
@@ -248,6 +260,9 @@ def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:
         return Run(key=key, trials=n_trials, chosen=[], suggest_seconds=seconds, curve=rows, code=code)
     objective = load_objective(path, key.digest, key.metric, key.seed)
     metric = get_metric(key.metric, objective.history.task_type)
-    chosen, seconds = replay(objective, metric, key.strategy, seed=key.seed, n_trials=n_trials)
+    opening = _load_opening(path, key.digest, key.metric) if key.opening else []
+    chosen, seconds = replay(
+        objective, metric, key.strategy, seed=key.seed, n_trials=n_trials, opening=opening[:n_trials]
+    )
     curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
     return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)

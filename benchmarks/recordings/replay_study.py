@@ -9,7 +9,10 @@ so that a second call only adds missing ones, and Ctrl+C loses only the replays 
     python -m benchmarks replay --strategies bo slow=optdivbo:tau=0.1,surrogate=pairwise
 
 With `--free`, candidates are free in the space of the recording, and a forest that has learned the recording answers:
-`benchmarks.recordings.emulator`.
+`benchmarks.recordings.emulator`. `+opening` behind a strategy begins its replays with what was learned from the
+recordings of other tables, if there are any with the same configurations: `benchmarks.recordings.learned_opening`.
+
+    python -m benchmarks replay --strategies bo optdivbo begun=optdivbo+opening
 
 If the code of a strategy has changed, its runs are out of date; the command says so, and `--fresh` repeats them.
 """
@@ -40,29 +43,33 @@ from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
 from cashmere.strategies import make_strategy
 from cashmere.study import Study
 
+_OPENING = "+opening"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledStrategy:
-    """A strategy with options, and the name that the tables give it."""
+    """A strategy with options, whether it begins with an opening, and the name that the tables give it."""
 
     label: str
     strategy: str
+    opening: bool = False
 
     @classmethod
     def of(cls, text: str) -> LabelledStrategy:
-        """Read ``name``, ``name:options`` or ``label=name:options``.
+        """Read ``name``, ``name:options`` or ``label=name:options``, each with ``+opening`` behind it or not.
 
         Examples
         --------
-        >>> LabelledStrategy.of("slow=optdivbo:tau=0.1")
-        LabelledStrategy(label='slow', strategy='optdivbo:tau=0.1')
+        >>> LabelledStrategy.of("slow=optdivbo:tau=0.1+opening")
+        LabelledStrategy(label='slow', strategy='optdivbo:tau=0.1', opening=True)
         >>> LabelledStrategy.of("bo:cap_losses=False").label
         'bo:cap_losses=False'
         """
         head, colon, options = text.partition(":")
         label, _, name = head.rpartition("=")
-        strategy = name + colon + options
-        return cls(label=label or strategy, strategy=strategy)
+        written = name + colon + options
+        strategy = written.removesuffix(_OPENING)
+        return cls(label=label or written, strategy=strategy, opening=strategy != written)
 
 
 def read_strategies(texts: Sequence[str], reference: str) -> list[LabelledStrategy]:
@@ -267,6 +274,8 @@ def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[t
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
     strategies = read_strategies(arguments.strategies, arguments.reference)
+    if arguments.free and any(labelled.opening for labelled in strategies):
+        raise SystemExit("--free: candidates are free from the first trial on. Leave out +opening.")
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings = choose_recordings(arguments, console)
     # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
@@ -279,6 +288,7 @@ def main(arguments: argparse.Namespace) -> None:
             RunKey(
                 recording=recording.name, digest=recording.digest, metric=metric,
                 strategy=labelled.strategy, seed=seed, candidates="free" if arguments.free else "recorded",
+                opening=labelled.opening,
             )
         ]
     ]  # fmt: skip
