@@ -34,6 +34,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _divbo()
     yield from _dacopt()
     yield from _latent()
+    yield from _overlap()
     yield _left_out()
     yield _latent_live()
     yield _curve()
@@ -306,13 +307,34 @@ def _latent_differences(rows: Frame) -> Iterator[Statement]:
         )
         mine = {name.removeprefix(f"{other}_"): value for name, value in values.items() if name.startswith(other)}
         yield Statement(text=text, values=mine)
-    overlap = (
-        kept("latent_overlap").groupby(["table", "lambda_adv"])["accuracy"].median().groupby("lambda_adv").median()
-    )
+
+
+def _overlap() -> Iterator[Statement | Body]:
+    """Yield how pre-trained networks rank configurations, and how far they hide algorithms."""
+    medians = kept("latent_overlap").groupby(["capped", "table", "lambda_adv"]).median(numeric_only=True)
+    medians = medians.groupby(["capped", "lambda_adv"]).median()
+    lines = []
+    for measure, reference, text, other in (
+        ("rank_correlation", "rank_correlation_of_means", "rank correlation", "each algorithm's mean loss"),
+        ("accuracy", "accuracy_by_loss", "accuracy", "from the true losses alone"),
+    ):
+        for capped, word in ((False, "losses as they are"), (True, "capped")):
+            of = medians.loc[capped]
+            cells = [f"{value:.2f}" for value in of[measure]]
+            lines.append(row(f"{text}, {word}", *cells, f"{of[reference].iloc[0]:.2f}: {other}"))
+    yield Body(header="| | λ = 0 | 0.1 | 1 | 10 | for comparison |", lines=tuple(lines))
+    accuracy = medians.loc[False, "accuracy"]
     yield Statement(
         text="{on:.3f} of the pairs of algorithms are told apart, {off:.3f} without it",
-        values={"on": overlap[0.1], "off": overlap[0.0]},
+        values={"on": accuracy[0.1], "off": accuracy[0.0]},
     )
+    amazon = kept("latent_overlap").query("table == 'amazon_employee'")
+    amazon = amazon.groupby(["capped", "lambda_adv"])["rank_correlation"].median()
+    for capped, text in (
+        (False, "amazon_employee: {0:.2f}, {1:.2f}, {2:.2f}, {3:.2f}"),
+        (True, "capped, they are {0:.2f}, {1:.2f}, {2:.2f} and {3:.2f} there"),
+    ):
+        yield Statement(text=text, values={str(i): value for i, value in enumerate(amazon[capped])})
 
 
 def _latent_live() -> Body:

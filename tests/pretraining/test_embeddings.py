@@ -63,6 +63,15 @@ def test_adversarial_term_hides_the_algorithm(trained):
     assert mixed < apart - 0.1
 
 
+def test_very_bad_losses_do_not_drown_the_others_if_capped():
+    tasks, vectors, losses = source()
+    losses[::20] += 50
+    plain, capped = (pretrain(tasks, vectors, losses, n_algorithms=M, rng=rng(), cap=cap) for cap in (False, True))
+    seen = source(seed=1)
+    assert rank_correlation(capped, *seen) > max(0.8, rank_correlation(plain, *seen))
+    assert capped.loss_std < 0.01 * plain.loss_std
+
+
 def test_same_generator_same_embedding():
     one, two, other = (pretrain(*source(), n_algorithms=M, rng=rng(seed), n_steps=20).encoders for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.w2, two.w2)

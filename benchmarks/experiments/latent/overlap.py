@@ -3,7 +3,8 @@
     python -m benchmarks overlap --observations observations.npz --tables diabetes glass --out latent_overlap.csv
 
 On every table the networks are pre-trained on 70 % of each algorithm's recorded configurations, without the adversarial
-term (eq. 13) and with three weights of it. The others are held out. Two questions are asked about these:
+term (eq. 13) and with three weights of it, on losses as they are and capped. The others are held out. Two questions
+are asked about these:
 
 - How well does the predicted regret, the squared radius, rank their losses (Spearman)? For comparison the same of a
   prediction that knows the algorithm only, its mean loss.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import html
+import itertools
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -84,11 +86,12 @@ def main(arguments: argparse.Namespace) -> None:
             console.print(f"{name}, seed {seed}: {_told(found)}", highlight=False)
     results = pd.DataFrame(rows)
     if arguments.out is not None:
-        results.round(4).to_csv(arguments.out, index=False)
-    table = overlap_table(results)
-    console.print(Text(table.title, style="bold"))
-    console.print(table.to_rich(), end="")
-    console.print(Text(table.note, style="dim"))
+        results.to_csv(arguments.out, index=False)
+    for capped in (False, True):
+        table = overlap_table(results[results["capped"] == capped])
+        console.print(Text(table.title + (", very bad losses capped" if capped else ""), style="bold"))
+        console.print(table.to_rich(), end="")
+        console.print(Text(table.note, style="dim"))
 
 
 def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]], Embedded]:
@@ -114,11 +117,11 @@ def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]]
     )
     rows: list[dict[str, float | int | str]] = []
     embedded: Embedded = {}
-    for weight in WEIGHTS:
+    for cap, weight in itertools.product((False, True), WEIGHTS):
         rng = np.random.default_rng(seed)
         embedding = pretrain(
             tasks[known], vectors[known], losses[known],
-            n_algorithms=len(blocks.names), rng=rng, source=target.name, lambda_adv=weight,
+            n_algorithms=len(blocks.names), rng=rng, source=target.name, lambda_adv=weight, cap=cap,
         )  # fmt: skip
         points = embedding.encoders.embed(tasks, vectors)
         accuracy = pairwise_accuracy(points[known], tasks[known], points[~known], tasks[~known], rng=rng)
@@ -126,6 +129,7 @@ def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]]
             {
                 "table": target.name,
                 "seed": seed,
+                "capped": cap,
                 "lambda_adv": weight,
                 "rank_correlation": rank_correlation(embedding, tasks[~known], vectors[~known], losses[~known]),
                 "rank_correlation_of_means": _spearman(predicted, losses[~known]),
@@ -133,11 +137,11 @@ def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]]
                 "accuracy_by_loss": by_loss,
             }
         )
-        embedded[weight] = [blocks.names[m] for m in tasks[~known].tolist()], points[~known]
+        embedded[cap, weight] = [blocks.names[m] for m in tasks[~known].tolist()], points[~known]
     return rows, embedded
 
 
-Embedded = dict[float, tuple[list[str], np.ndarray]]
+Embedded = dict[tuple[bool, float], tuple[list[str], np.ndarray]]
 
 
 def learned_part(tasks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -189,7 +193,7 @@ def overlap_chart(embedded: Embedded, table: str, algorithms: Sequence[str]) -> 
         x += 34 + 6.8 * len(name)
     parts += [_ring(f"{x + 9:g}", "16"), f'<text class="name" x="{x + 24:g}" y="20">best loss expected</text>']
     for k, weight in enumerate((WEIGHTS[0], WEIGHTS[2])):
-        names, points = embedded[weight]
+        names, points = embedded[False, weight]
         left = 14 + 472 * k
         heading = "without the adversarial term" if weight == 0 else f"with the term, λ = {weight:g}"
         parts.append(f'<text class="panel" x="{left}" y="48">{heading}</text>')

@@ -55,6 +55,8 @@ class BuildSettings:
         Dimension of the latent space.
     lambda_adv : float
         Weight of the adversarial regularisation (eq. 13).
+    cap : bool
+        Whether networks learn very bad losses as equally bad (docs/benchmarks.md#pre-training).
     n_steps : int
         Steps of the pre-training on each source.
     n_iterations : int
@@ -67,6 +69,7 @@ class BuildSettings:
 
     q: int = 2
     lambda_adv: float = 0.1
+    cap: bool = True
     n_steps: int = 300
     n_iterations: int = 30
     n_repeats: int = 3
@@ -242,6 +245,7 @@ def _pretrain(source: _Described, n_algorithms: int, settings: BuildSettings) ->
         source=table.name,
         q=settings.q,
         lambda_adv=settings.lambda_adv,
+        cap=settings.cap,
         n_steps=settings.n_steps,
         rng=np.random.default_rng(seed_of(settings.seed, "pretrain", table.name)),
     )

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import ArrayError, InvalidParameterError, MissingDependencyError
+from cashmere.strategies.shared.scaled_losses import loss_bound
 from cashmere.surrogates.latent import ALL_LAYERS, MIN_LOSS_STD
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding, rows_of_tasks
 
@@ -55,6 +56,7 @@ def pretrain(
     source: str = "",
     q: int = 2,
     lambda_adv: float = 0.1,
+    cap: bool = False,
     n_steps: int = 300,
     n_hidden: int = 32,
 ) -> PretrainedEmbedding:
@@ -82,6 +84,9 @@ def pretrain(
         Dimension of the latent space.
     lambda_adv : float
         Weight of the adversarial term, non-negative; 0 leaves it out.
+    cap : bool
+        Treat very bad losses as equally bad, as surrogates do (`cashmere.strategies.shared.scaled_losses.loss_bound`):
+        they say nothing about good configurations, and leave the networks little room for these.
     n_steps : int
         Steps of Adam; its rate falls linearly to zero.
     n_hidden : int
@@ -117,6 +122,8 @@ def pretrain(
         raise ArrayError("losses", f"losses must hold at least one finite number; got {losses}.")
     tasks, vectors = tasks[known], vectors[known]
     losses = np.asarray(losses[known], dtype=np.float64)
+    if cap:
+        losses = np.minimum(losses, loss_bound(losses))
     loss_std = float(losses.std())
     unit = max(loss_std, MIN_LOSS_STD)
     regrets = (losses - losses.min()) / unit

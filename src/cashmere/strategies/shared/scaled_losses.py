@@ -36,14 +36,27 @@ def scale_losses(
     finite = np.isfinite(losses)
     losses = np.where(finite, losses, np.max(losses, initial=history.failure_loss, where=finite))
     if cap:
-        losses = np.minimum(losses, _bad_enough(losses, history.baseline_loss))
+        losses = np.minimum(losses, loss_bound(losses, history.baseline_loss))
     lower, middle, upper = np.percentile(losses, [25, 50, 75])
     losses = (losses - middle) / (upper - lower if upper > lower else 1.0)
     return losses, float(np.min(losses[succeeded]) if succeeded.any() else np.min(losses))
 
 
-def _bad_enough(losses: NDArray[np.float64], baseline_loss: float) -> float:
-    """Return the loss beyond which differences say nothing about good configurations."""
+def loss_bound(losses: NDArray[np.float64], baseline_loss: float = np.inf) -> float:
+    """Return the loss beyond which differences say nothing about good configurations.
+
+    Parameters
+    ----------
+    losses : (n,) array
+        Finite losses, n >= 1.
+    baseline_loss : float
+        Loss of the constant predictor, if known.
+
+    Returns
+    -------
+    float
+        The lower of `baseline_loss` and the upper quartile plus 1.5 interquartile ranges, but not below the median.
+    """
     lower, middle, upper = np.percentile(losses, [25, 50, 75])
     fence = upper + 1.5 * (upper - lower)
     return float(max(middle, min(fence, baseline_loss) if np.isfinite(baseline_loss) else fence))

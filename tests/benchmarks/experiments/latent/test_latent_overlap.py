@@ -53,8 +53,9 @@ def test_command_judges_every_table_and_weight_and_draws_one(path, tmp_path, mon
         "--algorithms", *ALGORITHMS,
     )  # fmt: skip
     results = pd.read_csv(out)
-    assert results["table"].tolist() == ["beta"] * len(WEIGHTS)
-    assert results["lambda_adv"].tolist() == list(WEIGHTS)
+    assert results["table"].tolist() == ["beta"] * 2 * len(WEIGHTS)
+    assert results["capped"].tolist() == [False] * len(WEIGHTS) + [True] * len(WEIGHTS)
+    assert results["lambda_adv"].tolist() == [*WEIGHTS, *WEIGHTS]
     assert results["rank_correlation"].between(-1, 1).all()
     assert results[["accuracy", "accuracy_by_loss"]].stack().between(0, 1).all()
     assert results["accuracy_by_loss"].nunique() == 1  # of the same losses for all weights
@@ -95,7 +96,7 @@ def test_table_has_medians_over_seeds_and_tables():
 
 def test_names_are_escaped():
     points = np.array([[0.0, 1.0], [1.0, 0.0]])
-    embedded = {weight: (["<knn>", "svc"], points) for weight in WEIGHTS}
+    embedded = {(False, weight): (["<knn>", "svc"], points) for weight in WEIGHTS}
     root = ET.fromstring(overlap_chart(embedded, "<table>", ["<knn>"]))
     texts = [element.text for element in root.iter() if element.text]
     assert "<knn>" in texts and any("<table>" in text for text in texts)
