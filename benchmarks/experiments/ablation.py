@@ -5,18 +5,23 @@
 Each variant lacks one part of `everything`, or adds one that is not the default; `before` lacks what came since the
 space `classic`. Each run fits on some rows of a table and is judged on the others. It has one worker, and its clock
 counts CPU seconds: other programs on the machine hardly matter. Rows are added as runs end; the same command continues
-an interrupted one.
+an interrupted one. Rungs of rows matter on long tables only:
+
+    python -m benchmarks ablation --data DIR --seeds 3 --rows 150000 --tables bank-marketing connect-4 \
+        --variants everything "without rungs"
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -30,6 +35,7 @@ from benchmarks.runs.parallel import make_runs
 from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile, read_rows
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
+from cashmere.data import rungs
 from cashmere.data.task import TaskProfile
 from cashmere.records.budget import Budget
 from cashmere.run.members import algorithm_of
@@ -61,11 +67,14 @@ class Variant:
         Whether the budget is a time alone.
     share : float
         Share of the budget.
+    has_rungs : bool
+        Whether trials may use a part of the rows of a long table.
     """
 
     settings: dict[str, Any] = field(default_factory=dict)
     counts_costs: bool = True
     share: float = 1.0
+    has_rungs: bool = True
 
 
 def _without_features(subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile) -> Subspace:
@@ -91,7 +100,10 @@ VARIANTS = {
     "with the learned opening": Variant(settings={"opening": "learned"}),
     "without repeats": Variant(settings={"repeats": 0}),
     "before": Variant(settings={"space": "classic", "repeats": 0}, counts_costs=False),
+    "without rungs": Variant(has_rungs=False),
 }
+
+FOR_SHORT_TABLES = tuple(name for name, variant in VARIANTS.items() if variant.has_rungs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +152,11 @@ def run(table: BenchmarkTable, key: RunKey) -> AblationRun:
         **variant.settings,
     )
     clock = time.process_time()
-    with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
+    least = rungs.LEAST_ROWS if variant.has_rungs else sys.maxsize
+    with (
+        patch.object(rungs, "LEAST_ROWS", least),
+        cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session,
+    ):
         spent = time.process_time() - clock
         history, builder = session.study.history, session.model.builder
         session.model.choose_finally(history)
@@ -226,7 +242,7 @@ def _missing(file: RowFile[AblationRun], arguments: argparse.Namespace) -> Itera
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=list(VARIANTS), metavar="VARIANT")
+    parser.add_argument("--variants", nargs="+", choices=list(VARIANTS), default=FOR_SHORT_TABLES, metavar="VARIANT")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=8000, help="most rows to fit on")
     parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds of a run")

@@ -12,6 +12,7 @@ from benchmarks.experiments.ablation import AblationRun, main, run, space_withou
 from benchmarks.runs.cpu_timed_search import RunKey
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import find_tables
+from cashmere.data import rungs
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space.named.registry import default_space
 
@@ -31,6 +32,20 @@ def test_run_is_judged_on_rows_it_has_not_seen(one_table, variant):
     assert found.trials >= 1 and found.families >= 1 and np.isfinite([found.test, found.validation]).all()
     assert (found.checkpoints > 0) == (variant != "before")  # the space classic has no paths
     assert found.seconds < 8
+
+
+def test_rungs_can_be_left_out(one_table, monkeypatch):
+    monkeypatch.setattr(rungs, "LEAST_ROWS", 40)
+    (table,), seen = find_tables(one_table, ["small"]), []
+
+    def judge_on(session, X, y):
+        seen.append(session.run.rungs)
+        return lambda history: 0.5
+
+    monkeypatch.setattr("benchmarks.experiments.ablation.judge_on", judge_on)
+    for variant in ("everything", "without rungs"):
+        run(table, RunKey("small", variant, 0, 2.0, 150))
+    assert seen == [(1 / 3, 1.0), (1.0,)]
 
 
 def test_space_without_features_lacks_nothing_else():
