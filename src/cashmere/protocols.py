@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -154,6 +155,19 @@ class SupervisedObjective(Protocol):
         ...
 
 
+@runtime_checkable
+class PortableObjective(Protocol):
+    """An addition to `Objective` for functions that read files: what takes their trials to another machine."""
+
+    def files(self) -> Mapping[str, Path]:
+        """Return the files that trials read, by their paths below a folder, with slashes."""
+        ...
+
+    def in_folder(self, folder: Path) -> Objective:
+        """Return the same function for a machine where this folder holds the files."""
+        ...
+
+
 class Executor(Protocol):
     """Run trials, at most `n_workers` at a time."""
 
@@ -163,7 +177,7 @@ class Executor(Protocol):
         """Queue a trial.
 
         The future always ends with an `Outcome`, failures included; it never raises, except
-        `concurrent.futures.CancelledError` after `shutdown`.
+        `concurrent.futures.CancelledError` after `shutdown`, and `ClusterError` if no trial can be run any more.
         """
         ...
 

@@ -159,6 +159,18 @@ def test_late_rows_are_those_of_encoding_at_once(late):
                 np.testing.assert_array_equal(a, b)
 
 
+def test_files_are_all_that_another_machine_needs(late, tmp_path):
+    at_once, _, prepared, _ = late
+    for name, path in prepared.files().items():
+        copy = tmp_path / "elsewhere" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+    moved = PreparedFolds(tmp_path / "elsewhere" / "late")
+    for loaded, expected in zip(moved.load(0, Encoding.TARGET), at_once.load(0, Encoding.TARGET), strict=True):
+        np.testing.assert_array_equal(loaded, expected)
+    assert not np.load(prepared.folder / "fold0-target-train.npy")[2:].any()
+
+
 def test_only_the_smallest_rung_is_encoded_before_it_is_asked_for(late):
     prepared = late[2]
     stored = [np.load(prepared.folder / f"fold0-{encoding}-train.npy") for encoding in Encoding]

@@ -161,6 +161,13 @@ class PreparedFolds:
         """Numbers of the validation rows, ascending: the order of out-of-fold predictions."""
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
+    def files(self) -> dict[str, Path]:
+        """Return the files that hold all this, by their paths below the folder's parent, with slashes."""
+        paths = [path for path in self.folder.iterdir() if is_regular(path) and path.suffix != ".lock"]
+        if self._source is not None:
+            paths.append(Path(os.path.normpath(self.folder / self._source["table"])))
+        return {path.relative_to(self.folder.parent).as_posix(): path for path in sorted(paths)}
+
     def _array(self, name: str) -> AnyArray:
         """Return a plain array whose pages the workers share."""
         return np.asarray(self._mapped(name))

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -91,6 +91,14 @@ class CrossValidationObjective:
     def has_checkpoints(self, configuration: Configuration) -> bool:
         """Return whether the algorithm is followed along a path."""
         return self.space.algorithm_of(configuration).path is not None
+
+    def files(self) -> Mapping[str, Path]:
+        """Return the files of the prepared folds."""
+        return PreparedFolds(self.folder).files()
+
+    def in_folder(self, folder: Path) -> CrossValidationObjective:
+        """Return the objective for the prepared folds below another folder."""
+        return replace(self, folder=folder / self.folder.name)
 
     def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
         """Evaluate the trial's configuration on every fold; hand over what a trial that is stopped has achieved."""
