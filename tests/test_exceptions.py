@@ -10,6 +10,8 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from cashmere.exceptions import (
     ArrayError,
     CashmereError,
+    ClusterError,
+    ClusterVersionError,
     ColumnTypeError,
     IncompatibleParametersError,
     InvalidParameterError,
@@ -32,6 +34,8 @@ from cashmere.exceptions import (
 
 ERRORS = [
     ArrayError("losses", "losses holds NaN."),
+    ClusterError("tcp://host:8786", "does not answer."),
+    ClusterVersionError("tcp://host:8786", "has workers that cannot run trials."),
     ColumnTypeError("Column 'a' holds lists.", column="a"),
     IncompatibleParametersError("a does not go with b.", {"a": 1, "b": 2}),
     InvalidParameterError("size", 0, "at least 1", "Leave it out."),

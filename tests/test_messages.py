@@ -17,7 +17,14 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted([*(ROOT / "src" / "cashmere").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")])
 
 WITH_PLACE = {"RunDirectoryError", "RunLockedError", "CorruptStoreError", "InconsistentResumeError"}
-WITH_PLACE |= {"ModelFileError", "ArtefactError", "OutputError", "SigningKeyError"}
+WITH_PLACE |= {
+    "ClusterError",
+    "ClusterVersionError",
+    "ModelFileError",
+    "ArtefactError",
+    "OutputError",
+    "SigningKeyError",
+}
 """Errors that put a path in front: the text goes on with a verb, as in "run: holds no run.json."."""
 
 MESSAGE_AT = {

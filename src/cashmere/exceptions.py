@@ -22,6 +22,7 @@ a file or folder is missing, damaged or foreign       `RunDirectoryError`, `Mode
 a file for the user cannot be written                 `OutputError`
 the time ends before a table is prepared              `BudgetTooShortError`
 the system lacks memory, files or processes           `SystemRefusalError`
+a cluster cannot be reached, used or is lost          `ClusterError`
 ====================================================  ========================================
 """
 
@@ -424,6 +425,26 @@ class OutputError(CashmereError):
 
 class SystemRefusalError(CashmereError):
     """The system refused a command what it needs, such as memory, a file or a process."""
+
+
+class ClusterError(CashmereError):
+    """A cluster cannot be reached, cannot be used, or was lost while trials ran on it.
+
+    Parameters
+    ----------
+    address : str
+        Where its scheduler is.
+    message : str
+        What is wrong and what to try; follows the address.
+    """
+
+    def __init__(self, address: str, message: str) -> None:
+        self.address = address
+        super().__init__(f"The Dask cluster at {address} {message}")
+
+
+class ClusterVersionError(ClusterError):
+    """Workers of a cluster lack packages, or have them in other versions than they must have."""
 
 
 class BudgetTooShortError(CashmereError, ValueError):

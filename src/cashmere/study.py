@@ -734,9 +734,10 @@ def _mib(outcome: Outcome) -> float:
 
 def _outcome_of(future: Future[Outcome] | None) -> Outcome | None:
     """Return the outcome of a trial that may have been stopped without one."""
-    if future is None or not future.done() or future.cancelled() or future.result().status is TrialStatus.ABORTED:
+    if future is None or not future.done() or future.cancelled() or future.exception() is not None:
         return None
-    return future.result()
+    outcome = future.result()
+    return None if outcome.status is TrialStatus.ABORTED else outcome
 
 
 def _in_memory(observation: Observation) -> Observation:

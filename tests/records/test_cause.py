@@ -36,6 +36,10 @@ def test_what_is_stored_is_read_again(cause):
             Cause(kind=CauseKind.WORKER_NOT_READY, text="the worker ended while it started"),
             "no worker was ready for the trial: the worker ended while it started",
         ),
+        (
+            Cause(kind=CauseKind.WORKER_LOST, text="tcp://a:1, tcp://b:2"),
+            "lost every worker of the cluster that ran it: tcp://a:1, tcp://b:2",
+        ),
         (Cause(kind=CauseKind.WORKER_SLOT, text="KeyError: 3"), "worker slot: KeyError: 3"),
         (Cause(kind=CauseKind.EXCEPTION, text="KeyError: 3\ntraceback"), "KeyError: 3\ntraceback"),
     ],

@@ -19,6 +19,8 @@ class CauseKind(StrEnum):
     WORKER_DIED = "worker died"
     WORKER_NOT_READY = "worker not ready"
     """The worker process could not be started, took too long to start, or ended before it had the trial."""
+    WORKER_LOST = "worker lost"
+    """Workers of a cluster, as many as a trial may lose, each while they ran it."""
     WORKER_SLOT = "worker slot"
     """A bug in the executor itself."""
     MISSING_PACKAGE = "missing package"
@@ -74,6 +76,8 @@ class Cause:
                 return "the worker process died (crash in native code, exit, or kill)"
             case CauseKind.WORKER_NOT_READY:
                 return f"no worker was ready for the trial: {self.text}"
+            case CauseKind.WORKER_LOST:
+                return f"lost every worker of the cluster that ran it: {self.text}"
             case CauseKind.SEARCH_ENDED:
                 return "stopped by the end of the budget or by the user"
             case CauseKind.WORKER_SLOT:

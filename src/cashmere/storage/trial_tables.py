@@ -49,6 +49,10 @@ _ADVICE_BY_CAUSE = {
         "Nothing needs doing if it happened once. Otherwise the machine lacks memory or allows no more processes: use "
         "fewer workers, close other programs, and look into logs/ of the run directory."
     ),
+    CauseKind.WORKER_LOST: (
+        "The machines of the cluster may lack memory for it: start their workers with fewer threads, or lower the "
+        "memory limit of a trial (--memory). Else look into the logs of the workers."
+    ),
     CauseKind.MISSING_PACKAGE: "Install the missing package, or choose a search space without this algorithm.",
     CauseKind.NOT_FINITE: (
         "The learner did not converge with this configuration. Nothing needs doing unless many trials fail this way; "
