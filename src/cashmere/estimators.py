@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 import tempfile
@@ -48,6 +49,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         trial_timeout: str | float | None = None,
         memory: str | float | None = None,
         isolation: str = "process",
+        executor: Any = None,
         run_directory: str | os.PathLike[str] | None = None,
         resume: bool = False,
         random_state: Any = 0,
@@ -69,6 +71,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.trial_timeout = trial_timeout
         self.memory = memory
         self.isolation = isolation
+        self.executor = executor
         self.run_directory = run_directory
         self.resume = resume
         self.random_state = random_state
@@ -97,6 +100,8 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             If the table, the target or a parameter cannot be used; the message names it and says what to try.
         NoSuccessfulTrialError
             If trials were run and every one failed.
+        ClusterError, MissingDependencyError
+            If the cluster cannot be used, or is lost.
         """
         clock = Deadline(None)
         if y is None:
@@ -120,6 +125,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 y,
                 settings,
                 weight=sample_weight,
+                executor=self.executor,
                 named=names is not None,
                 resume=self.resume,
                 report=self.run_directory is not None,
@@ -192,6 +198,20 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             frame = frame.set_axis(list(self.feature_names_in_), axis=1)
         return frame
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the client of a cluster, which cannot be pickled; the address of its scheduler takes its place."""
+        state: dict[str, Any] = super().__getstate__()
+        if not isinstance(self.executor, str | None):
+            scheduler = getattr(self.executor, "scheduler", None)
+            state = {**state, "executor": None if scheduler is None else str(scheduler.address)}
+        return state
+
+    def __sklearn_clone__(self) -> Self:
+        """Share the client of a cluster with the clone."""
+        cloned: Self = super(_AutoEstimator, copy.copy(self)).__sklearn_clone__()
+        cloned.executor = self.executor
+        return cloned
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_predictor")
 
@@ -246,7 +266,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"forgiving"`` stops a trial early if, after a fold, its mean fold loss is above the worst fold of the best
         trial so far; such a trial has no score.
     n_workers : int, optional
-        Trials to run at the same time, each in its own process; by default the available cores, at most 4.
+        Trials to run at the same time, each in its own process; by default the available cores, at most 4, or as many
+        as a cluster has threads and memory for.
     lookahead : int, optional
         How many trials may be decided ahead of known results, see `cashmere.study.Study`; by default 8, so that up to
         4 workers give the same run.
@@ -255,6 +276,9 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     isolation : {"process", "none"}
         ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits (for
         tiny budgets and debugging).
+    executor : distributed.Client or str, optional
+        Run the trials on a Dask cluster: that of a client, which stays open; that of a scheduler, given its address
+        such as ``"tcp://host:8786"``; or with ``"dask"`` one in this process. See docs/more_machines.md.
     run_directory : path, optional
         Keep the run in this directory, report included; otherwise it is temporary and removed.
     resume : bool

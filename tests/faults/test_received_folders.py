@@ -52,6 +52,7 @@ MEMORY = 2 * 2**30
 def open_for_work(folder: Path) -> None:
     """Do what a resume does before it searches."""
     with RunDirectory.open(folder) as run:
+        run.check_workers()
         run.store.load(run.space.configuration_space)
         run.extend(None)
         run.read_sample()

@@ -18,8 +18,8 @@ from cashmere.run.settings import inputs
 
 DEFAULTS = {f.name: f.default for f in fields(RunSettings)}
 
-NO_SETTINGS_OF_ESTIMATORS = {"run_directory", "resume", "verbose"}
-NO_SETTINGS_OF_FIT = {"table", "out", "quiet"}
+NO_SETTINGS_OF_ESTIMATORS = {"executor", "run_directory", "resume", "verbose"}
+NO_SETTINGS_OF_FIT = {"table", "out", "scheduler", "quiet"}
 
 
 @pytest.mark.parametrize("estimator", [AutoClassifier, AutoRegressor])

@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from cashmere.run.progress import Progress
 
 
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run the trials on the Dask cluster with this scheduler, such as tcp://host:8786.",
+    ),
+]
+
+
 class TaskChoice(StrEnum):
     """Values of ``--task``."""
 
@@ -100,6 +109,7 @@ def fit(
     trial_timeout: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time limit per trial, such as 60s.")
     ] = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Search for the best set of models. Everything is kept in a run directory."""
@@ -144,6 +154,7 @@ def fit(
             given.pop(),
             given.pop(),
             settings,
+            executor=scheduler,
             load=False,
             already_spent=clock.elapsed,
             progress=make_progress(quiet),
@@ -160,6 +171,7 @@ def resume(
             metavar="BUDGET", help="Additional budget, such as 5m or 100trials (default: the rest of the budget)."
         ),
     ] = None,
+    scheduler: Scheduler = None,
     quiet: Quiet = False,
 ) -> None:
     """Continue an interrupted run, or extend a finished one."""
@@ -169,7 +181,12 @@ def resume(
 
         more = None if budget is None else Budget.parse(budget)
         finished = continue_run(
-            folder, more, load=False, already_spent=seconds_since_start(), progress=make_progress(quiet)
+            folder,
+            more,
+            executor=scheduler,
+            load=False,
+            already_spent=seconds_since_start(),
+            progress=make_progress(quiet),
         )
         tell(finished, quiet=quiet)
         if finished.stop_reason is StopReason.SPENT:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cashmere.base.memory import available_memory, total_memory
+from cashmere.exceptions import IncompatibleParametersError
+from cashmere.execution.cluster import Cluster
+from cashmere.execution.dask_executor import DaskExecutor
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget
-from cashmere.run.settings import RunSettings
+from cashmere.run.settings import MOST, RunSettings
 
 _LONGEST_SECONDS = 600.0
 """Longest time of a trial, unless the user gives another."""
@@ -39,8 +43,40 @@ _MATRICES_IN_A_TRIAL = 4
 """Copies of its training matrix that a trial may need: the matrix, one from the operators, two in a learner."""
 
 
+def settings_on(cluster: Cluster | None, settings: RunSettings) -> RunSettings:
+    """Return the settings of a run on a cluster: where none are given, workers and memory are those of the cluster.
+
+    Parameters
+    ----------
+    cluster : Cluster or None
+        None for trials on this machine.
+    settings : RunSettings
+        As given.
+
+    Raises
+    ------
+    IncompatibleParametersError
+        If trials were to run in this process.
+    """
+    if cluster is None:
+        return settings
+    if settings.isolation == "none":
+        raise IncompatibleParametersError(
+            "With isolation='none' trials run in this process, and not on a cluster. Leave out one of the two.",
+            {"isolation": "none", "executor": cluster.client},
+        )
+    memory = settings.memory_mib or _SHARE_OF_MEMORY * cluster.memory_mib
+    n_workers = settings.n_workers or min(cluster.n_trials(memory), settings.lookahead or MOST["n_workers"])
+    return replace(settings, memory_mib=memory, n_workers=n_workers)
+
+
 def make_executor(
-    settings: RunSettings, budget: Budget, *, rungs: Sequence[float] = (1.0,), log_folder: Path
+    settings: RunSettings,
+    budget: Budget,
+    *,
+    rungs: Sequence[float] = (1.0,),
+    log_folder: Path,
+    cluster: Cluster | None = None,
 ) -> Executor:
     """Return the executor for these settings; the caller shuts it down.
 
@@ -54,10 +90,14 @@ def make_executor(
         Shares of the training rows that trials may use, ascending.
     log_folder : Path
         Receives the output of workers.
+    cluster : Cluster, optional
+        Where trials run instead of this machine.
     """
     if settings.isolation == "none":
         return InProcessExecutor()
     limits = trial_limits(settings, budget, rungs)
+    if cluster is not None:
+        return DaskExecutor(cluster.client, settings.workers, limits=limits, log_folder=log_folder)
     return WorkerProcessExecutor(settings.workers, limits=limits, log_folder=log_folder)
 
 

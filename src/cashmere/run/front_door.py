@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import pandas as pd
 
 from cashmere.data.parquet import return_freed_memory
 from cashmere.exceptions import BudgetTooShortError
+from cashmere.execution.cluster import Cluster, open_cluster
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
-from cashmere.run.executor import make_executor
+from cashmere.run.executor import make_executor, settings_on
 from cashmere.run.finished import FinishedRun
 from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence
@@ -31,6 +33,7 @@ def fit_run(
     settings: RunSettings,
     *,
     weight: Any = None,
+    executor: Any = None,
     named: bool = True,
     resume: bool = False,
     report: bool = True,
@@ -52,6 +55,8 @@ def fit_run(
         What to do. The trials of the budget count those of earlier calls, its seconds are those of this call.
     weight : (n_rows,) array-like, optional
         Row weights; whole numbers are repetitions.
+    executor : distributed.Client or str, optional
+        A cluster for the trials, see `open_cluster`; by default they run on this machine.
     named : bool
         Whether the columns have names of their own.
     resume : bool
@@ -77,27 +82,35 @@ def fit_run(
         the run.
     NoSuccessfulTrialError
         If trials were run and every one failed.
+    ClusterError, MissingDependencyError
+        If the cluster cannot be used, or is lost.
     """
     deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
     check = preparation_check(deadline, frame.size)
     check()  # reading the table may have taken all the time
-    with write_failures_explained(Path(folder)):
+    with open_cluster(executor, n_threads=settings.workers) as cluster, write_failures_explained(Path(folder)):
+        settings = settings_on(cluster, settings)
         if resume and (Path(folder) / "run.json").exists():
             run = RunDirectory.open(folder, {name: getattr(settings, name) for name in settings.own_objects})
             with run:
+                if cluster is None:
+                    run.check_workers()
                 run.check_same(frame, y, settings, weight=weight)
                 run.set_goal(settings.budget)
-                return _work(run, settings.budget, deadline, progress, report=report, load=load)
+                return _work(run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load)
         with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named, check=check) as run:
             del frame, y  # what the run needs of them is in its directory: the memory is for trials
             return_freed_memory()
-            return _work(run, settings.budget, deadline, progress, report=report, load=load, is_new=True)
+            return _work(
+                run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load, is_new=True
+            )
 
 
 def continue_run(
     folder: str | Path,
     more: Budget | None = None,
     *,
+    executor: Any = None,
     load: bool = True,
     already_spent: float = 0.0,
     progress: Callable[[], Progress] = Silence,
@@ -111,7 +124,7 @@ def continue_run(
     more : Budget, optional
         On top of what is spent; by default the rest of the earlier budget. If nothing is left of it, no trial is run:
         model and report are made again.
-    load, already_spent, progress
+    executor, load, already_spent, progress
         See `fit_run`.
 
     Raises
@@ -124,12 +137,20 @@ def continue_run(
         If the time ends before a large table is prepared.
     NoSuccessfulTrialError
         If trials were run and every one failed.
+    ClusterError, MissingDependencyError
+        If the cluster cannot be used, or is lost.
     """
     clock = Deadline(None, already_spent=already_spent)
-    with write_failures_explained(Path(folder)), RunDirectory.open(folder) as run:
+    with (
+        write_failures_explained(Path(folder)),
+        RunDirectory.open(folder) as run,
+        open_cluster(executor, n_threads=run.settings.workers) as cluster,
+    ):
+        if cluster is None:
+            run.check_workers()
         budget = run.extend(more)
         deadline = Deadline(None if budget is None else budget.seconds, already_spent=clock.elapsed)
-        return _work(run, budget, deadline, progress, report=True, load=load)
+        return _work(run, budget, deadline, progress, cluster=cluster, report=True, load=load)
 
 
 def _work(
@@ -138,6 +159,7 @@ def _work(
     deadline: Deadline,
     make_progress: Callable[[], Progress],
     *,
+    cluster: Cluster | None,
     report: bool,
     load: bool,
     is_new: bool = False,
@@ -149,7 +171,13 @@ def _work(
     has_begun = False
     executor: Executor = InProcessExecutor()
     if budget is not None:  # workers start now: they are ready when the folds are
-        executor = make_executor(run.settings, budget, rungs=run.rungs, log_folder=(run.folder / "logs").absolute())
+        executor = make_executor(
+            replace(settings_on(cluster, run.settings), n_workers=run.settings.workers),
+            budget,
+            rungs=run.rungs,
+            log_folder=(run.folder / "logs").absolute(),
+            cluster=cluster,
+        )
     try:
         session = Session.begin(
             run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load

@@ -301,6 +301,22 @@ class RunDirectory:
             if (reason := self.space.left_out.get(algorithm)) is not None:
                 raise RunDirectoryError(self.folder, f"holds trials of the algorithm {algorithm!r}, which {reason}.")
 
+    def check_workers(self) -> None:
+        """Refuse more workers than this machine can run: the settings may be those of a cluster, or of somebody else.
+
+        Raises
+        ------
+        RunDirectoryError
+            If there are too many.
+        """
+        most = max(_MOST_WORKERS, _MOST_WORKERS_PER_CORE * available_cores())
+        if self.settings.workers > most:
+            raise RunDirectoryError(
+                self.folder / "run.json",
+                f"asks for {self.settings.workers} workers; this machine can run {most}. Resume the run on a larger "
+                "machine, or on a cluster with --scheduler.",
+            )
+
     def discard(self) -> None:
         """Remove what `create` has made, as long as there is no trial to keep; the run cannot be used after that."""
         self.store.close()
@@ -484,10 +500,6 @@ def _stored_settings(path: Path, stored: Mapping[str, Any], own_objects: Mapping
     except Exception as error:
         text = f"holds settings that cannot be used ({reason(error)}). {RESTORE}"
         raise CorruptStoreError(path, text) from error
-    most = max(_MOST_WORKERS, _MOST_WORKERS_PER_CORE * available_cores())
-    if settings.workers > most:
-        text = f"asks for {settings.workers} workers; this machine can run {most}. Resume the run on a larger machine."
-        raise RunDirectoryError(path, text)
     return settings
 
 

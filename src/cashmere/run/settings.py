@@ -32,7 +32,7 @@ _LOOKAHEAD_PER_WORKER = 2
 
 _MOST_REPEATS = 20
 
-_MOST = {"n_workers": 1024, "lookahead": 4096, "ensemble_size": 10_000}
+MOST = {"n_workers": 1024, "lookahead": 4096, "ensemble_size": 10_000}
 """Largest values: a run directory from elsewhere must not start processes without end, nor choose members for ever."""
 
 
@@ -164,7 +164,7 @@ class RunSettings:
     target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
 
     def __post_init__(self) -> None:
-        for name, most in _MOST.items():
+        for name, most in MOST.items():
             value = getattr(self, name)
             if value is not None and (not isinstance(value, int | np.integer) or value < 1):
                 raise InvalidParameterError(name, value, "a whole number of at least 1")
