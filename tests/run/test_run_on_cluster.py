@@ -6,20 +6,22 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 
+import distributed
 import numpy as np
 import psutil
 import pytest
-from dask_clusters import two_workers
+from dask_clusters import dask_process, two_workers
 from sklearn.base import clone
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.exceptions import IncompatibleParametersError, RunDirectoryError
+from cashmere.exceptions import ClusterError, IncompatibleParametersError, RunDirectoryError
 from cashmere.records.budget import Budget
 from cashmere.run import RunSettings, continue_run, fit_run
 from cashmere.storage.store import RunStore
@@ -93,6 +95,36 @@ def test_ctrl_c_ends_the_trials_and_a_resume_gives_the_same_digest(client, tmp_p
     assert "Interrupted; the model is usable" in output
     assert processes_of_trials(client) == [0, 0]
     finished = continue_run(tmp_path / "run", executor=client, load=False)
+    assert finished.facts.digest == undisturbed.facts.digest
+
+
+@pytest.mark.slow
+def test_run_whose_scheduler_is_killed_is_resumed_to_the_same_digest(tmp_path):
+    settings = replace(SETTINGS, budget=Budget(trials=8), resampling="5fold", n_workers=1)
+    undisturbed = fit_run(tmp_path / "local", X, Y, settings, load=False)
+    file, folder = tmp_path / "scheduler.json", tmp_path / "run"
+    options = ("--scheduler-file", str(file), "--no-dashboard")
+    with (
+        dask_process("scheduler", *options, "--port", "0", "--host", "127.0.0.1") as scheduler,
+        dask_process("worker", *options, "--nthreads", "2", "--no-nanny", "--local-directory", str(tmp_path)),
+    ):
+
+        def kill_scheduler():
+            while not list(folder.glob("predictions/*.npy")):
+                time.sleep(0.02)
+            scheduler.kill()
+
+        while not file.exists():
+            time.sleep(0.1)
+        with distributed.Client(scheduler_file=str(file), timeout=3, set_as_default=False) as client:
+            threading.Thread(target=kill_scheduler, daemon=True).start()
+            with pytest.raises(ClusterError, match="was lost"):
+                fit_run(folder, X, Y, settings, executor=client, load=False)
+    with RunStore(folder, read_only=True) as store:
+        finished_before = {row["number"]: row["finished_at"] for row in store.rows()}
+    finished = continue_run(folder, load=False)
+    assert 0 < len(finished_before) < 8
+    assert {row["number"]: row["finished_at"] for row in finished.rows}.items() >= finished_before.items()
     assert finished.facts.digest == undisturbed.facts.digest
 
 
