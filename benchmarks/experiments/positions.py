@@ -29,7 +29,8 @@ from benchmarks.runs.row_file import RowFile, read_rows
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import FloatArray
-from cashmere.data.resampling import Fold, make_folds
+from cashmere.data.fold import Fold
+from cashmere.data.resampling import make_folds
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import Metric, default_metric
 from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised

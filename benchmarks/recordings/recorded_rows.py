@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.recordings.redrawn_split import draw_rows
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import IntArray
-from cashmere.data.resampling import Fold
+from cashmere.data.fold import Fold
 
 TRAINING_SHARE, STEERING_SHARE = 0.6, 0.2
 """Of all rows, and of the others."""

@@ -10,8 +10,8 @@ import numpy as np
 from ConfigSpace import Configuration
 
 from benchmarks.tables.search_table import SearchTable
+from cashmere.data.fold import Fold
 from cashmere.data.prepared import is_complete
-from cashmere.data.resampling import Fold
 from cashmere.evaluation.metrics import Metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.protocols import Strategy

@@ -20,7 +20,8 @@ from benchmarks.runs.search_task import SearchTask
 from benchmarks.runs.trial_limit import WallLimit
 from benchmarks.tables.manifest import BenchmarkTable
 from benchmarks.tables.search_table import SearchTable
-from cashmere.data.resampling import Fold, make_folds
+from cashmere.data.fold import Fold
+from cashmere.data.resampling import make_folds
 from cashmere.evaluation.metrics import get_metric
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History

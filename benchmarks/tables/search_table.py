@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.tables.manifest import BenchmarkTable
+from cashmere.data.fold import Fold
 from cashmere.data.frames import to_frame
 from cashmere.data.prepared import prepare_folds
-from cashmere.data.resampling import Fold
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import TableSchema, infer_schema
 from cashmere.data.target import TargetCoding

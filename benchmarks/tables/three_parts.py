@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from benchmarks.tables.search_table import SearchTable
-from cashmere.data.resampling import Fold
+from cashmere.data.fold import Fold
 
 SEED = 0
 

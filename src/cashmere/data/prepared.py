@@ -29,8 +29,8 @@ from cashmere.base.files import (
     writing,
 )
 from cashmere.base.json_files import Count, ShortText, read_json
+from cashmere.data.fold import Fold
 from cashmere.data.preparation import FoldEncoder, MeansOfOthers
-from cashmere.data.resampling import Fold
 from cashmere.data.rungs import rows_at, rung_order
 from cashmere.data.schema import CodedTable, take_rows
 from cashmere.data.task import Encoding, TaskType

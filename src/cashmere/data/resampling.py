@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.data.fold import Fold
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, InvalidParameterError
 
@@ -27,20 +27,6 @@ docs/benchmarks.md#few-folds-or-few-trials."""
 _HOLDOUT_SHARE = 0.25
 _HOLDOUT_ROWS = 20_000
 _EXPECTED = "'auto', 'holdout', 'Nfold' with N >= 2 (for example '5fold') or a scikit-learn splitter"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Fold:
-    """Row numbers of one split, ascending if `make_folds` has made them.
-
-    Attributes
-    ----------
-    train, validation : arrays of int64
-        Rows to fit on and rows to compute the loss on; they do not overlap.
-    """
-
-    train: IntArray
-    validation: IntArray
 
 
 def make_folds(

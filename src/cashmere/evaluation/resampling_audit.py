@@ -15,9 +15,10 @@ from ConfigSpace import Configuration
 from threadpoolctl import threadpool_limits
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.fold import Fold
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.prepared import prepare_folds
-from cashmere.data.resampling import Fold, make_folds
+from cashmere.data.resampling import make_folds
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import CodedTable, infer_schema
 from cashmere.data.target import TargetCoding

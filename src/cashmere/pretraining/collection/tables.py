@@ -14,9 +14,9 @@ import pandas as pd
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.files import MOST_BYTES, read_file, reason
 from cashmere.base.json_files import read_json
+from cashmere.data.fold import Fold
 from cashmere.data.frames import to_frame
 from cashmere.data.reading import read_table
-from cashmere.data.resampling import Fold
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError, UnknownNameError
