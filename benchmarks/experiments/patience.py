@@ -27,6 +27,7 @@ from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile, read_rows
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
 from cashmere.ensembles.pool import cross_fitted_predictions
 from cashmere.evaluation.metrics import default_metric
@@ -102,14 +103,16 @@ def _order(history: RecordedHistory, rng: np.random.Generator) -> list[int]:
 
 
 def _unseen(pool: Pool, rng: np.random.Generator) -> FloatArray:
-    def build(stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None) -> WeightedEnsemble:
+    def build(
+        stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None, structure: RowStructure | None
+    ) -> WeightedEnsemble:
         chosen = select_ensemble(stacks, y, pool.metric, tie="secondary").weights
         members = np.flatnonzero(chosen)
         return WeightedEnsemble(tuple(members.tolist()), tuple(chosen[members].tolist()))
 
-    predictions = cross_fitted_predictions(build, pool.predictions, pool.y, rng=rng)
-    assert predictions is not None  # there are 50 rows and more
-    return predictions
+    unseen = cross_fitted_predictions(build, pool.predictions, pool.y, rng=rng)
+    assert unseen is not None  # there are 50 rows and more
+    return unseen.predictions
 
 
 # What the rows say ---------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cashmere.base.arrays import AnyArray
 from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.row_structure import StructureKind, shown_name, take_structure
 from cashmere.exceptions import MissingParameterError, SchemaError
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
@@ -77,7 +78,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None) -> Self:
         """Search for the ensemble and keep it.
 
         Parameters
@@ -89,6 +90,13 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             Labels or values; none may be missing.
         sample_weight : (n_rows,) array-like, optional
             Non-negative row weights; whole numbers mean repetition.
+        groups : str or (n_rows,) array-like, optional
+            Rows that belong together, such as those of a patient, to predict rows of new groups: no fold trains on some
+            rows of a group and validates on others. The name of a column of `X`, or the values.
+        time : str or (n_rows,) array-like, optional
+            The order of the rows in time, to predict later rows from earlier ones: every fold validates on later rows
+            than it trains on. The name of a column of `X`, or the values: numbers or dates. As with `groups`, a column
+            that is named here is no feature.
 
         Returns
         -------
@@ -110,13 +118,17 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None. "
                 "Pass the column to be predicted.",
             )
+        structures = ((StructureKind.GROUPS, groups), (StructureKind.TIME, time))
         settings = RunSettings.from_parameters(
             self.get_params(deep=False),
             task=self._task,
             target_name=str(getattr(y, "name", None) or "target"),
+            **{kind.value: shown_name(given, kind) for kind, given in structures if given is not None},
         )
-        frame = to_frame(X)
         names = feature_names(X)
+        frame, structure = take_structure(to_frame(X), groups=groups, time=time)
+        if names is not None:
+            names = np.array(frame.columns, dtype=object)
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:
             finished = fit_run(
@@ -125,6 +137,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 y,
                 settings,
                 weight=sample_weight,
+                structure=structure,
                 executor=self.executor,
                 named=names is not None,
                 resume=self.resume,
@@ -319,8 +332,10 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
 
     _task = "classification"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: D102
-        super().fit(X, y, sample_weight)
+    def fit(  # noqa: D102
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None
+    ) -> Self:
+        super().fit(X, y, sample_weight, groups=groups, time=time)
         self.classes_ = self._predictor.classes_
         self.decision_threshold_ = self._predictor.decision_threshold_
         return self

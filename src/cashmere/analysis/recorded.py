@@ -17,7 +17,7 @@ from cashmere.data.resampling import make_folds
 from cashmere.data.task import TaskType
 from cashmere.ensembles import choose_rows
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
-from cashmere.storage.directory import read_targets
+from cashmere.storage.directory import read_structure, read_targets
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
 
@@ -114,8 +114,15 @@ def _targets(folder: Path, settings: Mapping[str, Any], task_type: str | None) -
         if "resampling" in settings.get("own_objects", ()) or task_type not in set(TaskType):
             raise
         y, weight = read_targets(folder / "table.npz")
+        structure = read_structure(folder / "table.npz")
         with failures_as(CorruptStoreError, folder / "run.json", "Restore it from a copy."):
-            folds = make_folds(y, TaskType(task_type), settings.get("resampling", "auto"), seed=settings.get("seed", 0))
+            folds = make_folds(
+                y,
+                TaskType(task_type),
+                settings.get("resampling", "auto"),
+                seed=settings.get("seed", 0),
+                structure=structure,
+            )
         rows = np.unique(np.concatenate([fold.validation for fold in folds]))
     with failures_as(CorruptStoreError, folder / "prepared", "Resume the run, which prepares the folds again."):
         return y[rows], None if weight is None else weight[rows]

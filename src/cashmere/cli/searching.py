@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
+from time import time as now
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -70,6 +70,14 @@ def fit(
     resampling: Annotated[
         str, typer.Option(metavar="NAME", help="Validation: auto, holdout, or a number of folds such as 5fold.")
     ] = "auto",
+    groups: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of groups: rows of one group are never in two parts of a split."),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of times: later rows are predicted from earlier ones."),
+    ] = None,
     ensemble: Annotated[
         str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
     ] = "selection",
@@ -116,6 +124,7 @@ def fit(
     with typed_errors(out):
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table
+        from cashmere.data.row_structure import take_structure
         from cashmere.exceptions import DataError, UnknownNameError
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
@@ -130,6 +139,8 @@ def fit(
             space=space,
             opening=opening,
             resampling=resampling,
+            groups=groups,
+            time=time,
             ensemble=ensemble,
             repeats=int(repeats) if repeats.isdecimal() else repeats,
             decision_threshold=_number_or_name(decision_threshold),
@@ -147,13 +158,15 @@ def fit(
         y = frame.pop(target)
         if frame.shape[1] == 0:
             raise DataError(f"{table}: there is no column beside the target {target!r}. Expected at least one feature.")
-        given: list[Any] = [y, to_frame(frame)]
+        frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
+        given: list[Any] = [y, frame]
         del frame, y  # handed over: their memory is free as soon as the run has what it needs
         finished = fit_run(
             out,
             given.pop(),
             given.pop(),
             settings,
+            structure=structure,
             executor=scheduler,
             load=False,
             already_spent=clock.elapsed,
@@ -219,7 +232,7 @@ def seconds_since_start() -> float:
     """Return the age of this process: its start counts towards the budget, too."""
     import psutil
 
-    return max(0.0, time.time() - psutil.Process().create_time())
+    return max(0.0, now() - psutil.Process().create_time())
 
 
 def _number_or_name(text: str) -> str | float:

@@ -31,6 +31,7 @@ from cashmere.base.files import (
 from cashmere.base.json_files import Count, ShortText, read_json
 from cashmere.data.fold import Fold
 from cashmere.data.preparation import FoldEncoder, MeansOfOthers
+from cashmere.data.row_structure import RowStructure
 from cashmere.data.rungs import rows_at, rung_order
 from cashmere.data.schema import CodedTable, take_rows
 from cashmere.data.task import Encoding, TaskType
@@ -348,6 +349,7 @@ def prepare_folds(
     task_type: TaskType,
     seed: int,
     weight: NDArray[np.float64] | None = None,
+    structure: RowStructure | None = None,
     rungs: Sequence[float] = (1.0,),
     table: Path | None = None,
     largest_matrix_mib: float = np.inf,
@@ -376,6 +378,8 @@ def prepare_folds(
         Each fold derives its own seed from it.
     weight : (n_rows,) array, optional
         Row weights, stored next to the target.
+    structure : RowStructure, optional
+        Groups or moments of the rows, by which rungs are ordered.
     rungs : sequence of float
         Shares of the training rows for trials, from `rungs`. With more than one, training rows are stored in the order
         of `rung_order`. Encoders learn from training rows of all rungs: so a level is encoded alike on every rung, and
@@ -425,7 +429,8 @@ def prepare_folds(
     for number, (fold, fold_seed) in enumerate(zip(folds, seeds, strict=True)):
         train_rows = fold.train
         if len(rungs) > 1:
-            train_rows = train_rows[rung_order(y[train_rows], task_type, fold_seed)]
+            inside = None if structure is None else structure.take(train_rows)
+            train_rows = train_rows[rung_order(y[train_rows], task_type, fold_seed, inside)]
         write(f"fold{number}-rows-train.npy", train_rows)
         write(f"fold{number}-rows-valid.npy", fold.validation)
         n_learning, n_texts = (_LEARNING_ROWS, _LEARNING_TEXTS) if table is not None else (None, None)

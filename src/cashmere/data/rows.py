@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.sorting import sorted_by
+from cashmere.data.row_structure import RowStructure
 from cashmere.data.schema import TableSchema, infer_schema
 from cashmere.exceptions import DataError
 
@@ -32,12 +33,15 @@ class CanonicalRows:
         Positive weights with mean 1; None when all rows count the same.
     source : (n_rows,) array of int64
         Original row number of each row.
+    structure : RowStructure or None
+        Groups or moments of the rows.
     """
 
     given: pd.DataFrame
     y: AnyArray
     weight: NDArray[np.float64] | None
     source: IntArray
+    structure: RowStructure | None = None
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -85,7 +89,14 @@ def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
     return values
 
 
-def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep_order: bool = False) -> CanonicalRows:
+def canonical_rows(
+    frame: pd.DataFrame,
+    y: AnyArray,
+    weight: Any = None,
+    *,
+    structure: RowStructure | None = None,
+    keep_order: bool = False,
+) -> CanonicalRows:
     """Bring training rows into a form that depends on their content only.
 
     Rows of weight zero go. Whole-number weights become repetitions while they sum to at most
@@ -101,6 +112,8 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
         The target, labels or codes.
     weight : (n_rows,) array-like or number, optional
         Row weights, at least 0.
+    structure : RowStructure, optional
+        Groups or moments of the rows; of rows that are the same otherwise, it decides the order.
     keep_order : bool
         Leave rows in the given order and number, for resampling that refers to them (time series, row numbers of
         one's own). Weights stay weights then, zeros included.
@@ -126,10 +139,12 @@ def canonical_rows(frame: pd.DataFrame, y: AnyArray, weight: Any = None, *, keep
             kept = values / values.mean()
     if not keep_order:
         distinct, position = np.unique(source, return_inverse=True)
-        keys = [_hash_target(y[distinct])[position], _hash_features(frame.iloc[distinct])[position]]
-        order = sorted_by(keys if kept is None else [kept, *keys])
+        keys: list[AnyArray] = [_hash_target(y[distinct])[position], _hash_features(frame.iloc[distinct])[position]]
+        keys = keys if kept is None else [kept, *keys]
+        order = sorted_by(keys if structure is None else [structure.codes[source], *keys])
         source, kept = source[order], None if kept is None else kept[order]
-    return CanonicalRows(given=frame, y=y[source], weight=kept, source=source)
+    structure = None if structure is None else structure.take(source)
+    return CanonicalRows(given=frame, y=y[source], weight=kept, source=source, structure=structure)
 
 
 def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:

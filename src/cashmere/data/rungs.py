@@ -6,9 +6,11 @@ Validation rows are not cut: predictions of all rungs are for the same rows, and
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.sorting import sorted_by
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.task import TaskType
 
 LEAST_ROWS = 10_000
@@ -48,8 +50,10 @@ def rows_at(share: float, n_rows: int) -> int:
     return max(1, round(share * n_rows))
 
 
-def rung_order(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
+def rung_order(y: AnyArray, task_type: TaskType, seed: int, structure: RowStructure | None = None) -> IntArray:
     """Order training rows so that every rung is a leading slice: at random, and with classes in their shares.
+
+    Groups stay together, so that a rung has some of them; in time, a rung has the newest rows.
 
     Parameters
     ----------
@@ -59,19 +63,41 @@ def rung_order(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
         How to read `y`.
     seed : int
         Of the order.
+    structure : RowStructure, optional
+        Groups or moments of these rows.
 
     Returns
     -------
     (n_rows,) array of int64
         Positions in `y`. Of each class, the first n rows hold its share of n, rounded up at most: also the smallest
-        rung has a row of every class.
+        rung has a row of every class. With groups that holds as far as they allow, in time not at all.
     """
+    if structure is not None and structure.kind is StructureKind.TIME:
+        return np.argsort(-structure.codes, kind="stable")
+    if structure is not None:
+        return _order_of_groups(y, task_type, seed, structure.codes)
     order = np.random.default_rng(seed).permutation(len(y)).astype(np.int64)
     if not task_type.is_classification:
         return order
-    due = np.empty(len(y))  # the share of all rows at which a row enters
-    codes = y[order]
+    return order[sorted_by([_due(y[order])])]
+
+
+def _order_of_groups(y: AnyArray, task_type: TaskType, seed: int, groups: IntArray) -> IntArray:
+    """Order whole groups at random; one enters as soon as the first of its rows is due."""
+    n_groups = int(groups.max()) + 1
+    rank = np.random.default_rng(seed).permutation(n_groups)
+    order = np.argsort(rank[groups], kind="stable")
+    if not task_type.is_classification:
+        return order
+    first = np.ones(n_groups)
+    np.minimum.at(first, groups[order], _due(y[order]))
+    return np.lexsort((rank[groups], first[groups]))
+
+
+def _due(codes: AnyArray) -> NDArray[np.float64]:
+    """Return the share of all rows at which each row enters, so that its class keeps its share."""
+    due = np.empty(len(codes))
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)
         due[members] = np.arange(len(members)) / len(members)
-    return order[sorted_by([due])]
+    return due

@@ -663,6 +663,44 @@ def _parse_dates(texts: pd.Series[Any]) -> NDArray[np.datetime64]:
     return result
 
 
+def read_labels(series: pd.Series[Any], name: str) -> AnyArray:
+    """Return the text of each value as that of a category, so 1, 1.0 and "1" are equal; ``""`` where it is missing.
+
+    Raises
+    ------
+    ColumnTypeError
+        If values are no plain values.
+    """
+    with _failures_of(name):
+        _infer_kind(name, series)  # refuses other objects
+        codes, labels = _factorised(series)
+    return np.array([*labels, ""], dtype=object)[codes]
+
+
+def read_times(series: pd.Series[Any], name: str) -> AnyArray:
+    """Return numbers or dates that put rows in order, NaN or NaT where they are missing.
+
+    Raises
+    ------
+    ColumnTypeError
+        If values are neither numbers nor dates.
+    """
+    with _failures_of(name):
+        kind = _infer_kind(name, series)
+        if kind is ColumnKind.NUMERIC:
+            return _numbers(series, name)
+        if kind is ColumnKind.DATE:
+            if isinstance(series.dtype, pd.DatetimeTZDtype):
+                series = series.dt.tz_convert("UTC")  # wall times repeat an hour in autumn
+            return _dates(series, name)[0]
+    present = series[_present(series)]
+    raise ColumnTypeError(
+        f"Column {name!r} cannot order rows in time: expected numbers, dates or texts of ISO dates (2024-12-31); got "
+        f"for example {_shown(present.iloc[0])!r}. Convert it with pandas.to_datetime.",
+        column=name,
+    )
+
+
 def _dates(series: pd.Series[Any], name: str) -> tuple[NDArray[np.datetime64], int]:
     """Return wall times in microseconds, NaT where missing or not understood, and the number of the latter."""
     if isinstance(series.dtype, pd.PeriodDtype):

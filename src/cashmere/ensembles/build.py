@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import TieRule, as_targets
 from cashmere.ensembles.stacking import StackedEnsemble, stacked_ensemble
@@ -60,6 +61,7 @@ def build_ensemble(
     *,
     losses: Sequence[float] | None = None,
     weight: FloatArray | None = None,
+    structure: RowStructure | None = None,
     size: int = 25,
     n_best: int = 5,
     tie: TieRule = "first",
@@ -83,6 +85,8 @@ def build_ensemble(
         Loss of each candidate, by which the best are found; computed from the predictions if not given.
     weight : (n_rows,) array, optional
         Row weights.
+    structure : RowStructure, optional
+        Groups or moments of the rows: the folds of stacking respect them.
     size, tie
         For selection, see `select_ensemble`.
     n_best : int
@@ -128,7 +132,7 @@ def build_ensemble(
     stack = [predictions[i] for i in best]
     best_numbers = [int(numbers[i]) for i in best]
     if method == "stacking":
-        return stacked_ensemble(best_numbers, stack, y, metric, weight=weight, rng=rng)
+        return stacked_ensemble(best_numbers, stack, y, metric, weight=weight, structure=structure, rng=rng)
     worst_loss: float | None = getattr(metric, "worst_loss", None)
     ensemble = bagging([own[i] for i in best], best_numbers, n_best=len(best), worst_loss=worst_loss)
     return ensemble, float(metric.loss(y, ensemble.combine(stack), weight))

@@ -24,7 +24,9 @@ from typing import Any, Self
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.parts import parts_of_rows
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import InvalidParameterError, ShapeError
 
@@ -150,6 +152,7 @@ def choose_calibration(
     metric_name: str,
     *,
     weight: FloatArray | None = None,
+    structure: RowStructure | None = None,
     rng: np.random.Generator,
     is_mean_elsewhere: bool = False,
     stop: Stop = never,
@@ -171,6 +174,8 @@ def choose_calibration(
         One that `can_calibrate` accepts. All calibrations are fitted to the log loss.
     weight : (n_rows,) array, optional
         Row weights.
+    structure : RowStructure, optional
+        Groups or moments of the rows, see `parts_of_rows`.
     rng : numpy.random.Generator
         Cuts the rows.
     is_mean_elsewhere : bool
@@ -181,7 +186,7 @@ def choose_calibration(
     Returns
     -------
     Calibration or None
-        None if none is kept, with fewer than 200 rows, or if there is a single class.
+        None if none is kept, with fewer than 200 rows, or if there is a single class, group or moment.
 
     Raises
     ------
@@ -195,9 +200,13 @@ def choose_calibration(
     n_rows, w = len(rows), w / w.sum()
     if n_rows < _LEAST_ROWS or len(np.unique(codes)) < 2:
         return None
-    part = rng.permutation(n_rows) % _PARTS
+    parts = parts_of_rows(n_rows, _PARTS, rng, None if structure is None else structure.take(rows), classes=codes)
+    if not parts:
+        return None
+    judged = np.sort(np.concatenate([part.validation for part in parts]))
+    w_judged = w if len(judged) == n_rows else w[judged] / w[judged].sum()
     row_losses = _ROW_LOSSES[metric_name]
-    least = row_losses(_softmax(z), codes)
+    least = row_losses(_softmax(z), codes)[judged]
     fits: list[Callable[..., tuple[Float64, Float64]]] = [fit_temperature]
     if n_rows >= _ROWS_PER_PARAMETER * 2 * n_classes:
         fits.append(fit_scales_and_offsets)
@@ -207,17 +216,17 @@ def choose_calibration(
         whole = fit(z, codes, w)
         if whole[0].min() <= 0:  # a more probable class would get a lower probability
             continue
-        unseen = np.empty_like(z)
-        for k in range(_PARTS):
+        unseen = np.full_like(z, 1 / n_classes)
+        for part in parts:
             go_on_unless(stop)
-            inside = part != k
+            inside, outside = part.train, part.validation
             scales, offsets = fit(np.asfortranarray(z[inside]), codes[inside], w[inside] / w[inside].sum(), start=whole)
-            unseen[~inside] = _softmax(sharper * (z[~inside] * scales + offsets))
-        gains = least - row_losses(unseen, codes)
-        mean = float(w @ gains)
+            unseen[outside] = _softmax(sharper * (z[outside] * scales + offsets))
+        gains = least - row_losses(unseen, codes)[judged]
+        mean = float(w_judged @ gains)
         is_expected = is_mean_elsewhere and fit is fit_temperature and sharper * whole[0][0] > 1
         errors = -_CLEARLY if is_expected else _CLEARLY
-        if mean > errors * float(np.sqrt(w**2 @ (gains - mean) ** 2)):
+        if mean > errors * float(np.sqrt(w_judged**2 @ (gains - mean) ** 2)):
             gain, least = gain + mean, least - gains
             scales, offsets = sharper * whole[0], sharper * whole[1]
             chosen = Calibration(scales=tuple(scales.tolist()), offsets=tuple(offsets.tolist()), gain=gain)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.parts import parts_of_rows
 
 MAX_ROWS = 20_000
 """Largest number of rows the ensemble is selected on: docs/papers/problem.md#rows-of-the-ensemble."""
@@ -30,14 +32,25 @@ class ValidationPool:
         Row weights.
     positions : (n_rows,) int array or None
         Positions among all validation rows; None for all of them.
+    structure : RowStructure or None
+        Groups or moments of the rows.
     """
 
     y: AnyArray
     weight: FloatArray | None = None
     positions: IntArray | None = None
+    structure: RowStructure | None = None
 
     @classmethod
-    def draw(cls, rows: IntArray, y: AnyArray, weight: FloatArray | None, *, seed: int) -> ValidationPool:
+    def draw(
+        cls,
+        rows: IntArray,
+        y: AnyArray,
+        weight: FloatArray | None,
+        *,
+        structure: RowStructure | None = None,
+        seed: int,
+    ) -> ValidationPool:
         """Take all validation rows, or `MAX_ROWS` of them at random.
 
         Parameters
@@ -46,6 +59,8 @@ class ValidationPool:
             Numbers of the validation rows, ascending.
         y, weight : (n_training_rows,) array
             Targets and weights of all training rows.
+        structure : RowStructure, optional
+            Their groups or moments.
         seed : int
             Seed of the draw.
         """
@@ -54,48 +69,79 @@ class ValidationPool:
             rng = np.random.default_rng([seed, len(rows)])
             positions = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
             rows = rows[positions]
-        return cls(y=y[rows], weight=None if weight is None else weight[rows], positions=positions)
+        return cls(
+            y=y[rows],
+            weight=None if weight is None else weight[rows],
+            positions=positions,
+            structure=None if structure is None else structure.take(rows),
+        )
 
     def take(self, predictions: AnyArray) -> AnyArray:
         """Return the pool's rows of an array over all validation rows."""
         return predictions if self.positions is None else predictions[self.positions]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnseenPredictions:
+    """Predictions for rows by ensembles that these rows did not choose.
+
+    Attributes
+    ----------
+    rows : (n_judged,) int array
+        The rows, ascending.
+    predictions : (n_judged, n_classes) or (n_judged,) array
+        For each of them.
+    """
+
+    rows: IntArray
+    predictions: Float64
+
+
 def cross_fitted_predictions(
-    build: Callable[[Sequence[AnyArray], AnyArray, FloatArray | None], Ensemble],
+    build: Callable[[Sequence[AnyArray], AnyArray, FloatArray | None, RowStructure | None], Ensemble],
     predictions: Sequence[AnyArray],
     y: AnyArray,
     *,
     weight: FloatArray | None = None,
+    structure: RowStructure | None = None,
     rng: np.random.Generator,
-) -> Float64 | None:
-    """Predict every row by an ensemble that it did not choose: their loss lacks the optimism of the selection.
+) -> UnseenPredictions | None:
+    """Predict rows by ensembles that they did not choose: their loss lacks the optimism of the selection.
 
-    The rows are cut into five parts; each part is predicted by an ensemble built on the other four.
+    The rows are cut into five parts; each part is predicted by an ensemble built on the other four. Parts consist of
+    whole groups; in time, the newer half of the rows is cut, and each part is predicted by an ensemble built on all
+    rows before it.
 
     Parameters
     ----------
     build : callable
-        (predictions, y, weight) -> ensemble whose members are positions in the given sequence.
+        (predictions, y, weight, structure) -> ensemble whose members are positions in the given sequence.
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
         Out-of-fold predictions of all candidates.
     y, weight : (n_rows,) arrays
         Targets and row weights.
+    structure : RowStructure, optional
+        Groups or moments of the rows.
     rng : numpy.random.Generator
         Cuts the rows.
 
     Returns
     -------
-    (n_rows, n_classes) or (n_rows,) array or None
-        None with fewer than 50 rows, where what they tell would be too noisy.
+    UnseenPredictions or None
+        For all rows, or in time for the newer ones. None with fewer than 50 rows, where what they tell would be too
+        noisy, or if all are of one group or moment.
     """
     if len(y) < _LEAST_ROWS:
         return None
+    parts = parts_of_rows(len(y), _PARTS, rng, structure, classes=y if predictions[0].ndim == 2 else None)
+    if not parts:
+        return None
     joined = np.empty(predictions[0].shape)
-    part = rng.permutation(len(y)) % _PARTS
-    for k in range(_PARTS):
-        inside, outside = np.flatnonzero(part != k), np.flatnonzero(part == k)
+    for part in parts:
+        inside, outside = part.train, part.validation
         inner_weight = None if weight is None else weight[inside]
-        ensemble = build([stack[inside] for stack in predictions], y[inside], inner_weight)
+        inner_structure = None if structure is None else structure.take(inside)
+        ensemble = build([stack[inside] for stack in predictions], y[inside], inner_weight, inner_structure)
         joined[outside] = ensemble.combine([predictions[i][outside] for i in ensemble.members])
-    return joined
+    rows = np.sort(np.concatenate([part.validation for part in parts]))
+    return UnseenPredictions(rows=rows, predictions=joined[rows])

@@ -13,7 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.fold import Fold
+from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.parts import parts_of_rows
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.records.loss import Loss
@@ -150,6 +153,7 @@ def stacked_ensemble(
     metric: Loss,
     *,
     weight: FloatArray | None = None,
+    structure: RowStructure | None = None,
     n_folds: int = 5,
     rng: np.random.Generator | None = None,
 ) -> tuple[StackedEnsemble, float]:
@@ -161,6 +165,8 @@ def stacked_ensemble(
         See `fit_stacking`.
     metric : Loss
         The metric.
+    structure : RowStructure, optional
+        Groups or moments of the rows, see `parts_of_rows`.
     n_folds : int
         Folds of the cross-fit.
     rng : numpy.random.Generator, optional
@@ -171,14 +177,21 @@ def stacked_ensemble(
     ensemble : StackedEnsemble
         Learned from all rows.
     loss : float
-        Loss of cross-fitted predictions: each row's combination was learned from the other folds.
+        Loss of cross-fitted predictions: each row's combination was learned from the other folds; in time, from earlier
+        ones, for the newer rows. If all rows are of one group or moment, the loss of the ensemble on them.
     """
     y = as_targets(y, predictions[0].ndim)
     ensemble = fit_stacking(numbers, predictions, y, weight=weight)
-    fold = _fold_numbers(y, n_folds, np.random.default_rng(0) if rng is None else rng)
+    rng = np.random.default_rng(0) if rng is None else rng
+    if structure is None:
+        folds = _dealt_folds(y, n_folds, rng)
+    else:
+        folds = parts_of_rows(len(y), n_folds, rng, structure, classes=y if predictions[0].ndim == 2 else None)
+    if not folds:
+        return ensemble, float(metric.loss(y, ensemble.combine(predictions), weight))
     combined = np.empty(predictions[0].shape)
-    for k in range(int(fold.max()) + 1):
-        inside, outside = fold != k, fold == k
+    for fold in folds:
+        inside, outside = fold.train, fold.validation
         learned = fit_stacking(
             numbers,
             [prediction[inside] for prediction in predictions],
@@ -186,7 +199,8 @@ def stacked_ensemble(
             weight=None if weight is None else weight[inside],
         )
         combined[outside] = learned.combine([prediction[outside] for prediction in predictions])
-    return ensemble, float(metric.loss(y, combined, weight))
+    judged = np.sort(np.concatenate([fold.validation for fold in folds]))
+    return ensemble, float(metric.loss(y[judged], combined[judged], None if weight is None else weight[judged]))
 
 
 def _features(stack: Sequence[FloatArray] | FloatArray) -> Float64:
@@ -199,14 +213,14 @@ def _features(stack: Sequence[FloatArray] | FloatArray) -> Float64:
     return np.concatenate(logs, axis=1)
 
 
-def _fold_numbers(y: AnyArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+def _dealt_folds(y: AnyArray, n_folds: int, rng: np.random.Generator) -> list[Fold]:
     """Deal the rows, sorted by target, to the folds: classes and values are spread evenly."""
     n_folds = min(n_folds, len(y))
     if n_folds < 2:
         raise ArrayError("y", f"A stacked ensemble is cross-fitted and needs at least two rows; y holds {len(y)}.")
     fold = np.empty(len(y), dtype=np.int64)
     fold[np.lexsort((rng.random(len(y)), y))] = np.arange(len(y)) % n_folds
-    return fold
+    return [Fold(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]
 
 
 def _fit_regression(

@@ -21,6 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.fold import Fold
+from cashmere.data.row_structure import RowStructure, StructureKind
+from cashmere.data.structured_folds import structured_folds
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import CashmereError
@@ -98,6 +101,7 @@ def tune_thresholds(
     metric: Loss,
     *,
     weight: FloatArray | None = None,
+    structure: RowStructure | None = None,
     rng: np.random.Generator,
     stop: Stop = never,
 ) -> TunedThresholds:
@@ -105,6 +109,7 @@ def tune_thresholds(
 
     The rows are cut into halves ten times, evenly by class, and thresholds are chosen on each half. Their geometric
     mean does not hinge on single rows. To judge it, each row is decided by the mean of the choices made without it.
+    Groups are in one half; in time, the halves are the older and the newer rows, and only the newer are judged.
 
     Parameters
     ----------
@@ -116,6 +121,8 @@ def tune_thresholds(
         A metric computed from labels, that is, from the largest probability of a row.
     weight : (n_rows,) array, optional
         Positive row weights.
+    structure : RowStructure, optional
+        Groups or moments of the rows.
     rng : numpy.random.Generator
         Draws the halves.
     stop : Stop
@@ -127,23 +134,25 @@ def tune_thresholds(
         If `stop` says so.
     """
     p, y = _normalised(probabilities), np.asarray(y, dtype=np.int64)
-    if len(y) < _LEAST_ROWS or len(np.unique(y)) < 2:
+    can_be_cut = structure is None or structure.most_folds > 0
+    if len(y) < _LEAST_ROWS or len(np.unique(y)) < 2 or not can_be_cut:
         return TunedThresholds(thresholds=None, gain=None)
-    total, unseen = np.zeros(p.shape[1]), np.zeros(p.shape)
+    total, unseen, is_judged = np.zeros(p.shape[1]), np.zeros(p.shape), np.zeros(len(y), dtype=bool)
     try:
         for _ in range(_N_HALVINGS):
-            half = _halves(y, rng)
-            for k in (0, 1):
+            for half in _halves(y, rng, structure):
                 go_on_unless(stop)
-                rows = half == k
+                rows = half.train
                 w = None if weight is None else weight[rows]
                 logs = np.log(choose_thresholds(p[rows], y[rows], metric, weight=w))
                 logs -= logs.mean()
                 total += logs
-                unseen[~rows] += logs
-        before = metric.loss(y, as_certain(decide(p, None), p.shape[1]), weight)
-        thresholds = _softmax(unseen / _N_HALVINGS)
-        after = metric.loss(y, as_certain(decide(p, thresholds), p.shape[1]), weight)
+                unseen[half.validation] += logs
+                is_judged[half.validation] = True
+        thresholds, w = _softmax(unseen / _N_HALVINGS), None if weight is None else weight[is_judged]
+        before, after = (
+            metric.loss(y[is_judged], as_certain(decide(p, t)[is_judged], p.shape[1]), w) for t in (None, thresholds)
+        )
     except (CashmereError, ValueError):  # a custom metric may need what a half does not have
         return TunedThresholds(thresholds=None, gain=None)
     gain = float(before - after)
@@ -290,13 +299,23 @@ def _middle_of_widest(lower: Float64, upper: Float64, is_best: NDArray[np.bool_]
     return float((starts[widest] + ends[widest]) / 2)
 
 
-def _halves(y: IntArray, rng: np.random.Generator) -> IntArray:
-    """Assign the rows at random to two halves, each class evenly."""
+def _halves(y: IntArray, rng: np.random.Generator, structure: RowStructure | None) -> tuple[Fold, Fold]:
+    """Cut the rows into two halves, each class evenly; each half chooses, and judges the choice of the other.
+
+    In time the halves are the older and the newer rows, and the choice of the newer judges nothing.
+    """
+    if structure is not None and structure.kind is StructureKind.TIME:
+        (older,) = structured_folds(structure, 1, rng)
+        return older, Fold(older.validation, np.empty(0, dtype=np.int64))
+    if structure is not None:
+        first, second = structured_folds(structure, 2, rng, classes=y)
+        return first, second
     order = rng.permutation(len(y))
     order = order[np.argsort(y[order], kind="stable")]
     half = np.empty(len(y), dtype=np.int64)
     half[order] = np.arange(len(y)) % 2
-    return half
+    rows = np.flatnonzero(half == 0), np.flatnonzero(half == 1)
+    return Fold(*rows), Fold(*rows[::-1])
 
 
 def _normalised(probabilities: FloatArray) -> Float64:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.ensembles import (
     Ensemble,
     IncrementalSelection,
@@ -112,6 +113,8 @@ class EnsembleBuilder:
         self._averages = (
             method == "selection" and len(pool.y) >= _LEAST_ROWS and (self._calibrates or metric.needs == "values")
         )
+        if pool.structure is not None and pool.structure.kind is StructureKind.TIME:
+            self._averages = False  # each of the selections lacks the newest rows
         # Remembers what it has read of earlier observations; the choice is that of a fresh selection.
         self._selection = None
         if method == "selection":
@@ -167,12 +170,13 @@ class EnsembleBuilder:
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
         y, weight = self._pool.y, self._pool.weight
-        ensemble, loss = self._build(numbers, stacks, losses, y, weight, stop, selection=self._selection)
+        structure = self._pool.structure
+        ensemble, loss = self._build(numbers, stacks, losses, y, weight, stop, structure, selection=self._selection)
         thresholds, gain = self.thresholds, self.decision_gain
         if self.decides_by_threshold:
             stack = dict(zip(numbers, stacks, strict=True))
             combined = ensemble.combine([stack[number] for number in ensemble.members])
-            thresholds, gain = self._thresholds(combined, y, weight, stop)
+            thresholds, gain = self._thresholds(combined, y, weight, stop, structure)
             if thresholds is not None and self._metric.needs == "labels":
                 loss = self._decided_loss(combined, y, weight, thresholds)
         self.ensemble, self.loss, self.calibration = ensemble, loss, None
@@ -184,7 +188,7 @@ class EnsembleBuilder:
         Each row is predicted by the ensemble that was chosen without it. To these predictions a calibration is fitted:
         on rows that chose it, an ensemble looks better than it is. For metrics that judge probabilities or values, the
         mean of five selections replaces the selection on all rows, if there are enough rows and trials: it is better on
-        other rows.
+        other rows. Groups and moments are respected, see `cross_fitted_predictions`; in time nothing is averaged.
 
         Parameters
         ----------
@@ -204,30 +208,35 @@ class EnsembleBuilder:
             return None
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
-        y, weight = self._pool.y, self._pool.weight
+        y, weight, structure = self._pool.y, self._pool.weight, self._pool.structure
         parts: list[Ensemble] = []
 
-        def build(stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None) -> Ensemble:
-            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop)[0]
+        def build(
+            stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None, structure: RowStructure | None
+        ) -> Ensemble:
+            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop, structure)[0]
             parts.append(ensemble)
             if not self.decides_by_threshold or self._metric.needs != "labels":
                 return ensemble
             combined = ensemble.combine([stacks[i] for i in ensemble.members])
-            return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight, stop)[0])
+            return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight, stop, structure)[0])
 
         try:
             rng = np.random.default_rng(self._seed)
-            unseen = cross_fitted_predictions(build, stacks, y, weight=weight, rng=rng)
+            unseen = cross_fitted_predictions(build, stacks, y, weight=weight, structure=structure, rng=rng)
             if unseen is None:
                 return None
-            loss = self._metric.loss(y, unseen, weight)
+            rows = unseen.rows
+            y, weight = y[rows], None if weight is None else weight[rows]
+            loss = self._metric.loss(y, unseen.predictions, weight)
             calibration = None
             if self._calibrates:
                 calibration = choose_calibration(
-                    unseen,
+                    unseen.predictions,
                     y,
                     self._metric.name,
                     weight=weight,
+                    structure=None if structure is None else structure.take(rows),
                     rng=rng,
                     is_mean_elsewhere=self._is_mean_elsewhere,
                     stop=stop,
@@ -258,7 +267,7 @@ class EnsembleBuilder:
         thresholds, gain = self.thresholds, self.decision_gain
         loss = self._metric.loss(y, combined, weight)
         if self.decides_by_threshold:
-            thresholds, gain = self._thresholds(combined, y, weight, stop)
+            thresholds, gain = self._thresholds(combined, y, weight, stop, self._pool.structure)
             if thresholds is not None and self._metric.needs == "labels":
                 loss = self._decided_loss(combined, y, weight, thresholds)
         self.ensemble, self.loss, self.calibration = ensemble, loss, calibration
@@ -272,14 +281,21 @@ class EnsembleBuilder:
         return self._decision_threshold != "none"
 
     def _thresholds(
-        self, combined: Float64, y: AnyArray, weight: FloatArray | None, stop: Stop
+        self,
+        combined: Float64,
+        y: AnyArray,
+        weight: FloatArray | None,
+        stop: Stop,
+        structure: RowStructure | None,
     ) -> tuple[Float64 | None, float | None]:
         """Return the thresholds for predictions of an ensemble, and what they gain."""
         if not isinstance(self._decision_threshold, str):
             before, after = (self._decided_loss(combined, y, weight, t) for t in (None, self.thresholds))
             return self.thresholds, before - after
         rng = np.random.default_rng(self._seed)
-        found = tune_thresholds(combined, y, self.decision_metric, weight=weight, rng=rng, stop=stop)
+        found = tune_thresholds(
+            combined, y, self.decision_metric, weight=weight, structure=structure, rng=rng, stop=stop
+        )
         return found.thresholds, found.gain
 
     def _decided_loss(
@@ -303,6 +319,7 @@ class EnsembleBuilder:
         y: AnyArray,
         weight: FloatArray | None,
         stop: Stop,
+        structure: RowStructure | None,
         *,
         selection: IncrementalSelection | None = None,
     ) -> tuple[Ensemble, float]:
@@ -320,6 +337,7 @@ class EnsembleBuilder:
             self._metric,
             losses=losses,
             weight=weight,
+            structure=structure,
             rng=np.random.default_rng(self._seed),
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from cashmere.data.parquet import return_freed_memory
+from cashmere.data.row_structure import RowStructure
 from cashmere.exceptions import BudgetTooShortError
 from cashmere.execution.cluster import Cluster, open_cluster
 from cashmere.execution.in_process import InProcessExecutor
@@ -33,6 +34,7 @@ def fit_run(
     settings: RunSettings,
     *,
     weight: Any = None,
+    structure: RowStructure | None = None,
     executor: Any = None,
     named: bool = True,
     resume: bool = False,
@@ -55,6 +57,8 @@ def fit_run(
         What to do. The trials of the budget count those of earlier calls, its seconds are those of this call.
     weight : (n_rows,) array-like, optional
         Row weights; whole numbers are repetitions.
+    structure : RowStructure, optional
+        Groups or moments of the rows, if the settings name a column of them.
     executor : distributed.Client or str, optional
         A cluster for the trials, see `open_cluster`; by default they run on this machine.
     named : bool
@@ -95,10 +99,12 @@ def fit_run(
             with run:
                 if cluster is None:
                     run.check_workers()
-                run.check_same(frame, y, settings, weight=weight)
+                run.check_same(frame, y, settings, weight=weight, structure=structure)
                 run.set_goal(settings.budget)
                 return _work(run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load)
-        with RunDirectory.create(folder, frame, y, settings, weight=weight, named=named, check=check) as run:
+        with RunDirectory.create(
+            folder, frame, y, settings, weight=weight, structure=structure, named=named, check=check
+        ) as run:
             del frame, y  # what the run needs of them is in its directory: the memory is for trials
             return_freed_memory()
             return _work(

@@ -74,11 +74,12 @@ class Repeats:
                 self._objective(split).folder,
                 run.coded_table,
                 run.rows.y,
-                make_folds(run.rows.y, task_type, run.settings.resampling, seed=seed),
+                make_folds(run.rows.y, task_type, run.settings.resampling, seed=seed, structure=run.rows.structure),
                 sorted(run.space.encodings),
                 task_type=task_type,
                 seed=seed,
                 weight=run.rows.weight,
+                structure=run.rows.structure,
             )[1]
         return self._encoders[split]
 

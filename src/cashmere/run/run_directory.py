@@ -21,6 +21,7 @@ from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
+from cashmere.data.row_structure import RowStructure
 from cashmere.data.rows import canonical_rows
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
@@ -142,7 +143,12 @@ class RunDirectory:
         if isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(self.metric)
         self.splits = make_folds(
-            rows.y, target.task_type, settings.resampling, seed=settings.seed, n_columns=rows.values.shape[1]
+            rows.y,
+            target.task_type,
+            settings.resampling,
+            seed=settings.seed,
+            n_columns=rows.values.shape[1],
+            structure=rows.structure,
         )
         self.rungs = rungs(min(len(fold.train) for fold in self.splits))
 
@@ -157,6 +163,7 @@ class RunDirectory:
         settings: RunSettings,
         *,
         weight: Any = None,
+        structure: RowStructure | None = None,
         named: bool = True,
         check: Callable[[], object] = lambda: None,
     ) -> RunDirectory:
@@ -174,6 +181,8 @@ class RunDirectory:
             What to do.
         weight : (n_rows,) array-like, optional
             Row weights; whole numbers are repetitions.
+        structure : RowStructure, optional
+            Groups or moments of the rows; the settings name the column.
         named : bool
             Whether the columns have names of their own.
         check : callable
@@ -197,14 +206,22 @@ class RunDirectory:
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
-            canonical = canonical_rows(frame, codes, weight, keep_order=own_splitter)
+            canonical = canonical_rows(frame, codes, weight, structure=structure, keep_order=own_splitter)
             schema = canonical.schema(named=named, check=check)
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
             check()
-            rows = TrainingRows(values=coded.values, texts=coded.texts, y=canonical.y, weight=canonical.weight)
+            rows = TrainingRows(
+                values=coded.values,
+                texts=coded.texts,
+                y=canonical.y,
+                weight=canonical.weight,
+                structure=canonical.structure,
+            )
             if settings.resampling == "auto":
                 n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
-                resampling = choose_resampling(len(rows.y), n_cells, seconds=settings.budget.seconds)
+                resampling = choose_resampling(
+                    len(rows.y), n_cells, seconds=settings.budget.seconds, structure=rows.structure
+                )
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             identity = uuid.uuid4().hex
@@ -274,7 +291,7 @@ class RunDirectory:
         store = RunStore(folder)
         try:
             rows = TrainingRows.read(folder / "table.npz")
-            _check_rows(folder / "table.npz", rows, schema, target)
+            _check_rows(folder / "table.npz", rows, schema, target, settings)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
             run._opening()  # one from a file is kept in the store
@@ -388,7 +405,15 @@ class RunDirectory:
             self.store.set_fact("meta_features", stored)
         return features_from_json(stored)
 
-    def check_same(self, frame: pd.DataFrame, y: Any, settings: RunSettings, *, weight: Any = None) -> None:
+    def check_same(
+        self,
+        frame: pd.DataFrame,
+        y: Any,
+        settings: RunSettings,
+        *,
+        weight: Any = None,
+        structure: RowStructure | None = None,
+    ) -> None:
         """Refuse to continue this run with other data or other settings than it was started with.
 
         Names of spaces have the meaning that they had then: a script goes on with what it began.
@@ -398,8 +423,15 @@ class RunDirectory:
         RunDirectoryError
             Naming what differs.
         """
+        version = read_run_json(self.folder).get("version", 0)
+        changed = self.settings.changed_in(replace(settings, space=present_space_name(settings.space, version)))
+        if changed is not None:
+            name, before, now = changed
+            text = f"was started with {name}={before!r} and cannot continue with {now!r}. Use the value from before."
+            raise RunDirectoryError(self.folder, text)
         codes = self.target.encode(y, n_rows=len(frame))
-        rows = canonical_rows(frame, codes, weight, keep_order=not isinstance(settings.resampling, str))
+        keep_order = not isinstance(settings.resampling, str)
+        rows = canonical_rows(frame, codes, weight, structure=structure, keep_order=keep_order)
         same = len(rows.y) == len(self.rows.y) and np.array_equal(rows.y, self.rows.y)
         compact = self.rows.are_compact
         if not same or not np.array_equal(
@@ -409,12 +441,13 @@ class RunDirectory:
                 self.folder,
                 "was started with other rows than X and y hold. Use resume=False and another run_directory.",
             )
-        version = read_run_json(self.folder).get("version", 0)
-        changed = self.settings.changed_in(replace(settings, space=present_space_name(settings.space, version)))
-        if changed is not None:
-            name, before, now = changed
-            text = f"was started with {name}={before!r} and cannot continue with {now!r}. Use the value from before."
-            raise RunDirectoryError(self.folder, text)
+        structures = [each.structure for each in (self.rows, rows) if each.structure is not None]
+        if len(structures) == 2 and not np.array_equal(structures[0].codes, structures[1].codes):
+            raise RunDirectoryError(
+                self.folder,
+                f"was started with other {settings.structure_kind} of the rows. Use those from before, or resume=False "
+                "and another run_directory.",
+            )
 
     # ------------------------------------------------------------ what it may spend
 
@@ -510,8 +543,13 @@ def _stored_schema(folder: Path) -> tuple[TableSchema, TargetCoding]:
         return TableSchema.from_json(described["columns"]), TargetCoding.from_json(described["target"])
 
 
-def _check_rows(path: Path, rows: TrainingRows, schema: TableSchema, target: TargetCoding) -> None:
-    """Refuse rows that do not fit the columns and the classes."""
+def _check_rows(
+    path: Path, rows: TrainingRows, schema: TableSchema, target: TargetCoding, settings: RunSettings
+) -> None:
+    """Refuse rows that do not fit the columns, the classes and the settings."""
+    kind = None if rows.structure is None else rows.structure.kind
+    if kind is not settings.structure_kind:
+        raise CorruptStoreError(path, f"does not hold the groups or the time that run.json names. {RESTORE}")
     columns, texts = rows.values.shape[1], len(rows.texts)
     if (columns, texts) != (len(schema.value_names), len(schema.text_names)):
         text = (

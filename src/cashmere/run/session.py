@@ -189,6 +189,7 @@ class Session:
             task_type=run.target.task_type,
             seed=settings.seed,
             weight=rows.weight,
+            structure=rows.structure,
             rungs=run.rungs,
             table=run.folder / "table.npz" if rows.are_compact else None,
             largest_matrix_mib=largest_matrix_mib(settings),
@@ -221,7 +222,9 @@ class Session:
             method=settings.ensemble,
             size=settings.ensemble_size,
             metric=run.metric,
-            pool=ValidationPool.draw(folds.validation_rows, rows.y, rows.weight, seed=settings.seed),
+            pool=ValidationPool.draw(
+                folds.validation_rows, rows.y, rows.weight, structure=rows.structure, seed=settings.seed
+            ),
             seed=settings.seed,
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,

@@ -11,9 +11,15 @@ from typing import Any, Self
 import numpy as np
 
 from cashmere.base.cores import available_cores
+from cashmere.data.row_structure import StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
-from cashmere.exceptions import InvalidParameterError, LookaheadError, UnknownNameError
+from cashmere.exceptions import (
+    IncompatibleParametersError,
+    InvalidParameterError,
+    LookaheadError,
+    UnknownNameError,
+)
 from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
 from cashmere.records.trial import FOLD_RACING
 
@@ -137,6 +143,9 @@ class RunSettings:
         two classes only, predicts the second class where its probability is at least t.
     fold_racing : {"none", "forgiving"}
         ``"forgiving"`` stops trials that cannot win after some folds, see `cashmere.study.Study`.
+    groups, time : str or None
+        Name of the column that tells which rows belong together, or their order in time; at most one of the two. Folds
+        respect it (docs/running.md#groups-and-time), and it is no feature.
     target_name : str
         Name of the target column, for reports.
     """
@@ -161,6 +170,8 @@ class RunSettings:
     repeats: str | int = field(default="auto", metadata=_given(fixed=True))
     decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
     fold_racing: str = field(default="none", metadata=_given(fixed=True))
+    groups: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
+    time: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
     target_name: str = field(default="target", metadata=_given(parameter=None, option="target"))
 
     def __post_init__(self) -> None:
@@ -200,8 +211,40 @@ class RunSettings:
             raise InvalidParameterError("decision_threshold", threshold, expected)
         if self.fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", self.fold_racing, "'none' or 'forgiving'")
+        self._check_structure()
         if not isinstance(self.budget, Budget):
             raise InvalidParameterError("budget", self.budget, "a Budget", "Budget.parse reads texts and seconds.")
+
+    def _check_structure(self) -> None:
+        """Refuse groups and time together, and what cannot respect them."""
+        structure = self.structure_kind
+        if structure is None:
+            return
+        if self.groups is not None and self.time is not None:
+            raise IncompatibleParametersError(
+                "groups and time cannot be used together. Give time to predict later rows from earlier ones, or groups "
+                "to predict rows of new groups.",
+                {"groups": self.groups, "time": self.time},
+            )
+        if not isinstance(self.resampling, str):
+            raise IncompatibleParametersError(
+                f"{structure} and a custom splitter cannot be used together: both decide the folds. Leave out one of "
+                "them, or give resampling as a name such as '5fold'.",
+                {structure: getattr(self, structure), "resampling": self.resampling},
+            )
+        if self.time is not None and self.repeats not in ("auto", 0):
+            raise IncompatibleParametersError(
+                f"repeats must be 'auto' or 0 with time; got {self.repeats!r}. There is only one split into past and "
+                "future.",
+                {"time": self.time, "repeats": self.repeats},
+            )
+
+    @property
+    def structure_kind(self) -> StructureKind | None:
+        """What the rows have: groups, an order in time, or none."""
+        if self.groups is None and self.time is None:
+            return None
+        return StructureKind.TIME if self.groups is None else StructureKind.GROUPS
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], **others: Any) -> Self:

@@ -18,6 +18,7 @@ from cashmere.base.array_files import map_archived, open_arrays, write_arrays
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.space_names import present_space_name
@@ -229,6 +230,7 @@ class TrainingRows:
     texts: tuple[AnyArray | PackedTexts, ...]
     y: AnyArray
     weight: NDArray[np.float64] | None
+    structure: RowStructure | None = None
 
     def save(self, path: Path) -> None:
         """Write the rows atomically."""
@@ -237,8 +239,9 @@ class TrainingRows:
             packed = text if isinstance(text, PackedTexts) else PackedTexts.pack(text)
             texts |= {f"text{i}.{part}": getattr(packed, part) for part in ("content", "ends")}
         weight = {} if self.weight is None else {"weight": self.weight}
+        structure = {} if self.structure is None else {self.structure.kind.value: self.structure.codes}
         with writing(path) as file:
-            write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight})
+            write_arrays(file, {"values": self.values, "y": self.y, **texts, **weight, **structure})
 
     @property
     def are_compact(self) -> bool:
@@ -261,6 +264,7 @@ class TrainingRows:
                 texts=tuple(_read_texts(arrays, i) for i in numbers),
                 y=arrays["y"],
                 weight=arrays.get("weight"),
+                structure=_read_structure(arrays),
             )
             rows._check()
             return rows
@@ -268,6 +272,7 @@ class TrainingRows:
     def _check(self) -> None:
         n_rows = self.y.shape[0] if self.y.ndim == 1 else -1
         weight = np.ones(n_rows) if self.weight is None else self.weight
+        codes = np.zeros(n_rows, dtype=np.int64) if self.structure is None else self.structure.codes
         if not (
             self.values.ndim == 2
             and self.values.dtype in (np.float64, np.float32)
@@ -275,6 +280,7 @@ class TrainingRows:
             and weight.dtype.kind in "if"
             and len(self.values) == n_rows > 0
             and weight.shape == (n_rows,)
+            and codes.shape == (n_rows,)
             and all(len(text) == n_rows and isinstance(text[:1][0], str) for text in self.texts)
             and bool(np.isfinite(self.y).all() and np.isfinite(weight).all())
         ):
@@ -285,6 +291,27 @@ def _read_texts(arrays: Mapping[str, AnyArray], i: int) -> AnyArray:
     if f"text{i}" in arrays:
         return arrays[f"text{i}"].astype(object)
     return PackedTexts(content=arrays[f"text{i}.content"], ends=arrays[f"text{i}.ends"])[:]
+
+
+def _read_structure(arrays: Mapping[str, AnyArray]) -> RowStructure | None:
+    """Return the groups or moments of the rows, if there are any."""
+    for kind in StructureKind:
+        if kind.value in arrays:
+            codes = arrays[kind.value]
+            if (
+                codes.dtype != np.int64
+                or codes.ndim != 1
+                or not np.array_equal(np.unique(codes), np.arange(1 + max(codes, default=0)))
+            ):
+                raise ValueError(f"its {kind.value} are not numbered from 0 on")
+            return RowStructure(kind=kind, codes=codes)
+    return None
+
+
+def read_structure(path: Path) -> RowStructure | None:
+    """Return the structure of the rows in ``table.npz`` without its other arrays; errors as for `TrainingRows`."""
+    with failures_as(CorruptStoreError, path, RESTORE), open_arrays(path, limit=MOST_BYTES) as arrays:
+        return _read_structure(arrays)
 
 
 def read_targets(path: Path) -> tuple[AnyArray, AnyArray | None]:

@@ -1,0 +1,161 @@
+"""The structure of the rows: groups of rows that belong together, or an order in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.data.schema import read_labels, read_times
+from cashmere.exceptions import DataError, UnknownNameError
+
+
+class StructureKind(StrEnum):
+    """What the numbers of a `RowStructure` mean."""
+
+    GROUPS = "groups"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RowStructure:
+    """Which rows must not be separated, or which come first: everything that splits rows derives its split from it.
+
+    Attributes
+    ----------
+    kind : StructureKind
+        What `codes` mean.
+    codes : (n_rows,) array of int64
+        The group of each row, or its moment, numbered in ascending order; rows of one moment stay together as those of
+        a group do. All numbers from 0 to the largest occur.
+    name : str
+        Of the column, to show.
+
+    Examples
+    --------
+    >>> RowStructure.from_values(["b", "a", "b"], StructureKind.GROUPS).codes
+    array([1, 0, 1])
+    >>> RowStructure.from_values(["2024-05-01", "2023-01-31", "2024-05-01"], StructureKind.TIME).codes
+    array([1, 0, 1])
+    """
+
+    kind: StructureKind
+    codes: IntArray
+    name: str = ""
+
+    @classmethod
+    def from_values(cls, values: Any, kind: StructureKind, *, name: str | None = None) -> Self:
+        """Read groups or moments.
+
+        Parameters
+        ----------
+        values : (n_rows,) array-like
+            Groups: texts, numbers, or whatever else a category may be; 1, 1.0 and "1" are the same. Moments: numbers,
+            dates, or texts of ISO dates.
+        kind : StructureKind
+            How to read them.
+        name : str, optional
+            Of the column; by default that of a pandas Series, or the kind.
+
+        Raises
+        ------
+        DataError
+            If values are missing or all the same, or if moments are neither numbers nor dates.
+        """
+        name = shown_name(values, kind) if name is None else name
+        column = values if isinstance(values, pd.Series) else pd.Series(_one_dimensional(values, name))
+        if kind is StructureKind.GROUPS:
+            read = read_labels(column, name)
+            missing = read == ""
+        else:
+            read = read_times(column, name)
+            missing = pd.isna(read)
+        if missing.any():
+            row = int(np.flatnonzero(missing)[0])
+            raise DataError(
+                f"The {kind.value} in {name!r} are missing in {int(missing.sum())} row(s), first in row {row}. Every "
+                "row needs one: fill them in, or leave these rows out.",
+                column=name,
+            )
+        codes = np.unique(read, return_inverse=True)[1].astype(np.int64)
+        if not codes.any():
+            raise DataError(
+                f"The {kind.value} in {name!r} are the same in all rows, so that rows cannot be split by them. "
+                f"Expected two or more different values; leave out {kind.value}= if there is no structure.",
+                column=name,
+            )
+        return cls(kind=kind, codes=codes, name=name)
+
+    @property
+    def most_folds(self) -> int:
+        """How many folds are possible: as many as groups, or as moments that have an earlier one; 0 if none is."""
+        n_values = int(self.codes.max(initial=-1)) + 1
+        if self.kind is StructureKind.TIME:
+            return max(0, n_values - 1)
+        return n_values if n_values > 1 else 0
+
+    def take(self, rows: IntArray) -> RowStructure:
+        """Return the structure of some rows; its numbers have no gaps either."""
+        codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
+        return RowStructure(kind=self.kind, codes=codes, name=self.name)
+
+
+def shown_name(given: Any, kind: StructureKind) -> str:
+    """Return the name of groups or moments: of the column, or of a Series, or else that of the kind."""
+    return given if isinstance(given, str) else str(getattr(given, "name", None) or kind.value)
+
+
+def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.DataFrame, RowStructure | None]:
+    """Take what describes the structure of the rows out of a table: it is no feature.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The features.
+    groups, time : str, (n_rows,) array-like or None
+        The name of a column, or the values themselves; at most one of the two.
+
+    Returns
+    -------
+    frame : DataFrame
+        Without the column, if there was one.
+    structure : RowStructure or None
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such column.
+    DataError
+        If the values cannot be used, see `RowStructure.from_values`, or do not have one for each row.
+    """
+    given, kind = (groups, StructureKind.GROUPS) if time is None else (time, StructureKind.TIME)
+    if given is None:
+        return frame, None
+    if isinstance(given, str):
+        if given not in frame.columns:
+            raise UnknownNameError("column", given, map(str, frame.columns))
+        structure = RowStructure.from_values(frame[given], kind, name=given)
+        frame = frame.drop(columns=given)
+        if frame.shape[1] == 0:
+            raise DataError(f"There is no column beside {given!r}. Expected at least one feature.", column=given)
+        return frame, structure
+    structure = RowStructure.from_values(given, kind)
+    if len(structure.codes) != len(frame):
+        raise DataError(f"{kind.value} must have one value for each of {len(frame)} rows; got {len(structure.codes)}.")
+    return frame, structure
+
+
+def _one_dimensional(values: Any, name: str) -> AnyArray:
+    try:
+        array = np.asarray(values)
+        if array.ndim == 1 and array.dtype.kind == "U":  # numbers beside texts have become texts
+            array = np.asarray(values, dtype=object)
+    except ValueError as error:
+        raise DataError(f"{name} must hold one value per row ({error}).") from error
+    if array.ndim != 1:
+        raise DataError(f"{name} must hold one value per row; got an array of shape {array.shape}.")
+    return array
