@@ -149,6 +149,7 @@ def test_every_form_of_table_gives_the_same_model(kind):
     np.testing.assert_allclose(model.predict_proba(make(X)), expected, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::cashmere.exceptions.RowStructureWarning")
 def test_polars_and_pandas_with_categories_dates_and_text_agree():
     rng = np.random.default_rng(0)
     n = 120

@@ -32,7 +32,7 @@ MESSAGE_AT = {
     **dict.fromkeys(["DataError", "SchemaError", "ColumnTypeError", "MetricError", "UsageError", "LookaheadError"], 0),
     **dict.fromkeys(["StrategyError", "SpaceError", "ObservationsError", "IncompatibleParametersError"], 0),
     **dict.fromkeys(["ArrayError", "MissingParameterError"], 1),
-    **dict.fromkeys(["PredictionError", "SystemRefusalError", "VersionWarning"], 0),
+    **dict.fromkeys(["PredictionError", "SystemRefusalError", "VersionWarning", "RowStructureWarning"], 0),
     "SystemExit": 0,  # ends a command of the benchmarks
 }
 """Where each error takes its text."""

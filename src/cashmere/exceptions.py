@@ -56,6 +56,10 @@ class VersionWarning(UserWarning):
     """Fitted models were written with other versions of their libraries than those installed."""
 
 
+class RowStructureWarning(UserWarning):
+    """A table has dates or repeated identifiers, and neither ``time`` nor ``groups`` was given."""
+
+
 class UsageError(CashmereError, ValueError):
     """A method was called in the wrong order, or on an object in the wrong state.
 

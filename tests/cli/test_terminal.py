@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import typer
 
 from cashmere.cli.terminal import typed_errors
+from cashmere.exceptions import RowStructureWarning
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
@@ -44,3 +46,10 @@ def test_what_the_system_refuses_is_a_message(failing, text, capsys):
     assert left.value.exit_code == 2
     shown = capsys.readouterr().err
     assert shown.startswith("SystemRefusalError: ") and text in shown and len(shown.splitlines()) == 1
+
+
+def test_warnings_of_ours_are_lines_without_code(capsys):
+    with warnings.catch_warnings(), typed_errors():
+        warnings.simplefilter("always")
+        warnings.warn(RowStructureWarning("Column 'day' holds dates."), stacklevel=2)
+    assert capsys.readouterr().err == "Warning: Column 'day' holds dates.\n"

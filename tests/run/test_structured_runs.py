@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from cashmere.exceptions import (
     CorruptStoreError,
     DataError,
     IncompatibleParametersError,
+    RowStructureWarning,
     RunDirectoryError,
     UnknownNameError,
 )
@@ -251,6 +253,20 @@ def test_what_cannot_be_used_is_refused_before_the_run(given, settings, error, t
     X, y = visits()
     with pytest.raises(error, match=text):
         model(run_directory=tmp_path / "run", **settings).fit(X, y, **given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_dates_and_identifiers_bring_a_warning_unless_their_role_is_told(tmp_path):
+    X, y = visits()
+    with pytest.warns(RowStructureWarning, match=r"'day' holds dates.*time='day'.*groups='patient'"):
+        model(budget="1trials").fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(budget="1trials").fit(X, y, time="day")
+        model(budget="1trials").fit(X, y, groups="patient")
+        model(budget="1trials", resampling=GroupKFold(2).split(X, y, X["patient"])).fit(X, y)
+        with pytest.raises(RowStructureWarning):
+            model(run_directory=tmp_path / "run").fit(X, y)
     assert not (tmp_path / "run").exists()
 
 

@@ -7,16 +7,24 @@ files and exceptions of control characters; none of it is read as markup.
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cashmere.base.files import reason
 from cashmere.base.text import clean_text
-from cashmere.exceptions import CashmereError, InvalidParameterError, LookaheadError, SystemRefusalError
+from cashmere.exceptions import (
+    CashmereError,
+    InvalidParameterError,
+    LookaheadError,
+    RowStructureWarning,
+    SystemRefusalError,
+    VersionWarning,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -65,7 +73,8 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         The run directory that Ctrl+C may leave unfinished.
     """
     try:
-        yield
+        with _own_warnings_as_lines():
+            yield
         sys.stdout.flush()  # here, where a full disk is still explained
     except BrokenPipeError:  # whoever read the output has seen enough; typer ends without a word
         raise
@@ -79,6 +88,22 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         else:
             say_error("Interrupted; there was nothing to keep yet.")
         raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def _own_warnings_as_lines() -> Iterator[None]:
+    """Show warnings about tables and files without the line of code that raised them."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, RowStructureWarning | VersionWarning):
+                say_error(f"Warning: {message}")
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = show_line
+        yield
 
 
 def _refusal(error: OSError | MemoryError) -> SystemRefusalError:

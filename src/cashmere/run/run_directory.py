@@ -7,6 +7,7 @@ import io
 import shutil
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from cashmere.data.row_structure import RowStructure
 from cashmere.data.rows import canonical_rows
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
+from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
@@ -33,6 +35,7 @@ from cashmere.exceptions import (
     CashmereError,
     CorruptStoreError,
     MissingDependencyError,
+    RowStructureWarning,
     RunDirectoryError,
 )
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
@@ -209,6 +212,8 @@ class RunDirectory:
             canonical = canonical_rows(frame, codes, weight, structure=structure, keep_order=own_splitter)
             schema = canonical.schema(named=named, check=check)
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
+            if structure is None and not own_splitter and (hint := structure_hint(coded)) is not None:
+                warnings.warn(RowStructureWarning(hint), stacklevel=4)
             check()
             rows = TrainingRows(
                 values=coded.values,

@@ -220,6 +220,8 @@ class RunSettings:
         structure = self.structure_kind
         if structure is None:
             return
+        if not isinstance(getattr(self, structure), str):
+            raise InvalidParameterError(structure, getattr(self, structure), "the name of a column")
         if self.groups is not None and self.time is not None:
             raise IncompatibleParametersError(
                 "groups and time cannot be used together. Give time to predict later rows from earlier ones, or groups "

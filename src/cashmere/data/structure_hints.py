@@ -1,0 +1,84 @@
+"""Signs that rows have a structure nobody has told of: dates, and identifiers that several rows share."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from cashmere.base.arrays import AnyArray
+from cashmere.data.schema import CodedTable, Column, ColumnKind
+
+_IDENTIFIER_WORDS = frozenset(
+    {"id", "ids", "identifier", "uid", "uuid", "guid", "patient", "subject", "participant", "person", "user"}
+    | {"customer", "client", "member", "household", "family", "session", "device", "machine", "vehicle", "account"}
+)
+"""Words in the name of a column by which its values are taken for identifiers."""
+
+_LEAST_VALUES = 10
+"""Of a column with such a name."""
+
+_LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
+"""Least values of another column whose texts hold digits, and most rows that each may have on average."""
+
+_COLUMNS_NAMED = 3
+
+
+def structure_hint(coded: CodedTable) -> str | None:
+    """Return a warning about columns that hold dates or repeated identifiers; None if there are none.
+
+    Identifiers are categories or whole numbers with a name that tells so ("patient_id"), or texts with digits; many
+    values, and most rows share theirs with others.
+
+    Parameters
+    ----------
+    coded : CodedTable
+        The training rows.
+    """
+    used = coded.schema.used
+    dates = [column.name for column in used if column.kind is ColumnKind.DATE]
+    position_of = {name: position for position, name in enumerate(coded.value_names)}
+    identifiers = [
+        column.name
+        for column in used
+        if column.kind in (ColumnKind.CATEGORICAL, ColumnKind.NUMERIC)
+        and _is_repeated_identifier(column, coded.values[:, position_of[column.name]])
+    ]
+    sentences = []
+    if dates:
+        sentences.append(
+            f"{_listed(dates)} dates. If later rows are to be predicted, random folds let models see the future and "
+            f"flatter them: give time={dates[0]!r} (--time)."
+        )
+    if identifiers:
+        sentences.append(
+            f"{_listed(identifiers)} identifiers that several rows share. If rows with new ones are to be predicted, "
+            "random folds show models other rows of the same ones and flatter them: give "
+            f"groups={identifiers[0]!r} (--groups)."
+        )
+    return " ".join(sentences) or None
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:_COLUMNS_NAMED])) + (", ..." if len(names) > _COLUMNS_NAMED else "")
+    return f"Column {shown} holds" if len(names) == 1 else f"Columns {shown} hold"
+
+
+def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
+    """Return whether many values of a column are each in several rows, and look like identifiers."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column.name)}
+    is_named = bool(words & _IDENTIFIER_WORDS)
+    if not is_named and len(column.categories) < _LEAST_CODES:  # also those of numbers, which have none
+        return False
+    values = values[~np.isnan(values)]
+    if not is_named and not _are_codes(column.categories, len(values)):
+        return False
+    if np.any(values != np.floor(values)):
+        return False
+    counts = np.unique(values, return_counts=True)[1]
+    return len(counts) >= _LEAST_VALUES and bool(2 * counts[counts > 1].sum() > len(values))
+
+
+def _are_codes(categories: tuple[str, ...], n_rows: int) -> bool:
+    with_digits = sum(any(letter.isdigit() for letter in category) for category in categories)
+    return 2 * with_digits > len(categories) and n_rows <= _MOST_ROWS_OF_CODE * len(categories)

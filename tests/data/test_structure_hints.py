@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.schema import infer_schema
+from cashmere.data.structure_hints import structure_hint
+
+N = 200
+RNG = np.random.default_rng(0)
+
+
+def hint(**columns):
+    frame = pd.DataFrame({"size": RNG.normal(size=N), **columns})
+    return structure_hint(infer_schema(frame).code(frame))
+
+
+def test_dates_are_named():
+    dates = pd.date_range("2024-01-01", periods=N)
+    text = hint(day=dates, other=dates.strftime("%Y-%m-%d")[::-1])
+    assert text.startswith("Columns 'day', 'other' hold dates.") and "time='day'" in text and "groups" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient_id", np.arange(N) // 4),
+        ("PatientID", np.arange(N) // 4),
+        ("customer", [f"c{i // 3}" for i in range(N)]),
+        ("user id", np.where(np.arange(N) % 10 == 0, np.nan, np.arange(N) // 5)),
+        ("ward", [f"W-{i // 3:04}" for i in range(N)]),  # texts with digits
+    ],
+)
+def test_repeated_identifiers_are_named(name, values):
+    text = hint(**{name: values})
+    assert text.startswith(f"Column {name!r} holds identifiers") and f"groups={name!r}" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient_id", np.arange(N)),  # each in one row
+        ("patient_id", np.arange(N) % 4),  # a few values
+        ("patient_id", RNG.normal(size=N).round(3)),  # no whole numbers
+        ("age", RNG.integers(20, 60, N)),
+        ("width", np.arange(N) // 4),  # "id" is not a word of it
+        ("city", [f"{'abcdefghij'[i % 10]}{'klmnop'[i % 6]}" for i in range(N)]),
+        ("street", [f"street {i // 20}" for i in range(N)]),
+        ("free", [f"some words {i} and more of them" for i in range(N)]),
+    ],
+)
+def test_other_columns_are_not(name, values):
+    assert hint(**{name: values}) is None
+
+
+def test_dropped_columns_are_not_named():
+    assert hint(day=pd.Timestamp("2024-01-01")) is None
+
+
+def test_the_demonstration_table_has_no_structure():
+    frame = demo_table().drop(columns=DEMO_TARGET)
+    assert structure_hint(infer_schema(frame).code(frame)) is None
