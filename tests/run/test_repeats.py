@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.model_selection import KFold, ShuffleSplit
 
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -115,7 +116,10 @@ def test_a_file_that_no_fact_tells_of_is_overwritten(tmp_path):
         ({}, Budget(trials=9), 0),
         ({}, None, 0),
         ({"resampling": "holdout"}, Budget(seconds=60), 0),
-        ({"resampling": "holdout", "repeats": 3}, Budget(trials=9), 3),
+        ({"repeats": 3}, Budget(trials=9), 3),
+        ({"resampling": "holdout", "repeats": 3}, Budget(trials=9), 0),  # means of predictions for different rows
+        ({"resampling": ShuffleSplit(3, random_state=0), "repeats": 3}, Budget(trials=9), 0),
+        ({"resampling": KFold(3), "repeats": 3}, Budget(trials=9), 3),
         ({"repeats": 0}, Budget(seconds=60), 0),
     ],
 )

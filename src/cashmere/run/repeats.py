@@ -201,8 +201,11 @@ def _how_many(run: RunDirectory, budget: Budget | None) -> int:
     repeats = run.settings.repeats
     if budget is None or len(run.rungs) > 1:  # with rungs, rows are plenty, and encoding them again takes long
         return 0
+    n_validated = len(np.unique(np.concatenate([fold.validation for fold in run.splits])))
+    if n_validated < len(run.rows.y):  # another split would predict other rows
+        return 0
     if not isinstance(repeats, str):
         return int(repeats)
-    is_named = isinstance(run.settings.resampling, str) and len(run.splits) > 1
+    is_named = isinstance(run.settings.resampling, str)
     has_time = budget.seconds is not None and budget.trials is None
     return _MOST if is_named and has_time and len(run.rows.y) <= _MOST_ROWS else 0
