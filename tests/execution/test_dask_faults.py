@@ -87,6 +87,7 @@ def test_trial_whose_worker_is_killed_begins_again(executor, tmp_path):
     assert "trial 7 lost the worker tcp://" in line
 
 
+@pytest.mark.slow
 def test_lost_scheduler_ends_the_search_with_a_sentence(tmp_path):
     pids = tmp_path / "pids"
     pids.mkdir()

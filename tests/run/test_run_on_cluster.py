@@ -28,7 +28,7 @@ from cashmere.storage.store import RunStore
 
 TABLE = demo_table().sample(150, random_state=1)
 X, Y = TABLE.drop(columns=DEMO_TARGET), TABLE[DEMO_TARGET]
-SETTINGS = RunSettings(budget=Budget(trials=4), resampling="holdout", target_name=DEMO_TARGET)
+SETTINGS = RunSettings(budget=Budget(trials=3), resampling="holdout", target_name=DEMO_TARGET)
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +48,14 @@ def test_digest_is_that_of_one_machine_also_after_a_resume(client, on_one_machin
     shorter = replace(SETTINGS, budget=Budget(trials=2))
     finished = fit_run(tmp_path / "run", X, Y, shorter, executor=client, load=False)
     assert finished.study.history.successes
-    finished = continue_run(tmp_path / "run", Budget(trials=2), executor=client.scheduler.address, load=False)
+    finished = continue_run(tmp_path / "run", Budget(trials=1), executor=client.scheduler.address, load=False)
     assert finished.facts.digest == on_one_machine
     assert client.status == "running"
 
 
 def test_command_runs_on_the_cluster(client, on_one_machine, tmp_path):
     TABLE.to_csv(tmp_path / "table.csv", index=False)
-    options = ["--target", DEMO_TARGET, "--budget", "3trials", "--resampling", "holdout", "--quiet"]
+    options = ["--target", DEMO_TARGET, "--budget", "2trials", "--resampling", "holdout", "--quiet"]
     options += ["--scheduler", client.scheduler.address]
     result = CliRunner().invoke(app, ["fit", str(tmp_path / "table.csv"), "--out", str(tmp_path / "run"), *options])
     assert result.exit_code == 0, result.output
@@ -64,7 +64,7 @@ def test_command_runs_on_the_cluster(client, on_one_machine, tmp_path):
     assert result.exit_code == 0, result.output
     with RunStore(tmp_path / "run", read_only=True) as store:
         assert store.facts().digest == on_one_machine
-        assert len(store.rows()) == 4
+        assert len(store.rows()) == 3
 
 
 def processes_of_trials(client):
@@ -139,7 +139,7 @@ def test_command_names_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
 
 
 def test_estimator_runs_on_a_cluster_in_this_process():
-    options = {"budget": "3trials", "resampling": "holdout"}
+    options = {"budget": "2trials", "resampling": "holdout"}
     local = AutoClassifier(**options, n_workers=1).fit(X, Y)
     model = AutoClassifier(**options, executor="dask", n_workers=2).fit(X, Y)
     assert np.array_equal(model.predict_proba(X), local.predict_proba(X))
