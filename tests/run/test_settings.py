@@ -101,3 +101,12 @@ def test_automatic_resampling_may_be_asked_for_again():
 def test_budget_that_nobody_read_is_refused():
     with pytest.raises(InvalidParameterError, match=r"Budget\.parse"):
         RunSettings(budget="5m")
+
+
+def test_structure_is_named_by_a_column():
+    assert RunSettings().structure_kind is None
+    assert (RunSettings(groups="ward").structure_kind, RunSettings(time="day").structure_kind) == ("groups", "time")
+    assert RunSettings.from_options(groups="ward", budget="1trials").groups == "ward"
+    assert RunSettings.from_json({"budget": "1trials"}, {}).structure_kind is None  # of earlier versions
+    with pytest.raises(InvalidParameterError, match="groups must be the name of a column; got 3"):
+        RunSettings(groups=3)

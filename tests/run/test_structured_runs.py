@@ -86,7 +86,7 @@ def near_copies(n_groups, seed):
 
 
 def test_copies_in_other_folds_flatter_and_groups_do_not(tmp_path):
-    X, y, group = near_copies(60, seed=0)
+    X, y, group = near_copies(120, seed=0)
     X_new, y_new, _ = near_copies(400, seed=1)
     gaps = {}
     for name, given in (("random", {}), ("groups", {"groups": group})):
