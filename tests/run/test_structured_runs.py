@@ -90,7 +90,7 @@ def test_copies_in_other_folds_flatter_and_groups_do_not(tmp_path):
     X_new, y_new, _ = near_copies(400, seed=1)
     gaps = {}
     for name, given in (("random", {}), ("groups", {"groups": group})):
-        fitted = model(budget="6trials", run_directory=tmp_path / name).fit(X, y, **given)
+        fitted = model(budget="6trials", resampling="3fold", run_directory=tmp_path / name).fit(X, y, **given)
         claimed = Predictor.load(tmp_path / name).information["cross_fitted_loss"]
         gaps[name] = log_loss(y_new, fitted.predict_proba(X_new)) - claimed
     assert gaps["random"] > 0.4  # it claims to know what it has learned by heart
@@ -287,7 +287,7 @@ def test_command_line_takes_the_names_of_columns(tmp_path):
         "--target",
         "state",
         "--budget",
-        "2trials",
+        "1trials",
         "--resampling",
         "holdout",
         "--workers",
@@ -298,20 +298,16 @@ def test_command_line_takes_the_names_of_columns(tmp_path):
     resumed = cashmere("resume", tmp_path / "run", "--budget", "1trials")
     assert resumed.returncode == 0, resumed.stderr
     with RunDirectory.open(tmp_path / "run") as run:
-        assert run.settings.groups == "patient" and len(run.store.rows()) == 3
+        assert run.settings.groups == "patient" and len(run.store.rows()) == 2
         assert all(is_apart(run.rows.structure, fold) for fold in run.splits)
     X.drop(columns="patient").to_csv(tmp_path / "new.csv", index=False)
     predicted = cashmere("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "predicted.csv")
     assert predicted.returncode == 0, predicted.stderr
     expected = Predictor.load(tmp_path / "run").predict(X)
     assert pd.read_csv(tmp_path / "predicted.csv")["prediction"].tolist() == expected.tolist()
-    for options, text in (
-        (("--groups", "ward"), "Unknown column 'ward'"),
-        (("--groups", "patient", "--time", "day"), "cannot be used together"),
-    ):
-        refused = cashmere(*fit, *options, "--out", tmp_path / "refused")
-        assert refused.returncode == 2 and text in refused.stderr
-        assert not (tmp_path / "refused").exists()
+    refused = cashmere(*fit, "--groups", "ward", "--out", tmp_path / "refused")
+    assert refused.returncode == 2 and "Unknown column 'ward'" in refused.stderr
+    assert not (tmp_path / "refused").exists()
 
 
 def test_a_finished_run_goes_on_without_its_table(tmp_path):
