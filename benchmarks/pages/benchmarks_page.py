@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.experiments.dacopt.results import HYPEROPT
 from benchmarks.experiments.dacopt.tables import contest_pairs
 from benchmarks.experiments.latent.left_out import AFTER, summarise
-from benchmarks.pages import first_configurations, large_tables, match, surrogates, trials
+from benchmarks.pages import ensemble_contest, first_configurations, large_tables, match, surrogates, trials
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
@@ -31,6 +31,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _replays_by_log_loss()
     yield from _replays_by_error()
     yield _replays_of_models()
+    yield from ensemble_contest.parts()
     yield from _divbo()
     yield from _dacopt()
     yield from _latent()

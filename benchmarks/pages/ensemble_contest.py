@@ -1,0 +1,105 @@
+"""The numbers of the contest for the ensemble: against other searches, and without each of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.pages.kept_rows import Frame, kept
+from benchmarks.pages.statement import Body, Statement, row, signed
+from benchmarks.statistics import comparison
+
+PARTS: tuple[comparison.Part, ...] = ("validation", "test")
+AFTER = (60, 150)
+
+WHOLE = "contest"
+OTHERS = {"optdivbo": "`optdivbo`", "bo": "`bo`", "ensemble_gain": "`ensemble_gain`", "random": "`random`"}
+WITHOUT = {
+    "no_opening": "the opening",
+    "no_contest": "the contest (`optdivbo` with the opening)",
+    "no_diversity": "diversity (`max_weight=0`)",
+    "no_share": "trials for dropped algorithms (`random_fraction=0`)",
+    "best_loss": "the ensemble as judge (`judged_by=best_loss`)",
+}
+
+
+def parts() -> Iterator[Statement | Body]:
+    """Yield the parts of the page of benchmarks."""
+    yield _ranks(kept("ensemble_contest"))
+    yield _ablation(kept("ensemble_contest_parts"))
+    yield from _findings(kept("ensemble_contest"))
+
+
+def summary() -> Statement:
+    """Return the line of the table of docs/how_good.md."""
+    runs = kept("ensemble_contest")
+    ranks = comparison.average_ranks(runs, AFTER[-1], "test")
+    tests: Frame = comparison.across_recordings(runs, AFTER[-1], "test", WHOLE)
+    values = {"seeds": runs["seed"].nunique(), "recordings": runs["recording"].nunique()}
+    values |= {f"rank_{name}": ranks[name] for name in (WHOLE, *OTHERS)}
+    values |= {f"p_{name}": tests.loc[name, "holm_p"] for name in OTHERS}
+    return Statement(
+        text="{seeds} seeds, {recordings:word} recordings, log loss or MSE on test rows: `ensemble_contest` with an "
+        "opening has rank {rank_contest:.2f} of five, `optdivbo` {rank_optdivbo:.2f}, `ensemble_gain` "
+        "{rank_ensemble_gain:.2f}, `bo` {rank_bo:.2f}, `random` {rank_random:.2f}; Holm's p {p_optdivbo:.2f}, "
+        "{p_ensemble_gain:.2f}, {p_bo:.2f} and {p_random:.2f}",
+        values=values,
+    )
+
+
+def _ranks(runs: Frame) -> Body:
+    ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in AFTER]
+    compared = _compared(runs)
+    lines = []
+    for name, shown in ({WHOLE: "`ensemble_contest` and opening"} | OTHERS).items():
+        cells = ["" for _ in AFTER] if name == WHOLE else [compared["test", n][name] for n in AFTER]
+        lines.append(row(shown, *(f"{of[name]:.2f}" for of in ranks), *cells))
+    return Body(
+        header="| strategy | validation 60 | 150 | test 60 | 150 trials | test loss after 60, p | after 150, p |",
+        lines=tuple(lines),
+    )
+
+
+def _ablation(runs: Frame) -> Body:
+    compared = _compared(runs)
+    lines = [row(shown, *(compared[part, n][name] for part in PARTS for n in AFTER)) for name, shown in WITHOUT.items()]
+    return Body(
+        header="| without | validation loss after 60, p | after 150, p | test loss after 60, p | after 150, p |",
+        lines=tuple(lines),
+    )
+
+
+def _findings(runs: Frame) -> Iterator[Statement]:
+    tests: dict[str, Frame] = {part: comparison.across_recordings(runs, AFTER[-1], part, WHOLE) for part in PARTS}
+    values: dict[str, float] = {"all": runs["recording"].nunique()}
+    for part, found in tests.items():
+        for name in ("bo", "optdivbo", "random"):
+            # The test counts from the side of the others.
+            values |= {f"{part}_{name}": found.loc[name, "losses"], f"{part}_{name}_p": found.loc[name, "holm_p"]}
+    yield Statement(
+        text="After 150 trials its validation loss is lower than that of `bo` on {validation_bo:word} of {all:word} "
+        "recordings (Holm's p {validation_bo_p:.3f}), than that of `random` on {validation_random:word} "
+        "({validation_random_p:.3f}) and than that of `optdivbo` on {validation_optdivbo:word} "
+        "({validation_optdivbo_p:.3f})",
+        values=values,
+    )
+    yield Statement(
+        text="Its test loss is lower than that of `bo` on {test_bo:word}, of `random` on {test_random:word} and of "
+        "`optdivbo` on {test_optdivbo:word}",
+        values=values,
+    )
+
+
+def _compared(runs: Frame) -> dict[tuple[comparison.Part, int], dict[str, str]]:
+    """Return by how much the losses of the others differ from that of the whole, and Holm's p."""
+    found = {}
+    for part in PARTS:
+        for n in AFTER:
+            table = comparison.relative_differences(runs, n, part, WHOLE)
+            tests = comparison.across_recordings(runs, n, part, WHOLE)
+            found[part, n] = {
+                name: f"{signed(table.loc[(name, '')]['difference'], 1)} % "
+                f"[{signed(table.loc[(name, '')]['low'], 1)}, {signed(table.loc[(name, '')]['high'], 1)}], "
+                f"{tests.loc[name, 'holm_p']:.2f}"
+                for name in tests.index
+            }
+    return found
