@@ -125,10 +125,10 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             target_name=str(getattr(y, "name", None) or "target"),
             **{kind.value: shown_name(given, kind) for kind, given in structures if given is not None},
         )
-        names = feature_names(X)
-        frame, structure = take_structure(to_frame(X), groups=groups, time=time)
-        if names is not None:
-            names = np.array(frame.columns, dtype=object)
+        frame = to_frame(X)
+        is_named = feature_names(X) is not None
+        frame, structure = take_structure(frame, groups=groups, time=time)
+        names = np.array(frame.columns, dtype=object) if is_named else None
         folder = Path(tempfile.mkdtemp(prefix="cashmere-") if self.run_directory is None else self.run_directory)
         try:
             finished = fit_run(
@@ -139,7 +139,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 weight=sample_weight,
                 structure=structure,
                 executor=self.executor,
-                named=names is not None,
+                named=is_named,
                 resume=self.resume,
                 report=self.run_directory is not None,
                 already_spent=clock.elapsed,
