@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.experiments.dacopt.results import HYPEROPT
 from benchmarks.experiments.dacopt.tables import contest_pairs
 from benchmarks.experiments.latent.left_out import AFTER, summarise
-from benchmarks.pages import ensemble_contest, first_configurations, large_tables, match, surrogates, trials
+from benchmarks.pages import ablation, ensemble_contest, first_configurations, large_tables, match, surrogates, trials
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
@@ -42,7 +42,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _loss_tau()
     yield _last_step()
     yield _spare_time()
-    yield _ablation()
+    yield from ablation.parts()
     yield _positions()
     yield _quantisation()
     yield _emulator()
@@ -473,22 +473,6 @@ def _spare_time() -> Body:
     return Body(
         header="| table | rows that learn | more trials | second layer | repeats, same weights | chosen again among "
         "all | chosen again among the repeated |",
-        lines=tuple(lines),
-    )
-
-
-def _ablation() -> Body:
-    losses = kept("ablation").groupby(["table", "variant"])["test"].mean().unstack()
-    variants = ("everything", "everything, a third of the time", "without costs")
-    change = 100 * losses.div(losses["before"], axis=0) - 100
-    lines = [
-        row(table, f"{losses.loc[table, 'before']:.4g}", *(f"{change.loc[table, name]:+.1f} %" for name in variants))
-        for table in sorted(losses.index, key=str.lower)
-    ]
-    for name, of in (("median", change.median()), ("mean", change.mean())):
-        lines.append(row(name, "", *(f"{of[variant]:+.1f} %" for variant in variants)))
-    return Body(
-        header="| table | before, 60 s | everything, 60 s | everything, 20 s | everything without costs, 60 s |",
         lines=tuple(lines),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from benchmarks.experiments.ablation import changes
 from benchmarks.experiments.dacopt.results import PAPER_NAMES
 from benchmarks.pages import ensemble_contest, match
 from benchmarks.pages.kept_rows import PUBLISHED, Frame, kept
@@ -323,9 +324,7 @@ def _stuck() -> Iterator[Statement]:
 
 
 def _time() -> Iterator[Statement]:
-    rows = kept("ablation")
-    losses = rows.groupby(["table", "variant"])["test"].mean().unstack()
-    change = 100 * (losses["everything, a third of the time"] / losses["before"] - 1)
+    change: Frame = changes(kept("ablation"), "before")["everything, a third of the time"].dropna()
     yield Statement(
         text="it is on {n:word} of {m:word} tables, and {behind:.1f} % behind in the median",
         values={"n": int((change <= 0).sum()), "m": len(change), "behind": change.median()},
