@@ -437,14 +437,14 @@ class ClusterError(CashmereError):
     Parameters
     ----------
     address : str
-        Where its scheduler is.
+        Where it is.
     message : str
         What is wrong and what to try; follows the address.
     """
 
     def __init__(self, address: str, message: str) -> None:
         self.address = address
-        super().__init__(f"The Dask cluster at {address} {message}")
+        super().__init__(f"The cluster at {address} {message}")
 
 
 class ClusterVersionError(ClusterError):

@@ -129,12 +129,12 @@ def test_run_whose_scheduler_is_killed_is_resumed_to_the_same_digest(tmp_path):
 
 
 def test_command_names_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr("cashmere.execution.cluster._CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("cashmere.execution.dask_cluster._CONNECT_SECONDS", 1.0)
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     options = ["--target", DEMO_TARGET, "--out", str(tmp_path / "run"), "--scheduler", "tcp://127.0.0.1:9"]
     result = CliRunner().invoke(app, ["fit", str(tmp_path / "table.csv"), *options])
     assert result.exit_code == 2
-    assert "ClusterError: The Dask cluster at tcp://127.0.0.1:9 does not answer within 1 s" in result.output
+    assert "ClusterError: The cluster at tcp://127.0.0.1:9 does not answer within 1 s" in result.output
     assert not (tmp_path / "run").exists()
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from cashmere.base.memory import available_memory, total_memory
 from cashmere.exceptions import IncompatibleParametersError
 from cashmere.execution.cluster import Cluster
-from cashmere.execution.dask_executor import DaskExecutor
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
@@ -63,7 +62,7 @@ def settings_on(cluster: Cluster | None, settings: RunSettings) -> RunSettings:
     if settings.isolation == "none":
         raise IncompatibleParametersError(
             "With isolation='none' trials run in this process, and not on a cluster. Leave out one of the two.",
-            {"isolation": "none", "executor": cluster.client},
+            {"isolation": "none", "executor": cluster},
         )
     memory = settings.memory_mib or _SHARE_OF_MEMORY * cluster.memory_mib
     n_workers = settings.n_workers or min(cluster.n_trials(memory), settings.lookahead or MOST["n_workers"])
@@ -97,7 +96,7 @@ def make_executor(
         return InProcessExecutor()
     limits = trial_limits(settings, budget, rungs)
     if cluster is not None:
-        return DaskExecutor(cluster.client, settings.workers, limits=limits, log_folder=log_folder)
+        return cluster.executor(settings.workers, limits=limits, log_folder=log_folder)
     return WorkerProcessExecutor(settings.workers, limits=limits, log_folder=log_folder)
 
 

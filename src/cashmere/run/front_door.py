@@ -13,7 +13,8 @@ import pandas as pd
 from cashmere.data.parquet import return_freed_memory
 from cashmere.data.row_structure import RowStructure
 from cashmere.exceptions import BudgetTooShortError
-from cashmere.execution.cluster import Cluster, open_cluster
+from cashmere.execution.cluster import Cluster
+from cashmere.execution.engines import open_cluster
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
@@ -60,7 +61,7 @@ def fit_run(
     structure : RowStructure, optional
         Groups or moments of the rows, if the settings name a column of them.
     executor : distributed.Client or str, optional
-        A cluster for the trials, see `open_cluster`; by default they run on this machine.
+        A cluster for the trials, see `cashmere.execution.engines.open_cluster`; by default they run on this machine.
     named : bool
         Whether the columns have names of their own.
     resume : bool

@@ -8,8 +8,10 @@ from dask_clusters import dask_process
 
 from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterError, ClusterVersionError, InvalidParameterError, MissingDependencyError
-from cashmere.execution import cluster
-from cashmere.execution.cluster import Cluster, open_cluster
+from cashmere.execution import dask_cluster
+from cashmere.execution.dask_cluster import DaskCluster
+from cashmere.execution.engines import open_cluster
+from cashmere.execution.worker_versions import other_versions, why_refused
 
 OTHER_VERSION = """
 from cashmere.base import versions
@@ -67,7 +69,7 @@ def test_without_an_executor_there_is_no_cluster():
 
 
 def test_trials_fit_into_threads_and_memory():
-    opened = Cluster(client=None, workers=((4, 8192.0), (2, 1000.0)))
+    opened = DaskCluster(client=None, workers=((4, 8192.0), (2, 1000.0)))
     assert opened.memory_mib == 500
     assert opened.n_trials(1000) == 4 + 1
     assert opened.n_trials(4096) == 2 + 1
@@ -86,7 +88,7 @@ def test_missing_dask_is_named_with_its_extra(monkeypatch):
 
 
 def test_scheduler_that_does_not_answer_is_named(monkeypatch):
-    monkeypatch.setattr(cluster, "_CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr(dask_cluster, "_CONNECT_SECONDS", 1.0)
     with pytest.raises(ClusterError, match=r"at tcp://127\.0\.0\.1:9 does not answer within 1 s .*Check the address"):
         open_and_close("tcp://127.0.0.1:9")
 
@@ -99,7 +101,7 @@ def test_closed_client_is_refused(client):
 
 
 def test_cluster_without_workers_is_refused(monkeypatch):
-    monkeypatch.setattr(cluster, "_FIRST_WORKER_SECONDS", 0.5)
+    monkeypatch.setattr(dask_cluster, "_FIRST_WORKER_SECONDS", 0.5)
     with (
         distributed.LocalCluster(n_workers=0, processes=False, dashboard_address="127.0.0.1:0") as empty,
         distributed.Client(empty, set_as_default=False) as client,
@@ -125,8 +127,6 @@ def test_worker_of_another_version_is_refused_and_named(client, tmp_path, before
 
 def test_package_that_a_worker_lacks_is_named_and_other_versions_are_warned_of():
     theirs = {name: version for name, version in versions().items() if name != "lightgbm"}
-    described = {"versions": theirs, "n_threads": 1, "memory_mib": 1.0}
-    assert cluster._why_refused(described).startswith("lacks lightgbm (here ")
-    described["versions"] = {**versions(), "numpy": "1.0", "python": "3.0.1"}
-    assert cluster._why_refused(described).startswith("has python 3.0.1 (here ")
-    assert cluster._other_versions({**versions(), "numpy": "1.0"})[0].startswith("numpy 1.0 (here ")
+    assert why_refused(theirs).startswith("lacks lightgbm (here ")
+    assert why_refused({**versions(), "python": "3.0.1"}).startswith("has python 3.0.1 (here ")
+    assert other_versions({**versions(), "numpy": "1.0"})[0].startswith("numpy 1.0 (here ")

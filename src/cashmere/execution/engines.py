@@ -1,0 +1,39 @@
+"""The engines that trials can be run by: which one it is follows from what the user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cashmere.execution.cluster import Cluster
+from cashmere.execution.dask_cluster import open_dask_cluster
+
+
+@contextmanager
+def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None]:
+    """Connect to a cluster for the block; what was made for it ends with it, what the user has connected goes on.
+
+    Parameters
+    ----------
+    executor : distributed.Client, str or None
+        A Dask client; the address of a Dask scheduler; ``"dask"`` for a Dask cluster in this process; None for no
+        cluster.
+    n_threads : int
+        Trials at the same time for a cluster that is made here.
+
+    Raises
+    ------
+    InvalidParameterError
+        If `executor` is something else.
+    MissingDependencyError
+        If the engine is not installed.
+    ClusterError
+        If the cluster does not answer or has no workers.
+    ClusterVersionError
+        If a worker has other versions than this process.
+    """
+    if executor is None:
+        yield None
+    else:
+        with open_dask_cluster(executor, n_threads=n_threads) as dask:
+            yield dask

@@ -1,0 +1,189 @@
+"""What runs trials on a machine of a cluster: sites, each with an objective, its files and watched worker processes.
+
+No engine of a cluster watches memory and time of a trial as we do. So its task or actor only waits for a process of
+ours, which is killed at its limits, and when engine or coordinator do not want the trial any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future, wait
+from enum import StrEnum
+from pathlib import Path
+
+from cashmere.base.versions import versions
+from cashmere.execution.limits import Limits
+from cashmere.execution.messages import pack, unpack
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.protocols import Objective, PortableObjective
+from cashmere.records.cause import Cause, CauseKind
+from cashmere.records.trial import Outcome, Trial, TrialStatus
+
+_POLL_SECONDS = 0.1
+
+_IDLE_SECONDS = 60.0
+"""How long a site waits for its next trial: a coordinator that was killed cannot tell anybody to clear up."""
+
+
+def own_version() -> str:
+    """Return the version of cashmere."""
+    return versions().get("cashmere-automl", "of unknown version")
+
+
+class Site:
+    """An objective in this process: its files, and the worker processes that run its trials.
+
+    Parameters
+    ----------
+    objective : Objective
+        As on the coordinator.
+    limits : Limits
+        Limits of its trials.
+    folder : Path
+        Holds the files that it reads.
+    leave : callable
+        Called when the files are not needed here any more; maybe again, which must do no harm.
+    """
+
+    def __init__(self, objective: Objective, limits: Limits, *, folder: Path, leave: Callable[[], None]) -> None:
+        self._objective = objective.in_folder(folder) if isinstance(objective, PortableObjective) else objective
+        self._limits, self._leave_folder = limits, leave
+        self._lock = threading.Lock()
+        self._idle: list[WorkerProcessExecutor] = []
+        self._n_running = 0
+        self._closed = threading.Event()
+        self._expiry = self._timer()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it runs no more trials."""
+        return self._closed.is_set()
+
+    def run(self, trial: Trial, is_wanted: Callable[[], bool]) -> Outcome | None:
+        """Run a trial until it ends or is not wanted any more; None if the site has been closed before."""
+        with self._lock:
+            if self._closed.is_set():
+                return None
+            self._expiry.cancel()
+            self._n_running += 1
+            executor = self._idle.pop() if self._idle else WorkerProcessExecutor(1, limits=self._limits, n_threads=1)
+        is_stopped = False
+        try:
+            future = executor.submit(self._objective, trial)
+            while not wait([future], timeout=_POLL_SECONDS).done:
+                if is_stopped := self.is_closed or not is_wanted():
+                    executor.shutdown()
+                    return _last_outcome(future)
+            return future.result()
+        finally:
+            self._leave(executor, is_stopped=is_stopped)
+
+    def _leave(self, executor: WorkerProcessExecutor, *, is_stopped: bool) -> None:
+        with self._lock:
+            self._n_running -= 1
+            is_last = self._n_running == 0
+            is_kept = not self._closed.is_set()
+            if is_kept and not is_stopped:
+                self._idle.append(executor)
+            if is_kept and is_last:
+                self._expiry = self._timer()
+        if not is_kept:
+            executor.shutdown()
+            if is_last:
+                self._leave_folder()
+
+    def _timer(self) -> threading.Timer:
+        timer = threading.Timer(_IDLE_SECONDS, self._expire)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _expire(self) -> None:
+        with self._lock:
+            if self._n_running:
+                return
+            self._closed.set()
+        self.close()
+
+    def close(self) -> None:
+        """End the worker processes, running trials with what they have achieved, and give up the files."""
+        with self._lock:
+            self._closed.set()
+            self._expiry.cancel()
+            idle, self._idle = self._idle, []
+            is_last = self._n_running == 0
+        for executor in idle:
+            executor.shutdown()
+        if is_last:
+            self._leave_folder()
+
+
+def _last_outcome(future: Future[Outcome]) -> Outcome:
+    """Return what a trial had achieved that was stopped."""
+    with contextlib.suppress(CancelledError, TimeoutError):
+        return future.result(timeout=0)
+    return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
+
+
+# ---------------------------------------------------------------- the sites of this process
+
+_sites: dict[str, Site] = {}
+_lock = threading.Lock()
+
+
+def open_site(name: str, make: Callable[[], Site]) -> str | None:
+    """Make a site in this process, unless there is one of this name; return what went wrong, None if nothing did."""
+    with _lock:
+        if name in _sites and not _sites[name].is_closed:
+            return None
+        try:
+            _sites[name] = make()
+        except Exception as error:  # a full disk, a module that is not installed here
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+def close_sites(names: Sequence[str]) -> None:
+    """Close the sites of these names, as far as they are in this process."""
+    with _lock:
+        found = [_sites.pop(name) for name in names if name in _sites]
+    for site in found:
+        site.close()
+
+
+class Answer(StrEnum):
+    """What a worker of a cluster answers when it is given a trial."""
+
+    OUTCOME = "outcome"
+    """The packed outcome follows."""
+    ABSENT = "absent"
+    """There is no such site in this process; the name of the worker follows."""
+    REFUSED = "refused"
+    """This process must not run trials of the coordinator; a sentence follows."""
+
+
+def answer_trial(
+    site: str, worker: str, version: str, trial: bytes, is_wanted: Callable[[], bool]
+) -> tuple[Answer, bytes | str]:
+    """Run a trial at a site of this process.
+
+    Parameters
+    ----------
+    site : str
+        Name of the site that has the objective.
+    worker : str
+        Name of this worker.
+    version : str
+        Version of cashmere on the coordinator.
+    trial : bytes
+        The trial, packed.
+    is_wanted : callable
+        Whether engine and coordinator still want the outcome.
+    """
+    if (own := own_version()) != version:
+        return Answer.REFUSED, f"{worker} has cashmere {own}, the coordinator {version}"
+    found = _sites.get(site)
+    outcome = None if found is None else found.run(unpack(trial), is_wanted)
+    return (Answer.ABSENT, worker) if outcome is None else (Answer.OUTCOME, pack(outcome))
