@@ -99,6 +99,7 @@ nightly: $(VENV)/.dev
 	$(NIGHTLY) pairs --times 60
 	$(NIGHTLY) trials --times 500
 	$(NIGHTLY) kills --times 1000
+	$(NIGHTLY) clusters --minutes 60
 	$(NIGHTLY) tables --rows .faults
 
 bench: $(VENV)/.dev

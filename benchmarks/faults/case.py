@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
@@ -26,7 +27,7 @@ from benchmarks.faults.commands import (
     write_long_table,
     write_table,
 )
-from benchmarks.faults.kinds import FAULTS, Fault
+from benchmarks.faults.kinds import FAULTS, Fault, Kind
 from benchmarks.faults.orphans import Orphans
 from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.faults.whole import count_cut_short, damaged_files
@@ -42,7 +43,7 @@ _SHARES = {"early": 0.15, "ending": 0.15, "any": 0.7}
 
 
 class CaseKey(NamedTuple):
-    """Which case: one of `FAULTS`, and two numbers that the random choices depend on."""
+    """Which case: the name of a kind of fault, and two numbers that the random choices depend on."""
 
     kind: str
     seed: int
@@ -56,7 +57,7 @@ class InjectedFault:
     Attributes
     ----------
     kind : str
-        One of `FAULTS`.
+        Name of the kind of fault.
     seed, case : int
         What the random choices depend on.
     step : int
@@ -147,7 +148,9 @@ def make_reference(strategy: str, *, follows_paths: bool = False) -> Reference:
         )
 
 
-def run_case(key: CaseKey, reference: Reference, orphans: Orphans) -> list[InjectedFault]:
+def run_case(
+    key: CaseKey, reference: Reference, orphans: Orphans, kinds: Mapping[str, Kind] = FAULTS
+) -> list[InjectedFault]:
     """Hit a run up to `Fault.most_strikes` times, continue it to its end and compare it with the reference.
 
     Parameters
@@ -158,6 +161,8 @@ def run_case(key: CaseKey, reference: Reference, orphans: Orphans) -> list[Injec
         What the run must come to.
     orphans : Orphans
         Knows the processes left behind.
+    kinds : mapping
+        What the kind of the key is the name of.
 
     Returns
     -------
@@ -165,7 +170,7 @@ def run_case(key: CaseKey, reference: Reference, orphans: Orphans) -> list[Injec
         In order; empty if the command had ended before the first fault.
     """
     with temporary_place() as place:
-        return _Case(key, FAULTS[key.kind].make(place), reference, orphans).run()
+        return _Case(key, kinds[key.kind].make(place), reference, orphans).run()
 
 
 class _Case:
@@ -215,7 +220,7 @@ class _Case:
             else fit(self._table, self._fault.run, self._reference.strategy)
         )
         self._command = Command(
-            [*self._fault.prefix, *command],
+            [*self._fault.prefix, *command, *self._fault.arguments],
             output=self._place / "output.txt",
             environment={"TMPDIR": str(self._temporary), **self._fault.environment},
         )
@@ -319,7 +324,7 @@ class _Case:
     def _compare(self, ending: Ending) -> None:
         """Compare trials, digest and predictions with the reference, except trials whose worker was killed."""
         now, expected = self._stored, self._reference.trials
-        killed = [number for number, trial in now.items() if _was_killed(trial)] if self._fault.goes_on else []
+        killed = [number for number, trial in now.items() if _was_killed(trial)] if self._fault.costs_trials else []
         wrong = [number for number, trial in expected.items() if number not in killed and now.get(number) != trial]
         if wrong or len(now) != N_TRIALS:
             self._note(FaultOutcome.CORRUPT, f"trials {wrong} differ from those without faults: {now}")

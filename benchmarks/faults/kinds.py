@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from random import Random
 from typing import ClassVar, NamedTuple
@@ -44,6 +45,8 @@ class Fault:
     """Exit statuses that are as promised, besides typed errors."""
     follows_paths: ClassVar[bool] = False
     """Whether its runs follow paths for a time, with checkpoints; no two of them are the same."""
+    costs_trials: ClassVar[bool] = False
+    """Whether each fault may make one trial fail."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -65,7 +68,12 @@ class Fault:
         return {}
 
     @property
-    def companions(self) -> set[int]:
+    def arguments(self) -> tuple[str, ...]:
+        """What to add to the commands."""
+        return ()
+
+    @property
+    def companions(self) -> Collection[int]:
         """Numbers of processes beside the run, which are no orphans."""
         return set()
 
@@ -98,7 +106,7 @@ class KillCoordinator(Fault):
     exit_statuses = (0, -signal.SIGKILL)
 
     def strike(self, command: Command, rng: Random) -> str:
-        return _send(command.process.pid, signal.SIGKILL)
+        return send(command.process.pid, signal.SIGKILL)
 
 
 class KillWorker(Fault):
@@ -106,10 +114,11 @@ class KillWorker(Fault):
 
     strategies: ClassVar[tuple[str, ...]] = ("random",)  # its decisions do not depend on the failure
     goes_on = True
+    costs_trials = True
 
     def strike(self, command: Command, rng: Random) -> str:
         found = workers(command.process.pid)
-        return _send(rng.choice(found), signal.SIGKILL) if found else ""
+        return send(rng.choice(found), signal.SIGKILL) if found else ""
 
 
 class KillAll(Fault):
@@ -120,7 +129,7 @@ class KillAll(Fault):
     def strike(self, command: Command, rng: Random) -> str:
         found = [*workers(command.process.pid), command.process.pid]
         rng.shuffle(found)
-        return ", ".join([_send(pid, signal.SIGKILL) for pid in found])
+        return ", ".join([send(pid, signal.SIGKILL) for pid in found])
 
 
 class KillCoordinatorOnPaths(KillCoordinator):
@@ -151,7 +160,7 @@ class Terminate(Fault):
     exit_statuses = (0, -signal.SIGTERM)
 
     def strike(self, command: Command, rng: Random) -> str:
-        return _send(command.process.pid, signal.SIGTERM)
+        return send(command.process.pid, signal.SIGTERM)
 
 
 class Interrupt(Fault):
@@ -160,7 +169,7 @@ class Interrupt(Fault):
     exit_statuses = (0, 130, -signal.SIGINT)  # the last while the interpreter starts or ends
 
     def strike(self, command: Command, rng: Random) -> str:
-        return _send(command.process.pid, signal.SIGINT)
+        return send(command.process.pid, signal.SIGINT)
 
     def judge(self, ending: Ending) -> FaultOutcome:
         """Leave to Python what happens before it runs the first line of ours."""
@@ -180,7 +189,7 @@ class KillBesideReaders(KillCoordinator):
         self._readers = Command(reading, output=self.place / "readers.txt")
 
     @property
-    def companions(self) -> set[int]:
+    def companions(self) -> Collection[int]:
         return {self._readers.process.pid}
 
     def close(self) -> tuple[FaultOutcome, str] | None:
@@ -307,7 +316,7 @@ class MoveBetween(MoveAtWork):
     exit_statuses = (0, -signal.SIGKILL)
 
     def strike(self, command: Command, rng: Random) -> str:
-        told = _send(command.process.pid, signal.SIGKILL)
+        told = send(command.process.pid, signal.SIGKILL)
         command.process.wait()
         return f"{told}, {self._move()}" if self.run.exists() else told
 
@@ -349,7 +358,8 @@ def workers(coordinator: int) -> list[int]:
     return found
 
 
-def _send(pid: int, number: signal.Signals) -> str:
+def send(pid: int, number: signal.Signals) -> str:
+    """Send a signal, if the process is still there; return its name."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
     return number.name

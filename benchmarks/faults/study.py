@@ -1,6 +1,6 @@
 """Hurt runs, trials and fits on purpose, at random instants, and count what came of it.
 
-    python -m benchmarks faults kills | trials | fits | pairs | tables
+    python -m benchmarks faults kills | trials | fits | pairs | clusters | tables
 
 Every command but the last writes rows, and ends with status 1 if anything that is promised was not kept.
 """
@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 import signal
 
-from benchmarks.faults import fits, kills, pairs, tables, trials
+from benchmarks.faults import clusters, fits, kills, pairs, tables, trials
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="fault_command", required=True)
-    for name, module in {"kills": kills, "trials": trials, "fits": fits, "pairs": pairs, "tables": tables}.items():
+    modules = {"kills": kills, "trials": trials, "fits": fits, "pairs": pairs, "clusters": clusters, "tables": tables}
+    for name, module in modules.items():
         command = commands.add_parser(
             name,
             help=(module.__doc__ or "").partition("\n")[0],

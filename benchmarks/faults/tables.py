@@ -13,6 +13,7 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.faults.cluster_kinds import CLUSTER_FAULTS
 from benchmarks.faults.fits import COUNTS, WARM_UP
 from benchmarks.faults.kinds import FAULTS
 from benchmarks.faults.outcome import FaultOutcome
@@ -25,15 +26,30 @@ Row = Mapping[str, str]
 
 def make_tables(folder: Path) -> list[Table]:
     """Return the tables of all files of rows in a folder; those without rows are left out."""
-    makers = {"kills": kills_table, "trials": trials_table, "fits": fits_table, "pairs": pairs_table}
+    makers = {
+        "kills": kills_table,
+        "trials": trials_table,
+        "fits": fits_table,
+        "pairs": pairs_table,
+        "clusters": clusters_table,
+    }
     found = {name: read_rows(folder / f"faults_{name}.csv") for name in makers}
     return [maker(found[name]) for name, maker in makers.items() if found[name]]
 
 
 def kills_table(rows: Sequence[Row]) -> Table:
     """Return a line for each kind of fault."""
+    return _faults_table("Faults", rows, FAULTS)
+
+
+def clusters_table(rows: Sequence[Row]) -> Table:
+    """Return a line for each kind of fault that strikes runs on a cluster."""
+    return _faults_table("Faults on a cluster", rows, CLUSTER_FAULTS)
+
+
+def _faults_table(title: str, rows: Sequence[Row], kinds: Iterable[str]) -> Table:
     lines = []
-    for kind in [*FAULTS, "all"]:
+    for kind in [*kinds, "all"]:
         of_kind = [row for row in rows if kind in (row["kind"], "all")]
         seconds = [float(row["resume_seconds"]) for row in of_kind if row["resume_seconds"]]
         lines.append(
@@ -47,7 +63,7 @@ def kills_table(rows: Sequence[Row]) -> Table:
         )
     cases = len({(row["kind"], row["seed"], row["case"]) for row in rows})
     return Table(
-        title="Faults",
+        title=title,
         columns=("fault", "times", "during `resume`", *FaultOutcome, "seconds to the end"),
         rows=tuple(lines),
         note=f"{len(rows)} faults in {cases} runs. Seconds to the end: median duration of the command that brought the "
