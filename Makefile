@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit test-min test-python test-slow browser hooks lock nightly bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow test-slurm browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make test-slow  the statistical and the long fault tests"
 	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
+	@echo "make test-slurm trials on Debian's SLURM, which it installs (as root)"
 	@echo "make hooks      check each commit before it is made (pre-commit)"
 	@echo "make lock       renew the versions in constraints.txt"
 	@echo "make nightly    1000 faults during runs, 500 hostile trials, 50 fits in one process (hours)"
@@ -71,6 +72,19 @@ test-python: $(UV)
 
 test-slow: $(VENV)/.dev browser
 	$(BIN)/python -m pytest -m slow --timeout 3600
+
+# Engines of clusters that the other tests do without, in an environment of their own.
+CLUSTERS := .venv-clusters
+$(CLUSTERS)/.done: $(UV) pyproject.toml constraints.txt
+	$(UV) venv --quiet --clear --python 3.11 $(CLUSTERS)
+	$(UV) pip install --quiet --python $(CLUSTERS) --constraint constraints.txt -e '.[dask]' \
+	  dask-jobqueue pytest pytest-timeout
+	@touch $@
+
+test-slurm: $(CLUSTERS)/.done
+	@command -v slurmctld >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+	  slurm-wlm >/dev/null; }
+	$(CLUSTERS)/bin/python -m pytest tests/execution/test_slurm.py
 
 # The report is tested in a real browser. Debian's chromium is installed when it is missing and we may do so.
 browser:
