@@ -47,6 +47,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         fold_racing: str = "none",
         n_workers: int | None = None,
         lookahead: int | None = None,
+        order: str = "trials",
         trial_timeout: str | float | None = None,
         memory: str | float | None = None,
         isolation: str = "process",
@@ -69,6 +70,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.fold_racing = fold_racing
         self.n_workers = n_workers
         self.lookahead = lookahead
+        self.order = order
         self.trial_timeout = trial_timeout
         self.memory = memory
         self.isolation = isolation
@@ -284,6 +286,9 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     lookahead : int, optional
         How many trials may be decided ahead of known results, see `cashmere.study.Study`; by default 8, so that up to
         4 workers give the same run.
+    order : {"trials", "arrival"}
+        Whether outcomes are used in the order of the trials, which makes runs repeatable, or as they arrive, which
+        keeps hundreds of workers busy beside slow trials (docs/running.md#workers-and-lookahead).
     trial_timeout, memory : str or float, optional
         Limits of one trial, such as ``"60s"`` and ``"4GiB"``.
     isolation : {"process", "none"}

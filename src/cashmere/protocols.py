@@ -42,6 +42,33 @@ class Strategy(Protocol):
 
 
 @runtime_checkable
+class BatchStrategy(Protocol):
+    """An addition to `Strategy` for strategies that can take many decisions from one look at the history.
+
+    A study asks for batches where hundreds of workers wait for decisions (`cashmere.study.Study`).
+    """
+
+    @property
+    def decides_in_batches(self) -> bool:
+        """Whether it can with its options."""
+        ...
+
+    def suggest_batch(self, history: History, rng: np.random.Generator, n: int) -> Sequence[Suggestion]:
+        """Return the next n decisions, different from each other; a pure function as `Strategy.suggest`.
+
+        Parameters
+        ----------
+        history : History
+            As for `Strategy.suggest`.
+        rng : numpy.random.Generator
+            The only source of randomness.
+        n : int
+            How many, at least 1.
+        """
+        ...
+
+
+@runtime_checkable
 class MetricCheck(Protocol):
     """An addition to `Strategy` for strategies whose options do not suit every metric."""
 

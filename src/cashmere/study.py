@@ -1,15 +1,22 @@
-"""The study: ask the strategy, run the trial, tell the store, in an order that does not depend on the machine."""
+"""The study: ask the strategy, run the trial, tell the store, in an order that does not depend on the machine.
+
+That order can be given up for large numbers of workers: `Order.ARRIVAL`.
+"""
 
 from __future__ import annotations
 
+import bisect
 import functools
 import hashlib
+import itertools
 import json
 import logging
 import math
+import queue
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -28,10 +35,11 @@ from cashmere.exceptions import (
     UsageError,
 )
 from cashmere.execution.in_process import InProcessExecutor
-from cashmere.protocols import Executor, MetricCheck, Objective, Strategy, SupervisedObjective
+from cashmere.protocols import BatchStrategy, Executor, MetricCheck, Objective, Strategy, SupervisedObjective
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.loss import Loss
+from cashmere.records.order import Order
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.time_left import TimeLeft
 from cashmere.records.trial import (
@@ -64,6 +72,16 @@ Where trials take a tenth of a second, several of them are worth more than one g
 _DECIDING_SECONDS = 2.0
 """Seconds for decisions that are free in any case."""
 
+BATCHES_FROM = 64
+"""Lookahead from which strategies decide several trials at once: below, every decision is one of its own."""
+
+BATCHES_IN_LOOKAHEAD = 8
+"""Batches of a lookahead. As it is twice the workers, a batch is what a quarter of them needs for their next trials."""
+
+_WORKERS_PER_WAITING_TRIAL = 4
+"""For so many workers one trial is submitted ahead, and waits for the first that becomes free. So workers go on while
+the coordinator decides a batch or chooses the ensemble: for a quarter of a trial's seconds, if all last equally."""
+
 _EARLY_SHARE = 0.4
 """Share of the planned time in which configurations are promoted only if enough others were tried beside them."""
 
@@ -88,6 +106,9 @@ class Study:
     `lookahead`; a larger lookahead keeps more workers busy and shows the strategy less. If the plan is a time alone,
     the run depends on the clock anyway: outcomes are committed as they arrive, and every decision sees all of them.
 
+    With a lookahead of 64 or more, strategies that can (`cashmere.protocols.BatchStrategy`) decide an eighth of the
+    lookahead at once: trials n, n + 1, ... from what is shown for trial n.
+
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
@@ -98,6 +119,10 @@ class Study:
         Seed for all randomness; each trial's generators are derived from it and the trial's number.
     lookahead : int
         How many trials may be decided ahead of known results, at least 1 (strictly sequential).
+    order : Order or str
+        ``"trials"`` as above. With ``"arrival"`` outcomes are committed as they arrive whatever the plan, so that no
+        trial waits for a slow one before it, and every decision sees all of them. Which these are depends on the clock:
+        the same seed then gives another run. The lookahead limits only how many trials are open.
     warm_start : sequence of Configuration, or mapping of Configuration to float
         Evaluated first, before the strategy is asked: in this order, or the cheapest first if the plan is a time. A
         mapping says what each is expected to gain, a positive number on any scale: if the plan is a time, those with
@@ -143,6 +168,7 @@ class Study:
         *,
         seed: int = 0,
         lookahead: int = 1,
+        order: Order | str = Order.TRIALS,
         warm_start: Sequence[Configuration] | Mapping[Configuration, float] = (),
         store: RunStore | None = None,
         fold_racing: str = "none",
@@ -167,6 +193,7 @@ class Study:
             self.strategy.check_metric(metric)
         self.seed = seed
         self.lookahead = lookahead
+        self.order = Order.parse(order)
         self.warm_start = tuple(warm_start)
         self._gains = dict(warm_start) if isinstance(warm_start, Mapping) else dict.fromkeys(warm_start, 1.0)
         self.fold_racing = fold_racing
@@ -186,6 +213,7 @@ class Study:
         self._plan: WorkBudget | None = None
         self._unfinished: dict[int, tuple[Trial, Future[Outcome] | None]] = {}
         self._decision: Suggestion | None = None
+        self._batch: deque[Suggestion] = deque()
         self._n_insufficient = -1
         self._nothing_fits = (-1, -1, 0.0)
         self._seconds_left: Callable[[], float] = _for_ever
@@ -239,10 +267,11 @@ class Study:
         self._commit()
 
     def _commit(self) -> list[Observation]:
-        """Move outcomes of decided trials to the history: in trial order, or whatever has come if time is the plan."""
-        if self._planned_seconds is not None:
+        """Move outcomes of decided trials to the history: in trial order, or whatever has come."""
+        if self._is_by_arrival:
             fresh = [self._arrived.pop(n) for n in sorted(self._arrived) if n < len(self._trials)]
-            self._committed = sorted([*self._committed, *fresh], key=_number)
+            for each in fresh:
+                bisect.insort(self._committed, each, key=_number)
             return fresh
         fresh = []
         while len(self._committed) < len(self._trials):
@@ -255,16 +284,20 @@ class Study:
 
     def _pending(self, end: int) -> list[Trial]:
         """Return the decided trials beyond the first committed ones."""
-        if self._planned_seconds is None:
+        if not self._is_by_arrival:
             return self._trials[end:]
         known = {o.trial.number for o in self._committed[:end]}
         return [trial for trial in self._trials if trial.number not in known]
 
     def _n_visible(self) -> int:
         """Return how many of the committed outcomes the next decision may see at least."""
-        if self._planned_seconds is not None:
+        return self._n_shown_to(len(self._trials))
+
+    def _n_shown_to(self, number: int) -> int:
+        """Return how many of the committed outcomes the decision of a trial may see at least."""
+        if self._is_by_arrival:
             return len(self._committed)
-        return min(len(self._committed), max(0, len(self._trials) - self.lookahead + 1))
+        return min(len(self._committed), max(0, number - self.lookahead + 1))
 
     # ------------------------------------------------------------ ask and tell
 
@@ -282,7 +315,7 @@ class Study:
         UsageError
             If the strategy has to see the outcome of an open trial first.
         StrategyError
-            If the strategy has seen all outcomes and still returns None.
+            If the strategy has seen all outcomes and still returns None, or a batch of another size.
         """
         n_open = len(self._trials) - len(self._committed)
         if n_open >= self.lookahead:
@@ -311,7 +344,7 @@ class Study:
             stop_above=self._stop_above(suggestion.fidelity),
         )
         stored = self._arrived.get(number)
-        if stored is not None and (self._planned_seconds is not None or len(self._rungs) > 1):
+        if stored is not None and not self._can_repeat:
             trial = stored.trial  # seconds have decided, in part by the clock of an earlier call
         if stored is not None and stored.trial.key != trial.key:
             raise InconsistentResumeError(
@@ -342,11 +375,16 @@ class Study:
         time, so what it finally sees does not depend on which ones have arrived.
         """
         number = len(self._trials)
+        if self._decision is None and number in self._arrived and not self._can_repeat:
+            trial = self._arrived[number].trial
+            self._decision = Suggestion(configuration=trial.configuration, origin=trial.origin, fidelity=trial.fidelity)
         if self._decision is None and len(self._rungs) > 1:
             self._decision = self._promotion()
         if self._decision is None and (configuration := self._next_warm_start()) is not None:
             origin = Origin(OriginKind.WARM_START)
             self._decision = Suggestion(configuration=configuration, origin=origin, fidelity=self._rungs[0])
+        if self._decision is None and (self._batch or (self._batch_size > 1 and not self._decides_too_long)):
+            self._decision = self._next_of_batch(number)
         first = max(self._n_visible(), self._n_insufficient + 1)
         for visible in range(first, len(self._committed) + 1):
             if self._decision is not None:
@@ -365,9 +403,7 @@ class Study:
                     self._decision = self.strategy.suggest(history, rng)
             if self._decision is not None:
                 self._decision = replace(self._decision, fidelity=self._rungs[0])
-            seconds = clock.elapsed
-            self.suggest_seconds[number] = self.suggest_seconds.get(number, 0.0) + seconds
-            self._pace.note(_DECIDING, seconds)
+            self._note_deciding(number, clock.elapsed)
             if self._decision is None:
                 self._n_insufficient = visible
                 if visible == number:
@@ -377,6 +413,45 @@ class Study:
                         strategy=self.strategy,
                     )
         return self._decision
+
+    def _next_of_batch(self, number: int) -> Suggestion:
+        """Return the next of the decisions taken together; take them first if there are none left.
+
+        In the order of trials, batches begin at fixed numbers and see what the lookahead shows to their first trial. So
+        a resumed study takes the same decisions again, also from the middle of a batch.
+        """
+        if not self._batch:
+            clock = Deadline(None)
+            n_passed = 0 if not self._can_repeat else (number - len(self.warm_start)) % self._batch_size
+            visible = self._n_shown_to(number - n_passed)
+            pending = [trial for trial in self._pending(visible) if trial.number < number - n_passed]
+            history = self._history(visible, pending)
+            if len(self._rungs) > 1:
+                history = on_all_rows(history, self._rungs)
+            strategy_seed, _ = self._seeds(number - n_passed)
+            assert isinstance(self.strategy, BatchStrategy)
+            with one_blas_thread():
+                together = self.strategy.suggest_batch(history, np.random.default_rng(strategy_seed), self._batch_size)
+            if len(together) != self._batch_size:
+                raise StrategyError(
+                    f"{self.strategy!r} was asked for {self._batch_size} suggestions and returned {len(together)}. "
+                    "suggest_batch() must return as many as it is asked for.",
+                    strategy=self.strategy,
+                )
+            self._batch.extend(together[n_passed:])
+            self._note_deciding(number, clock.elapsed)
+        return replace(self._batch.popleft(), fidelity=self._rungs[0])
+
+    def _note_deciding(self, number: int, seconds: float) -> None:
+        self.suggest_seconds[number] = self.suggest_seconds.get(number, 0.0) + seconds
+        self._pace.note(_DECIDING, seconds)
+
+    @functools.cached_property
+    def _batch_size(self) -> int:
+        """How many decisions are taken together."""
+        if self.lookahead < BATCHES_FROM or not isinstance(self.strategy, BatchStrategy):
+            return 1
+        return self.lookahead // BATCHES_IN_LOOKAHEAD if self.strategy.decides_in_batches else 1
 
     @property
     def _decides_too_long(self) -> bool:
@@ -402,7 +477,9 @@ class Study:
 
     def _next_warm_start(self) -> Configuration | None:
         """Return the next configuration to evaluate before the strategy is asked, None if there is none left."""
-        number = sum(trial.origin.kind is not OriginKind.PROMOTED for trial in self._trials)
+        number = len(self._trials)
+        if len(self._rungs) > 1:
+            number = sum(trial.origin.kind is not OriginKind.PROMOTED for trial in self._trials)
         if number >= len(self.warm_start) or self._planned_seconds is None:
             return self.warm_start[number] if number < len(self.warm_start) else None
         decided = {trial.key for trial in self._trials}
@@ -427,6 +504,16 @@ class Study:
         A number of trials is a promise that the same seed gives the same run, which seconds would break.
         """
         return None if self._plan is None or self._plan.trials is not None else self._plan.worker_seconds
+
+    @property
+    def _is_by_arrival(self) -> bool:
+        """Whether outcomes are committed as they arrive."""
+        return self.order is Order.ARRIVAL or self._planned_seconds is not None
+
+    @property
+    def _can_repeat(self) -> bool:
+        """Whether a resumed study takes the decisions again that it took before."""
+        return not self._is_by_arrival and len(self._rungs) == 1
 
     @functools.cached_property
     def _encoder(self) -> SpaceEncoder:
@@ -505,7 +592,7 @@ class Study:
         """Return the outcome, or a failure if its predictions do not fit those of the trials before."""
         if outcome.predictions is None:
             return outcome
-        found, known = outcome.predictions.shape, (*self._committed, *self._arrived.values())
+        found, known = outcome.predictions.shape, itertools.chain(self._committed, self._arrived.values())
         expected = next((o.predictions.shape for o in known if o.predictions is not None), None)
         if expected is None and self.targets is not None:
             expected = (len(self.targets), *found[1:])
@@ -550,7 +637,8 @@ class Study:
             unlikely to be finished are not started, see `fit_into`; nothing is decided or stored that would take
             longer, judged by how long it took before; the loop ends when nothing runs or fits.
         callback : callable, optional
-            Called with every committed observation, in trial order; as they arrive if the plan is a time alone.
+            Called with every committed observation, in trial order; as they arrive if that is the order, or if the plan
+            is a time alone.
         on_tick : callable, optional
             Called in each iteration of the loop, for progress displays.
         """
@@ -578,20 +666,24 @@ class Study:
 
         self._seconds_left = left
         running: dict[Future[Outcome], Trial] = {}
+        finished: queue.SimpleQueue[Future[Outcome]] = queue.SimpleQueue()
+        n_submitted = submitted_at_once(executor.n_workers)
         too_late: list[Trial] = []
         limit = math.inf if budget is None or budget.trials is None else budget.trials
         while len(self._committed) < limit and left() > 0 and not stop():
             self._keep_elapsed(_FORGOTTEN_SECONDS)
-            while len(self._trials) < limit and len(running) <= executor.n_workers and self._can_ask_within(left()):
+            while len(self._trials) < limit and len(running) < n_submitted and self._can_ask_within(left()):
                 seconds = left()
-                # The last one waits until a worker is free: half of the time may be gone by then.
-                seconds = seconds / 2 if len(running) == executor.n_workers else seconds
+                # The last ones wait until a worker is free: half of the time may be gone by then.
+                seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
                 if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
                     break
                 trial = self.ask()
                 if trial.number not in self._arrived:
-                    running[executor.submit(objective, trial)] = trial
-                if left() <= 0 or stop() or any(future.done() for future in running):
+                    future = executor.submit(objective, trial)
+                    running[future] = trial
+                    future.add_done_callback(finished.put)
+                if left() <= 0 or stop() or not finished.empty():
                     break
             self._announce(self._commit(), callback)
             if not running and (
@@ -600,8 +692,7 @@ class Study:
                 or not self._can_ask_within(left())
             ):
                 break  # nothing more can happen
-            done, _ = wait(running, timeout=0.05, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda f: running[f].number):
+            for future in sorted(_taken(finished, timeout=0.05 if running else 0.0), key=lambda f: running[f].number):
                 trial, outcome = running.pop(future), future.result()
                 if left() < self._pace.bound(_STORING, _mib(outcome), expected=_SECONDS_PER_MIB):
                     too_late.append(trial)
@@ -617,6 +708,7 @@ class Study:
         self._seconds_left = _for_ever
         self._rewind()
         self._forget_decision()
+        self._batch.clear()
         self._keep_elapsed()
         return self.history
 
@@ -651,25 +743,25 @@ class Study:
     def keep_unfinished(self) -> None:
         """Take over what the trials had achieved that were running when `optimize` ended.
 
-        To be called after the executor has stopped them, with a budget of time: with a number of trials they run again
-        on resume, as if nothing had happened. A trial that had achieved nothing has failed if a later one has a result,
-        which counts only behind it.
+        To be called after the executor has stopped them. In the order of trials, with a number of them, they run again
+        on resume, as if nothing had happened. Otherwise a trial that had achieved nothing has failed if a later one has
+        a result, which counts only behind it.
         """
         unfinished = {n: (trial, _outcome_of(future)) for n, (trial, future) in self._unfinished.items()}
         self._unfinished = {}
-        if self._planned_seconds is None:
+        if not self._is_by_arrival:
             return
         with_results = {number for number, (_, outcome) in unfinished.items() if outcome is not None}
         for number in range(len(self._trials), max(with_results | self._arrived.keys(), default=-1) + 1):
             if number in self._arrived:
                 self._trials.append(self._arrived[number].trial)
-                self._commit()
                 continue
             if number not in unfinished:
-                return
+                break
             trial, outcome = unfinished[number]
             self._trials.append(trial)
             self.tell(trial, outcome or Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED)))
+        self._commit()
 
     def _spent_by_trials(self) -> float:
         return sum(observation.duration_seconds for observation in self._committed)
@@ -691,6 +783,11 @@ class Study:
             "_largest_share": None,
             "_seconds_left": _for_ever,
         }
+
+
+def submitted_at_once(n_workers: int) -> int:
+    """Return how many trials an executor is given at a time: one for each worker, and some that wait."""
+    return n_workers + max(1, n_workers // _WORKERS_PER_WAITING_TRIAL)
 
 
 def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:
@@ -720,6 +817,17 @@ def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, floa
 
 def _for_ever() -> float:
     return math.inf
+
+
+def _taken(finished: queue.SimpleQueue[Future[Outcome]], *, timeout: float) -> list[Future[Outcome]]:
+    """Return the futures that have finished; if none has, wait some seconds for the first."""
+    taken = []
+    try:
+        taken.append(finished.get(timeout=timeout))
+        while True:
+            taken.append(finished.get_nowait())
+    except queue.Empty:
+        return taken
 
 
 def _number(observation: Observation) -> int:

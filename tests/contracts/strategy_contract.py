@@ -42,7 +42,7 @@ from ConfigSpace import (
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.execution.messages import pack, read_message, unpack, write_message
-from cashmere.protocols import Strategy
+from cashmere.protocols import BatchStrategy, Strategy
 from cashmere.records.time_left import TimeLeft
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus, configuration_key
 from cashmere.strategies import STRATEGIES, Preset
@@ -295,6 +295,28 @@ class StrategyContract:
     def test_parallel_asks_differ(self, strategy):
         seen = keys(run_trials(strategy, 3 * N_TRIALS, lookahead=8))
         assert len(set(seen)) == len(seen)
+
+    def test_decisions_taken_together_are_valid_and_new_and_depend_on_the_generator_alone(self, strategy, space):
+        if not (isinstance(strategy, BatchStrategy) and strategy.decides_in_batches):
+            return
+        observations = run_trials(strategy, N_TRIALS)
+        for n_known in (2, N_TRIALS - 1):
+            pending = [o.trial for o in observations[n_known:]]
+            history = history_of(observations[:n_known], pending=pending)
+            made = [strategy.suggest_batch(history, np.random.default_rng(seed), 9) for seed in (5, 5, 6)]
+            one, two, other = ([configuration_key(s.configuration) for s in batch] for batch in made)
+            assert one == two != other
+            assert len(set(one)) == 9 and not set(one) & history.seen
+            for suggestion in made[0]:
+                Configuration(space, values=dict(suggestion.configuration))
+
+    def test_decisions_taken_together_exhaust_a_finite_space(self, strategy_factory):
+        strategy = strategy_factory(finite_space())
+        if not (isinstance(strategy, BatchStrategy) and strategy.decides_in_batches):
+            return
+        observations = run_trials(strategy, N_FINITE - 2)
+        batch = strategy.suggest_batch(history_of(observations), np.random.default_rng(0), 4)
+        assert len({configuration_key(s.configuration) for s in batch} | set(keys(observations))) == N_FINITE
 
     def test_suggest_depends_on_nothing_but_history_and_generator(self, strategy_factory):
         space = cash_space()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
@@ -9,13 +11,16 @@ from typer.testing import CliRunner
 from cashmere import AutoClassifier
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.exceptions import NoSuccessfulTrialError
+from cashmere.exceptions import NoSuccessfulTrialError, RunDirectoryError
 from cashmere.records.budget import Budget
+from cashmere.records.order import NOT_REPEATABLE, Order
 from cashmere.run import RunSettings, StopReason, continue_run, fit_run
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.progress import Silence
 from cashmere.run.run_directory import RunDirectory
+from cashmere.space.named.registry import make_space
 from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import run_leaderboard
 
 HOPELESS = {"budget": "1trials", "resampling": "holdout", "trial_timeout": "0.01s"}
 
@@ -123,3 +128,24 @@ def test_time_before_the_search_counts_for_later_calls(tmp_path):
     fit_run(tmp_path / "run", X, y, settings, report=False, already_spent=100.0)
     with RunDirectory.open(tmp_path / "run") as run:
         assert run.spent.seconds > 100
+
+
+def test_run_by_arrival_says_that_another_one_differs_and_is_resumed(table, tmp_path):
+    folder = tmp_path / "run"
+
+    def linear(profile):
+        return make_space("default", profile).restricted_to(["logistic_regression"])
+
+    settings = RunSettings(
+        budget=Budget(trials=2), space=linear, resampling="holdout", isolation="none", order=Order.ARRIVAL
+    )
+    frame = demo_table().sample(120, random_state=1)
+    X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]
+    finished = fit_run(folder, X, y, settings)
+    assert finished.summary().endswith(f"({NOT_REPEATABLE})")
+    assert run_leaderboard(folder)[1].caption.endswith(NOT_REPEATABLE)
+    assert "another run with this seed differs" in (folder / "report.html").read_text()
+    with pytest.raises(RunDirectoryError, match="order"):
+        fit_run(folder, X, y, replace(settings, order=Order.TRIALS), resume=True)
+    finished = fit_run(folder, X, y, replace(settings, budget=Budget(trials=4)), resume=True)
+    assert len(finished.study.history) == 4 and finished.n_new == 2

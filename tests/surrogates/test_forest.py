@@ -96,3 +96,19 @@ class TestForestContract(SurrogateContract):
     @pytest.fixture(params=["total", "between"])
     def surrogate(self, request):
         return lambda: ProbabilisticForest(variance=request.param)
+
+
+def test_counted_configuration_changes_its_leaves_as_one_more_of_the_sample_would(problem):
+    X, y = problem
+    forest = ProbabilisticForest(n_trees=2).fit(X, y, np.random.default_rng(0))
+    leaves, (before, _) = forest.leaves(X), forest.predict(X)
+    counts = np.bincount(np.random.default_rng(0).integers(len(y), size=len(y)), minlength=len(y))
+    forest.count(leaves[:, 7], 3.0)
+    same = leaves[0] == leaves[0, 7]
+    sample = np.append(np.repeat(y[same], counts[same]), 3.0)
+    assert forest._leaf_means[0][leaves[0, 7]] == pytest.approx(sample.mean())
+    assert forest._leaf_vars[0][leaves[0, 7]] == pytest.approx(sample.var())
+    after, _ = forest.predict(X)
+    apart = (leaves != leaves[:, [7]]).all(axis=0)
+    np.testing.assert_array_equal(after[apart], before[apart])
+    assert after[7] > before[7]

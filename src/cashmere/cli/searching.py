@@ -112,6 +112,14 @@ def fit(
             "(default: 8, or twice the workers if there are more than 4).",
         ),
     ] = None,
+    order: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="How to use outcomes: trials (in their order: same seed, same run) or arrival (no trial waits for a "
+            "slow one; another run each time).",
+        ),
+    ] = "trials",
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for all randomness: same seed, same run.")] = 0,
     memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory limit per trial, such as 4GiB.")] = None,
     trial_timeout: Annotated[
@@ -147,6 +155,7 @@ def fit(
             fold_racing=fold_racing,
             workers=workers,
             lookahead=lookahead,
+            order=order,
             seed=seed,
             memory=memory,
             trial_timeout=trial_timeout,

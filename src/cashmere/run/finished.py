@@ -11,6 +11,7 @@ from typing import Any
 from cashmere.base.text import clean_text
 from cashmere.evaluation.metrics import Metric
 from cashmere.model.predictor import Predictor
+from cashmere.records.order import NOT_REPEATABLE
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
@@ -99,7 +100,7 @@ class FinishedRun:
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
             f"{self._decision_line()}"
-            f"Digest: {facts.digest}"
+            f"Digest: {facts.digest}{'' if self.study.order.is_repeatable else f' ({NOT_REPEATABLE})'}"
         )
 
     def _score(self, loss: float | None) -> str:

@@ -42,6 +42,9 @@ _REFRESH_PAUSE_SECONDS = 1.0
 _REFRESH_SPACING = 20
 """Multiple of its latest duration that the next choice of the ensemble waits: it takes a twentieth of the search."""
 
+_STATUS_PAUSE_SECONDS = 0.1
+"""Between two displays of the state."""
+
 _REPORT_SPACING = 50
 """The same for the report, whose duration is measured in this way."""
 
@@ -138,7 +141,7 @@ class Session:
         self._n_before = len(study.history)
         self._suggested_before = float(run.store.facts().suggest_seconds or 0.0)
         self._refreshed_at = -1
-        self._next_refresh = self._next_report = self._seconds_of_loading = 0.0
+        self._next_refresh = self._next_report = self._next_status = self._seconds_of_loading = 0.0
 
     @classmethod
     def begin(
@@ -204,6 +207,7 @@ class Session:
             run.strategy_for_table(),
             seed=settings.seed,
             lookahead=settings.lookahead_of_study,
+            order=settings.order,
             warm_start=run.first_configurations(in_time=plan is None or plan.trials is None),
             store=run.store,
             fold_racing=settings.fold_racing,
@@ -310,12 +314,16 @@ class Session:
 
     def _tick(self) -> None:
         self._refresh()
-        self._progress.update(self._status())
+        if (now := self._deadline.elapsed) >= self._next_status:  # it looks at all trials
+            self._progress.update(self._status())
+            self._next_status = now + _STATUS_PAUSE_SECONDS
 
     def _refresh(self) -> None:
         """Bring the model up to date with the history, but spend at most a small share of the time on it."""
-        history, now = self.study.history, self._deadline.elapsed
-        if len(history) == self._refreshed_at or (self._refreshed_at > 0 and now < self._next_refresh):
+        if self._refreshed_at > 0 and self._deadline.elapsed < self._next_refresh:
+            return
+        history = self.study.history
+        if len(history) == self._refreshed_at:
             return
         if self._refreshed_at > 0 and self._left_for_search() < self.model.choosing_seconds():
             return  # `finish` will do the same

@@ -21,6 +21,7 @@ from cashmere.exceptions import (
     UnknownNameError,
 )
 from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
+from cashmere.records.order import Order
 from cashmere.records.trial import FOLD_RACING
 
 _DECISIONS = ("auto", "tune", "none")
@@ -121,6 +122,8 @@ class RunSettings:
     lookahead : int or None
         How many trials may be decided ahead of known results, see `Study`; by default 8, or twice the workers if that
         is more.
+    order : Order
+        Whether outcomes are used in the order of the trials, or as they arrive, see `Study`.
     seed : int
         Seed for all randomness.
     memory_mib, trial_seconds : float or None
@@ -159,6 +162,7 @@ class RunSettings:
     resampling: Any = field(default="auto", metadata=_given(fixed=True))
     n_workers: int | None = field(default=None, metadata=_given(option="workers"))
     lookahead: int | None = field(default=None, metadata=_given(fixed=True))
+    order: Order = field(default=Order.TRIALS, metadata=_given(read=Order.parse, fixed=True))
     seed: int = field(default=0, metadata=_given(parameter="random_state", read=_seed, fixed=True))
     memory_mib: float | None = field(default=None, metadata=_given(parameter="memory", option="memory", read=_memory))
     trial_seconds: float | None = field(
@@ -199,6 +203,7 @@ class RunSettings:
                 lookahead=self.lookahead,
                 n_open=self.workers,
             )
+        Order.parse(self.order)
         if self.ensemble not in METHODS:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)
         is_count = isinstance(self.repeats, int | np.integer) and not isinstance(self.repeats, bool)
@@ -296,6 +301,8 @@ class RunSettings:
         known = {name: value for name, value in stored.items() if name in inputs()}
         if known.get("fold_racing") == "incumbent":
             known["fold_racing"] = "forgiving"  # as early versions called it
+        if "order" in known:
+            known["order"] = Order.parse(known["order"])
         if "budget" in known:
             known["budget"] = Budget.parse(known["budget"])
         return cls(**{**known, **own_objects})

@@ -14,6 +14,7 @@ from cashmere.ensembles.calibration import Calibration
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric
 from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
 from cashmere.records.cause import Cause, CauseKind
+from cashmere.records.order import NOT_REPEATABLE, Order
 from cashmere.storage.directory import RunDescription, SchemaDescription, read_run_json, read_schema_json
 from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
@@ -288,6 +289,8 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
             parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
     if (calibration := calibration_text(facts)) is not None:
         parts.append(f"ensemble calibrated by {calibration}")
+    if settings.get("order") == Order.ARRIVAL:
+        parts.append(NOT_REPEATABLE)
     target = redact(clean_text(settings.get("target_name") or "target", _NAME_LIMIT))
     return table, LeaderboardFacts(title=f"{target}: {direction}", caption="; ".join(parts))
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import order_by_ranks
+from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import Score, ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
+from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
-from cashmere.records.trial import History, Suggestion
+from cashmere.records.trial import History, Suggestion, Trial
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.discount import Discount
-from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.drawing import draw_suggestion, draw_suggestions, first_unseen
 from cashmere.strategies.shared.loss_model import LearnFrom, LossModel, learn_losses
 from cashmere.strategies.shared.scaled_losses import Failures
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
-from cashmere.surrogates.forest import Variance
+from cashmere.surrogates.forest import ProbabilisticForest, Variance
 
 Local = Literal["neighbours", "climbs"]
+
+Scorer = Callable[[FloatArray], NDArray[np.float64]]
+"""From the logarithm of the expected improvement of some candidates to the values to minimise over them."""
 
 _N_DRAWS = 4
 """Trial values per number in one step of a climb, as in SMAC and OpenBox."""
@@ -67,6 +73,8 @@ class BayesianOptimisation:
     -----
     - Pending trials enter the forest with the median loss of the history (constant liar, as in OpenBox), so that
       parallel decisions differ.
+    - Decisions that are taken together (`suggest_batch`) share the forest and the candidates. Each enters with the
+      median loss, but only into the leaves that it falls into: trees are not grown again before the next batch.
     - Very bad losses are capped. A family of models with a few huge losses has a huge variance, which under an
       unbounded metric was enough to attract the search: without the cap, 20 of 40 trials on eucalyptus (log loss) went
       to nearest neighbours, whose best loss was 60 % above the incumbent's.
@@ -127,6 +135,61 @@ class BayesianOptimisation:
         suggestion = first_unseen(self.encoder, candidates.rows[order], seen, origin=Origin(OriginKind.MODEL))
         return suggestion or draw_suggestion(self.encoder, decided, rng)
 
+    @property
+    def decides_in_batches(self) -> bool:
+        """If losses alone are learned from: only `ProbabilisticForest` counts further configurations."""
+        return self.learn_from == "losses"
+
+    def suggest_batch(self, history: History, rng: np.random.Generator, n: int) -> list[Suggestion]:
+        """Return the next n decisions from one look at the history, see `cashmere.protocols.BatchStrategy`.
+
+        The share of random ones is drawn, and they come first.
+        """
+        decided = self.encoder.encode(trial.configuration for trial in history.trials)
+        if self._is_starting(history):
+            return draw_suggestions(self.encoder, decided, rng, n)
+        drawn = draw_suggestions(self.encoder, decided, rng, int(rng.binomial(n, self.random_fraction)))
+        history = _with_pending(history, drawn)
+        chosen = self._choose_together(history, rng, n - len(drawn))
+        decided = self.encoder.encode(trial.configuration for trial in _with_pending(history, chosen).trials)
+        return [*drawn, *chosen, *draw_suggestions(self.encoder, decided, rng, n - len(drawn) - len(chosen))]
+
+    def _choose_together(self, history: History, rng: np.random.Generator, n: int) -> list[Suggestion]:
+        """Choose n of the candidates one after the other, fewer if they are exhausted."""
+        decided = self.encoder.encode(trial.configuration for trial in history.trials)
+        model, discount = self.learn(history, decided, rng), Discount.of(history, self.encoder)
+        forest, rows = model.surrogate, self._draw_rows(model, discount, history, decided, rng)
+        assert isinstance(forest, ProbabilisticForest)
+        if not len(rows):
+            return []
+        scorer, seen = self.scorer(rows, history, rng), set(self.encoder.keys(decided).tolist())
+        leaves, unchanging = forest.leaves(rows), model.log_success(rows) - discount(rows)
+        suggestions: list[Suggestion] = []
+        while len(suggestions) < n:
+            mean, variance = forest.moments(leaves)
+            improvement = log_expected_improvement(mean, np.sqrt(variance), model.best) + unchanging
+            order = order_by_ranks(scorer(improvement), improvement, rng)
+            chosen = self._first_unseen(rows, order, seen)
+            if chosen is None:
+                break
+            position, suggestion = chosen
+            suggestions.append(suggestion)
+            forest.count(leaves[:, position], model.liar)
+        return suggestions
+
+    def _first_unseen(
+        self, rows: NDArray[np.float64], order: NDArray[np.intp], seen: set[int]
+    ) -> tuple[int, Suggestion] | None:
+        """Return the first candidate that is new, and its position; from then on it is seen."""
+        for position in order.tolist():
+            configuration = self.encoder.decode(rows[position])
+            # ConfigSpace rounds floats, so a new row may become a known configuration.
+            key = int(self.encoder.keys(self.encoder.encode([configuration]))[0])
+            if key not in seen:
+                seen.add(key)
+                return position, Suggestion(configuration=configuration, origin=Origin(OriginKind.MODEL))
+        return None
+
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
         """Draw candidates and predict their losses.
 
@@ -139,8 +202,20 @@ class BayesianOptimisation:
         rng : numpy.random.Generator
             Source of randomness.
         """
-        model = self.learn(history, decided, rng)
-        losses, discount = model.losses, Discount.of(history, self.encoder)
+        model, discount = self.learn(history, decided, rng), Discount.of(history, self.encoder)
+        rows = self._draw_rows(model, discount, history, decided, rng)
+        improvement = model.log_improvement(rows) - discount(rows) if len(rows) else np.empty(0)
+        return Candidates(rows=rows, log_improvement=improvement)
+
+    def _draw_rows(
+        self,
+        model: LossModel,
+        discount: Discount,
+        history: History,
+        decided: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """Return encoded candidates, see `draw_candidates`."""
 
         def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
             return model.log_improvement(rows) - discount(rows)
@@ -152,10 +227,9 @@ class BayesianOptimisation:
             climbed, n_local = self._climb(improvement, observed, decided, rng), 0
             excluded = np.concatenate([excluded, climbed])
         rows = draw_candidates(
-            self.encoder, observed, losses, rng, n_global=self.n_global, n_local=n_local, excluded=excluded
+            self.encoder, observed, model.losses, rng, n_global=self.n_global, n_local=n_local, excluded=excluded
         )
-        rows = np.concatenate([climbed, rows])
-        return Candidates(rows=rows, log_improvement=improvement(rows) if len(rows) else np.empty(0))
+        return np.concatenate([climbed, rows])
 
     def learn(self, history: History, rows: NDArray[np.float64], rng: np.random.Generator) -> LossModel:
         """Fit a model to the losses of a history, whose trials are given as encoded rows ``(n_trials, d)``."""
@@ -181,11 +255,26 @@ class BayesianOptimisation:
     def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return the value to be minimised over the candidates, shape ``(n_candidates,)``.
 
-        Here it is the negative logarithm of the expected improvement; strategies that search for an ensemble differ
-        only in this method.
+        Here it is the negative logarithm of the expected improvement, see `scorer`.
         """
-        return -candidates.log_improvement
+        return self.scorer(candidates.rows, history, rng)(candidates.log_improvement)
+
+    def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
+        """Return the function that scores encoded candidates ``(n_candidates, d)`` by their expected improvement.
+
+        Strategies that search for an ensemble differ only in this method.
+        """
+        return np.negative
 
     def _is_random(self, history: History, rng: np.random.Generator) -> bool:
-        starting = len(history.successes) < self.n_initial and len(history) < 2 * self.n_initial
-        return starting or (self.random_fraction > 0 and rng.random() < self.random_fraction)
+        return self._is_starting(history) or (self.random_fraction > 0 and rng.random() < self.random_fraction)
+
+    def _is_starting(self, history: History) -> bool:
+        return len(history.successes) < self.n_initial and len(history) < 2 * self.n_initial
+
+
+def _with_pending(history: History, suggestions: Sequence[Suggestion]) -> History:
+    """Return the history with some decisions that have just been taken."""
+    first = len(history.trials)
+    taken = [Trial(number=first + i, configuration=s.configuration, seed=0) for i, s in enumerate(suggestions)]
+    return replace(history, pending=(*history.pending, *taken))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import combine_ranks, divbo_weight, gaussian_draws, minimum_over_pool
+from cashmere.base.arrays import FloatArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
-from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
 from cashmere.strategies.shared.temporary_pool import select_pool
 
@@ -72,19 +71,19 @@ class DivBO(BayesianOptimisation):
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
 
-    def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return R_perf + w R_div over the candidates (Shen et al., 2022, eq. 5), shape ``(n_candidates,)``."""
+    def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
+        """Return R_perf + w R_div over the candidates (Shen et al., 2022, eq. 5), as a function of R_perf."""
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
         if pool is None:
-            return super().score(candidates, history, rng)
+            return super().scorer(rows, history, rng)
         surrogate = make_diversity_surrogate(self.surrogate, "div")
         surrogate.fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
-        samples = surrogate.sample_pairs(candidates.rows, pool.members)
+        samples = surrogate.sample_pairs(rows, pool.members)
         if self.draws is not None:
             mean, variance = samples.mean(axis=0), samples.var(axis=0)
             samples = gaussian_draws(mean, variance, self.draws, rng, (0.0, 1.0 if pool.is_classification else np.inf))
-        diversity = minimum_over_pool(samples)
-        return combine_ranks(candidates.log_improvement, diversity, self.weight(len(history)))
+        diversity, weight = minimum_over_pool(samples), self.weight(len(history))
+        return lambda log_improvement: combine_ranks(log_improvement, diversity, weight)
 
     def weight(self, n_trials: int) -> float:
         """Return the weight of the diversity rank after this many finished trials."""

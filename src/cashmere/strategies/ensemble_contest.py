@@ -17,7 +17,7 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.shared.candidates import Candidates
-from cashmere.strategies.shared.temporary_pool import collect_predictions
+from cashmere.strategies.shared.temporary_pool import MOST_OBSERVATIONS, collect_predictions
 
 JudgedBy = Literal["ensemble", "best_loss"]
 """What an algorithm is judged by: the ensemble's loss without it, or the loss of its best trial."""
@@ -97,6 +97,11 @@ class EnsembleContest(OptDivBO):
         origin = suggestion.origin.within(self.blocks.names[int(task)], round=self.round_of(history))
         return replace(suggestion, origin=origin)
 
+    @property
+    def decides_in_batches(self) -> bool:
+        """Never: every trial is for another algorithm."""
+        return False
+
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
         """Draw candidates of the algorithm whose turn it is, see `BayesianOptimisation.draw_candidates`."""
         drawn = super().draw_candidates(history, decided, rng)
@@ -136,7 +141,7 @@ class EnsembleContest(OptDivBO):
         latest = self._latest.get("worth")
         if latest is not None and _is_same(latest[0], frozen):
             return latest[1]
-        known = collect_predictions(frozen)
+        known = collect_predictions(frozen, most=MOST_OBSERVATIONS)
         worth: FloatArray = np.zeros(len(self.blocks.names))
         if known is not None:
             worth = worth_of_groups(

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import combine_ranks, optdivbo_weight
 from cashmere.acquisition.improvement import lower_confidence_bound
+from cashmere.base.arrays import FloatArray
 from cashmere.ensembles.added_member import AddedShare, added_losses
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
-from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.temporary_pool import TemporaryPool, select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
 
@@ -75,21 +75,21 @@ class EnsembleGain(BayesianOptimisation):
         if self.ensemble_size < 1:
             raise InvalidParameterError("ensemble_size", self.ensemble_size, "at least 1")
 
-    def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return R_perf + w R_gain over the candidates, shape ``(n_candidates,)``."""
+    def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
+        """Return R_perf + w R_gain over the candidates, as a function of R_perf."""
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
         if pool is None:
-            return super().score(candidates, history, rng)
+            return super().scorer(rows, history, rng)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))
         if self.protect:
             pool, credibility = self._believe(pool)
             weight *= credibility
         if weight == 0:
-            return super().score(candidates, history, rng)
+            return super().scorer(rows, history, rng)
         forest = PredictionSurrogate().fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
-        losses = forest.sample(self._losses_with_added(pool), candidates.rows)
+        losses = forest.sample(self._losses_with_added(pool), rows)
         bound = lower_confidence_bound(losses.mean(axis=0), losses.std(axis=0), self.kappa)
-        return combine_ranks(candidates.log_improvement, -bound, weight)
+        return lambda log_improvement: combine_ranks(log_improvement, -bound, weight)
 
     def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
         """Return the loss of the pool with each observation added, with the worst quarter set to its lowest loss."""

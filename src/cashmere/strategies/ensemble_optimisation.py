@@ -90,6 +90,11 @@ class EnsembleOptimisation(BayesianOptimisation):
         slots = self._fill_slots(history, known)
         return tuple(known.observations[i].trial.number for i in slots if i is not None)
 
+    @property
+    def decides_in_batches(self) -> bool:
+        """Never: every trial is for another slot."""
+        return False
+
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
         """Draw candidates and predict the loss of the ensemble, see `BayesianOptimisation.draw_candidates`."""
         known = collect_predictions(history)

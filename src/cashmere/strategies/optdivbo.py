@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import (
     Measure,
@@ -16,12 +15,12 @@ from cashmere.acquisition.diversity import (
     optimal_measure,
     sum_over_pool,
 )
+from cashmere.base.arrays import FloatArray
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
-from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
 from cashmere.strategies.shared.temporary_pool import select_pool
 
@@ -86,17 +85,17 @@ class OptDivBO(BayesianOptimisation):
             of_classes = metric.needs != "values"
             check_measure(self.measure, is_classification=of_classes, parameter="measure of strategy 'optdivbo'")
 
-    def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return R_perf + w R_div over the candidates (Poduval et al., 2024, alg. 1), shape ``(n_candidates,)``."""
+    def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
+        """Return R_perf + w R_div over the candidates (Poduval et al., 2024, alg. 1), as a function of R_perf."""
         pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
         if pool is None:
-            return super().score(candidates, history, rng)
+            return super().scorer(rows, history, rng)
         measure = self.measure or optimal_measure(pool.metric.name, is_classification=pool.is_classification)
         surrogate = make_diversity_surrogate(self.surrogate, measure)
         surrogate.fit(pool.rows, pool.predictions, pool.y, rng, row_weights=pool.row_weights)
-        samples = surrogate.sample_pairs(candidates.rows, pool.members)
+        samples = surrogate.sample_pairs(rows, pool.members)
         if measure == "div":  # the only measure for which more is better
             samples = -samples
         bound = sum_over_pool(samples, pool.multiplicity, kappa=self.kappa)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))
-        return combine_ranks(candidates.log_improvement, -bound, weight)
+        return lambda log_improvement: combine_ranks(log_improvement, -bound, weight)

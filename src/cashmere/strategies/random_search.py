@@ -9,7 +9,7 @@ import numpy as np
 
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
-from cashmere.strategies.shared.drawing import draw_suggestion
+from cashmere.strategies.shared.drawing import draw_suggestion, draw_suggestions
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 
@@ -45,3 +45,13 @@ class RandomSearch:
         """Return a random configuration, see `cashmere.protocols.Strategy.suggest`."""
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         return draw_suggestion(self.encoder, decided, rng)
+
+    @property
+    def decides_in_batches(self) -> bool:
+        """Always."""
+        return True
+
+    def suggest_batch(self, history: History, rng: np.random.Generator, n: int) -> list[Suggestion]:
+        """Return random configurations, see `cashmere.protocols.BatchStrategy`."""
+        decided = self.encoder.encode(trial.configuration for trial in history.trials)
+        return draw_suggestions(self.encoder, decided, rng, n)

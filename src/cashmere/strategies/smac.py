@@ -51,6 +51,11 @@ class SMAC(BayesianOptimisation):
     n_local: int = 10
     random_fraction: float = 0.2
 
+    @property
+    def decides_in_batches(self) -> bool:
+        """Never: its searches start from what the forest has just learned."""
+        return False
+
     def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
         """Search for candidates and predict their losses, see `BayesianOptimisation.draw_candidates`."""
         model = self.learn(history, self.encoder.with_defaults(decided), rng)

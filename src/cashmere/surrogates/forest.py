@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 
 MIN_VARIANCE = 1e-10
@@ -98,6 +98,7 @@ class ProbabilisticForest:
     _trees: list[Any] = field(default_factory=list, init=False, repr=False)
     _leaf_means: list[FloatArray] = field(default_factory=list, init=False, repr=False)
     _leaf_vars: list[FloatArray] = field(default_factory=list, init=False, repr=False)
+    _leaf_weights: list[FloatArray] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.variance not in ("total", "between"):
@@ -123,7 +124,7 @@ class ProbabilisticForest:
         n, d = X.shape
         # 1e-9: 5/6 of 6 columns are 5, not floor(4.999...).
         n_examined = max(1, int(self.feature_fraction * d + 1e-9))
-        self._trees, self._leaf_means, self._leaf_vars = [], [], []
+        self._trees, self._leaf_means, self._leaf_vars, self._leaf_weights = [], [], [], []
         for _ in range(self.n_trees):
             counts = np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
             tree = DecisionTreeRegressor(
@@ -135,21 +136,47 @@ class ProbabilisticForest:
             # Arrays are contiguous floats and parameters are known to be valid: checking them costs a fifth of growing.
             with config_context(skip_parameter_validation=True, assume_finite=True):
                 grown = tree.fit(X, y, sample_weight=counts, check_input=False).tree_
-            means = grown.value[:, 0, 0]
+            means = np.array(grown.value[:, 0, 0])
             if self.log_y:
                 means = _log_of_mean(grown.apply(X), y, counts, fallback=means)
             self._trees.append(grown)
             self._leaf_means.append(means)
-            self._leaf_vars.append(grown.impurity)
+            self._leaf_vars.append(np.array(grown.impurity))
+            self._leaf_weights.append(np.array(grown.weighted_n_node_samples))
         return self
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance, each ``(n,)``, of encoded configurations ``(n, d)``."""
+        return self.moments(self.leaves(X))
+
+    def leaves(self, X: FloatArray) -> IntArray:
+        """Return the leaf of each tree that encoded configurations ``(n, d)`` fall into, shape ``(n_trees, n)``."""
         X = np.ascontiguousarray(X, dtype=np.float32)
-        leaves = [tree.apply(X) for tree in self._trees]
+        return np.stack([tree.apply(X) for tree in self._trees])
+
+    def moments(self, leaves: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance, each ``(n,)``, of configurations in these leaves ``(n_trees, n)``."""
         means = np.stack([values[leaf] for values, leaf in zip(self._leaf_means, leaves, strict=True)])
         variances = np.stack([values[leaf] for values, leaf in zip(self._leaf_vars, leaves, strict=True)])
         return forest_moments(means, variances, variance=self.variance)
+
+    def count(self, leaves: IntArray, loss: float) -> None:
+        """Count one more configuration in its leaves, without growing the trees again.
+
+        Parameters
+        ----------
+        leaves : (n_trees,) int array
+            Those of the configuration, from `leaves`.
+        loss : float
+            Its loss.
+        """
+        for k, leaf in enumerate(leaves.tolist()):
+            weight = self._leaf_weights[k][leaf]
+            difference = loss - self._leaf_means[k][leaf]
+            self._leaf_means[k][leaf] += difference / (weight + 1)
+            scatter = weight * self._leaf_vars[k][leaf] + difference**2 * weight / (weight + 1)
+            self._leaf_vars[k][leaf] = scatter / (weight + 1)
+            self._leaf_weights[k][leaf] = weight + 1
 
 
 def _log_of_mean(leaves: FloatArray, y: FloatArray, counts: FloatArray, fallback: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from typing import Any
 
 from cashmere.base.text import clean_text
 from cashmere.evaluation.metrics import Metric
+from cashmere.records.order import Order
 from cashmere.report.summary.algorithms import algorithms_section
 from cashmere.report.summary.contest import contest_section
 from cashmere.report.summary.curves import curves_section
@@ -79,6 +80,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
         "seed": finite_number(settings.get("seed")),
         "digest": one_line(facts.digest, None),
+        "repeatable": settings.get("order") != Order.ARRIVAL,
         "resources": resources_section(rows, facts),
     }
     summary["warnings"] = warnings_of(summary)

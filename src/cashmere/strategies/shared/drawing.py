@@ -31,8 +31,41 @@ def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np
     rng : numpy.random.Generator
         Source of randomness.
     """
+    [suggestion] = draw_suggestions(encoder, decided, rng, 1)
+    return suggestion
+
+
+def draw_suggestions(
+    encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator, n: int
+) -> list[Suggestion]:
+    """Draw several new configurations, one after the other: each of one of the algorithms that are then least used.
+
+    Parameters
+    ----------
+    encoder, decided, rng
+        See `draw_suggestion`.
+    n : int
+        How many.
+    """
     seen = encoder.keys(decided)
-    codes = _rank_algorithms(encoder, decided, rng)
+    codes = encoder.choices(ALGORITHM)
+    counts = np.zeros(0 if len(codes) == 0 else int(codes.max()) + 2, dtype=np.int64)
+    if len(codes):
+        column = encoder.names.index(ALGORITHM)
+        counts = np.bincount(decided[:, column].astype(np.int64), minlength=len(counts))
+    drawn: list[Suggestion] = []
+    for _ in range(n):
+        suggestion = _draw(encoder, codes[np.lexsort([rng.random(len(codes)), counts[codes]])], seen, rng)
+        row = encoder.encode([suggestion.configuration])
+        seen = np.append(seen, encoder.keys(row))
+        if len(codes):
+            counts[int(row[0, column])] += 1
+        drawn.append(suggestion)
+    return drawn
+
+
+def _draw(encoder: SpaceEncoder, codes: IntArray, seen: NDArray[np.uint64], rng: np.random.Generator) -> Suggestion:
+    """Draw an unseen configuration of the first algorithm that has one, else of the whole space."""
     for code in codes:
         rows = encoder.sample(_N_DRAWS, rng, fixed={ALGORITHM: int(code)}, max_tries=20)
         suggestion = first_unseen(encoder, rows, seen, origin=Origin(OriginKind.RANDOM))
@@ -65,13 +98,3 @@ def first_unseen(
             if not np.isin(encoder.keys(encoder.encode([configuration])), seen)[0]:
                 return Suggestion(configuration=configuration, origin=origin)
     return None
-
-
-def _rank_algorithms(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> IntArray:
-    """Return the codes of all algorithms, least used first, ties in random order; empty without algorithms."""
-    codes = encoder.choices(ALGORITHM)
-    if len(codes) == 0:
-        return codes
-    used = decided[:, encoder.names.index(ALGORITHM)].astype(np.int64)
-    counts = np.bincount(used, minlength=int(codes.max()) + 2)[codes]
-    return codes[np.lexsort([rng.random(len(codes)), counts])]

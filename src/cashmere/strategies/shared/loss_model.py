@@ -12,7 +12,7 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.base.arrays import FloatArray
 from cashmere.records.trial import History, TrialStatus
 from cashmere.strategies.shared.scaled_losses import Failures, scale_losses
-from cashmere.strategies.shared.temporary_pool import collect_predictions
+from cashmere.strategies.shared.temporary_pool import MOST_OBSERVATIONS, collect_predictions
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
 from cashmere.surrogates.loss_of_predictions import LossOfPredictions
 
@@ -48,12 +48,20 @@ class LossModel:
     def log_improvement(self, rows: FloatArray) -> NDArray[np.float64]:
         """Return the logarithm of the expected improvement of rows ``(n, d)``, times their probability of success."""
         mean, variance = self.surrogate.predict(rows)
-        value = log_expected_improvement(mean, np.sqrt(variance), self.best)
+        return log_expected_improvement(mean, np.sqrt(variance), self.best) + self.log_success(rows)
+
+    def log_success(self, rows: FloatArray) -> NDArray[np.float64]:
+        """Return the logarithm of the probability that rows ``(n, d)`` succeed."""
         if self.success is None:
-            return value
+            return np.zeros(len(rows))
         share, _ = self.success.predict(rows)
         # Laplace's rule: from n observations nobody can be surer of a failure.
-        return value + np.log(np.maximum(share, 1 / (len(self.losses) + 2)))
+        return np.log(np.maximum(share, 1 / (len(self.losses) + 2)))
+
+    @property
+    def liar(self) -> float:
+        """The loss that stands for one that is not known yet."""
+        return float(np.median(self.losses))
 
 
 def learn_losses(
@@ -117,7 +125,7 @@ def _learn_from_predictions(
     liar: FloatArray,
 ) -> LossOfPredictions | None:
     """Return the fitted surrogate; None if no observation has finite predictions."""
-    found = collect_predictions(history)
+    found = collect_predictions(history, most=MOST_OBSERVATIONS)
     if found is None:
         return None
     position_of = {o.trial.number: i for i, o in enumerate(history)}

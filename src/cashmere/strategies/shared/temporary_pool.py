@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from cashmere.exceptions import MissingPredictionsError
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Observation
 from cashmere.surrogates.compression import fixed_rows
+
+MOST_OBSERVATIONS = 1000
+"""Observations whose predictions a decision looks at. Their comparison takes time with the cube of their number."""
 
 if TYPE_CHECKING:
     from cashmere.space.encoding import SpaceEncoder
@@ -101,20 +105,22 @@ class TemporaryPool:
         return self.predictions[0].ndim == 2
 
 
-def collect_predictions(history: History) -> ValidationPredictions | None:
+def collect_predictions(history: History, *, most: int | None = None) -> ValidationPredictions | None:
     """Return the finite predictions of a history; None if there are none.
 
     Parameters
     ----------
     history : History
         The history, with metric and targets.
+    most : int, optional
+        How many at most: half of them those with the lowest losses, the others evenly spread over the rest.
 
     Raises
     ------
     MissingPredictionsError
         If successful observations lack predictions, or the history lacks the metric or the targets.
     """
-    observations = history.successes
+    observations = history.successes if most is None else _representative(history.successes, most)
     predictions: list[Any] = [o.predictions for o in observations if o.predictions is not None]
     if history.metric is None or history.targets is None or len(predictions) < len(observations):
         raise MissingPredictionsError(
@@ -142,10 +148,20 @@ def collect_predictions(history: History) -> ValidationPredictions | None:
     )
 
 
+def _representative(successes: Sequence[Observation], most: int) -> tuple[Observation, ...]:
+    """Return the successes, or a choice of them in the same order: the best, and some of the others."""
+    if len(successes) <= most:
+        return tuple(successes)
+    by_loss = sorted(range(len(successes)), key=lambda i: (successes[i].loss, i))
+    best, others = by_loss[: most // 2], sorted(by_loss[most // 2 :])
+    spread = np.linspace(0, len(others) - 1, most - len(best)).round().astype(np.int64)
+    return tuple(successes[i] for i in sorted([*best, *(others[k] for k in spread.tolist())]))
+
+
 def select_pool(
     history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first"
 ) -> TemporaryPool | None:
-    """Select the temporary pool of a history.
+    """Select the temporary pool of a history, from at most `MOST_OBSERVATIONS` of its successes.
 
     Parameters
     ----------
@@ -172,7 +188,7 @@ def select_pool(
     ----------
     Shen et al. (2022), DivBO, alg. 1, line 7; docs/papers/divbo.md#temporary-pool.
     """
-    known = collect_predictions(history)
+    known = collect_predictions(history, most=MOST_OBSERVATIONS)
     if known is None or len(known.observations) < 2:
         return None
     chosen = select_ensemble(known.predictions, known.y, known.metric, size=size, weight=known.row_weights, tie=tie)
