@@ -81,13 +81,14 @@ def replay(
     seed: int,
     n_trials: int,
     opening: Sequence[Configuration] = (),
+    lookahead: int = 1,
 ) -> tuple[list[int], float]:
     """Run one study on a recorded history; return the positions chosen, in order, and the seconds of deciding.
 
     The first trials are those of the opening, if there is one.
     """
     history = objective.history
-    study = _study(history, metric, make_strategy(strategy, history.encoder), seed, n_trials, opening)
+    study = _study(history, metric, make_strategy(strategy, history.encoder), seed, n_trials, opening, lookahead)
     while len(study.history) < n_trials:
         trial = study.ask()
         study.tell(trial, objective(trial))
@@ -125,11 +126,13 @@ def _study(
     seed: int,
     n_trials: int,
     opening: Sequence[Configuration] = (),
+    lookahead: int = 1,
 ) -> Study:
     return Study(
         history.space,
         strategy,
         seed=seed,
+        lookahead=lookahead,
         warm_start=opening,
         plan=WorkBudget(trials=n_trials),
         worst_loss=metric.worst_loss,

@@ -100,6 +100,8 @@ class RunKey:
         ``recorded``, or ``free`` in the space.
     opening : bool
         Whether it begins with what was learned from recordings of other tables.
+    lookahead : int
+        Of the study.
     """
 
     recording: str
@@ -109,6 +111,7 @@ class RunKey:
     seed: int
     candidates: str = "recorded"
     opening: bool = False
+    lookahead: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,7 +265,13 @@ def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:
     metric = get_metric(key.metric, objective.history.task_type)
     opening = _load_opening(path, key.digest, key.metric) if key.opening else []
     chosen, seconds = replay(
-        objective, metric, key.strategy, seed=key.seed, n_trials=n_trials, opening=opening[:n_trials]
+        objective,
+        metric,
+        key.strategy,
+        seed=key.seed,
+        n_trials=n_trials,
+        opening=opening[:n_trials],
+        lookahead=key.lookahead,
     )
     curve: list[dict[str, Any]] = ensemble_curve(objective.history, metric, chosen)
     return Run(key=key, trials=n_trials, chosen=chosen, suggest_seconds=seconds, curve=curve, code=code)

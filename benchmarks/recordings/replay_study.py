@@ -14,6 +14,11 @@ recordings of other tables, if there are any with the same configurations: `benc
 
     python -m benchmarks replay --strategies bo optdivbo begun=optdivbo+opening
 
+`@64` behind a strategy shows it outcomes as late as in a run with a lookahead of 64, where trial n is decided from the
+outcomes of trials 0 .. n - 64:
+
+    python -m benchmarks replay --strategies bo bo@8 bo@64 bo@256
+
 If the code of a strategy has changed, its runs are out of date; the command says so, and `--fresh` repeats them.
 """
 
@@ -48,28 +53,34 @@ _OPENING = "+opening"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledStrategy:
-    """A strategy with options, whether it begins with an opening, and the name that the tables give it."""
+    """A strategy with options, its lookahead, whether it begins with an opening, and its name in the tables."""
 
     label: str
     strategy: str
     opening: bool = False
+    lookahead: int = 1
 
     @classmethod
     def of(cls, text: str) -> LabelledStrategy:
-        """Read ``name``, ``name:options`` or ``label=name:options``, each with ``+opening`` behind it or not.
+        """Read ``name``, ``name:options`` or ``label=name:options``; behind it may be ``@lookahead`` and ``+opening``.
 
         Examples
         --------
-        >>> LabelledStrategy.of("slow=optdivbo:tau=0.1+opening")
-        LabelledStrategy(label='slow', strategy='optdivbo:tau=0.1', opening=True)
+        >>> LabelledStrategy.of("slow=optdivbo:tau=0.1@8+opening")
+        LabelledStrategy(label='slow', strategy='optdivbo:tau=0.1', opening=True, lookahead=8)
         >>> LabelledStrategy.of("bo:cap_losses=False").label
         'bo:cap_losses=False'
         """
         head, colon, options = text.partition(":")
         label, _, name = head.rpartition("=")
         written = name + colon + options
-        strategy = written.removesuffix(_OPENING)
-        return cls(label=label or written, strategy=strategy, opening=strategy != written)
+        begun = written.removesuffix(_OPENING)
+        strategy, at, lookahead = begun.partition("@")
+        if at and not (lookahead.isdecimal() and int(lookahead) > 0):
+            raise SystemExit(f"--strategies {text}: expected a whole number from 1 behind @; found {lookahead!r}.")
+        return cls(
+            label=label or written, strategy=strategy, opening=begun != written, lookahead=int(lookahead) if at else 1
+        )
 
 
 def read_strategies(texts: Sequence[str], reference: str) -> list[LabelledStrategy]:
@@ -276,6 +287,8 @@ def main(arguments: argparse.Namespace) -> None:
     strategies = read_strategies(arguments.strategies, arguments.reference)
     if arguments.free and any(labelled.opening for labelled in strategies):
         raise SystemExit("--free: candidates are free from the first trial on. Leave out +opening.")
+    if arguments.free and any(labelled.lookahead > 1 for labelled in strategies):
+        raise SystemExit("--free: an emulator answers at once. Leave out @.")
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings = choose_recordings(arguments, console)
     # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
@@ -288,7 +301,7 @@ def main(arguments: argparse.Namespace) -> None:
             RunKey(
                 recording=recording.name, digest=recording.digest, metric=metric,
                 strategy=labelled.strategy, seed=seed, candidates="free" if arguments.free else "recorded",
-                opening=labelled.opening,
+                opening=labelled.opening, lookahead=labelled.lookahead,
             )
         ]
     ]  # fmt: skip

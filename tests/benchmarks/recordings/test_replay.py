@@ -50,6 +50,20 @@ def test_shorter_replay_is_the_beginning_of_a_longer_one(objective):
     assert replay(objective, metric, "bo", seed=0, n_trials=10)[0] == long[:10]
 
 
+def test_within_the_lookahead_no_outcome_is_known(objective):
+    metric = get_metric("log_loss", TaskType.BINARY)
+    strategy = "bo:n_initial=2,random_fraction=0"
+    late, _ = replay(objective, metric, strategy, seed=0, n_trials=20, lookahead=12)
+    unseen, _ = replay(objective, metric, "random", seed=0, n_trials=12)
+    assert late[:12] == unseen
+    assert late != replay(objective, metric, strategy, seed=0, n_trials=20)[0]
+
+
+def test_lookahead_behind_a_strategy_must_be_a_number():
+    with pytest.raises(SystemExit, match="expected a whole number from 1 behind @; found 'x'"):
+        replay_study.LabelledStrategy.of("bo@x")
+
+
 @pytest.mark.parametrize("task_type", list(TaskType))
 def test_curve_is_ensemble_selection_on_what_was_chosen(task_type):
     history = make_recording(task_type)
