@@ -46,6 +46,7 @@ def main() -> None:
     from benchmarks.recordings import record, replay_study
     from benchmarks.tables import large as large_tables
     from benchmarks.tables import openml as openml_tables
+    from benchmarks.timings import coordinator
     from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -84,6 +85,7 @@ def main() -> None:
         "fetch": openml_tables,
         "large": large_tables,
         "faults": fault_study,
+        "coordinator": coordinator,
     }
     for name, module in modules.items():
         command = commands.add_parser(
