@@ -40,7 +40,7 @@ def slow_bowl(trial):
     return bowl(trial)
 
 
-@pytest.mark.parametrize("strategy", ["random", "bo"])
+@pytest.mark.parametrize("strategy", [pytest.param("random", marks=pytest.mark.slow), "bo"])
 def test_same_seed_gives_the_same_digest_for_1_2_and_4_workers(strategy):
     digests = set()
     for n_workers in (1, 2, 4):

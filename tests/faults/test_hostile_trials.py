@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.faults.hostile_trials import (
     ATTACKS,
+    CUT_SHORT,
     fork_again_and_again,
     fork_children_and_wait,
     raise_an_error,
@@ -49,11 +50,22 @@ def sleep_a_while(trial):
     return square(trial)
 
 
+WAITING = [attack for attack, expected in ATTACKS.items() if expected in (TrialStatus.TIMEOUT, CUT_SHORT)]
+"""They last until a limit ends them."""
+
+
 @pytest.mark.alone
 @pytest.mark.skipif(sys.platform != "linux", reason="the trials use Linux calls")
-def test_hostile_trials_leave_the_run_whole_and_no_orphan():
+@pytest.mark.parametrize(
+    "attacks",
+    [
+        pytest.param([*ATTACKS, read_standard_input], id="all", marks=pytest.mark.slow),
+        pytest.param([*(attack for attack in ATTACKS if attack not in WAITING[2:-2]), read_standard_input], id="most"),
+    ],
+)
+def test_hostile_trials_leave_the_run_whole_and_no_orphan(attacks):
     with adopting_orphans() as orphans:
-        rows = run_trials([*ATTACKS, read_standard_input], orphans)
+        rows = run_trials(attacks, orphans)
     assert {row.attack: (row.status, row.detail) for row in rows if row.outcome != FaultOutcome.OK} == {}
 
 

@@ -18,7 +18,7 @@ from benchmarks.runs.row_file import RowFile
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans can be adopted on Linux only")
 
-FAST = ["coordinator killed", "disk full", "permission lost", "folder moved at work"]
+FAST = ["coordinator killed", "permission lost", "folder moved at work"]
 
 reference = functools.cache(make_reference)
 

@@ -111,10 +111,12 @@ def test_data_may_stand_everywhere_and_is_not_listed_by_attribute():
     assert not PLAIN & {loader for loaders in LOADERS_IN.values() for loader in loaders}
 
 
+@pytest.mark.slow
 def test_every_pipeline_predicts_the_same_after_loading(written):
     assert written[1] == []
 
 
+@pytest.mark.slow
 @of_the_lock_file
 def test_the_list_holds_the_objects_of_our_archives_and_no_others(seen):
     found = {name: " ".join(sorted(attributes)) for name, attributes in seen.objects.items()}
@@ -123,6 +125,7 @@ def test_the_list_holds_the_objects_of_our_archives_and_no_others(seen):
     }
 
 
+@pytest.mark.slow
 @of_the_lock_file
 def test_the_list_holds_the_other_pairs_of_our_archives_and_no_others(seen):
     assert {loader: tuple(sorted(names)) for loader, names in seen.others.items()} == {
@@ -131,6 +134,7 @@ def test_the_list_holds_the_other_pairs_of_our_archives_and_no_others(seen):
     assert seen.keys == KEY_TYPES
 
 
+@pytest.mark.slow
 @of_the_lock_file
 def test_attributes_hold_the_loaders_of_our_archives(seen):
     found = {attribute: tuple(sorted(loaders)) for attribute, loaders in seen.loaders.items()}

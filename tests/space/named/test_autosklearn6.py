@@ -252,6 +252,7 @@ def at_defaults(tables, numbers):
 COLLINEAR = pytest.mark.filterwarnings("ignore:The covariance matrix of class:scipy.linalg.LinAlgWarning")
 
 
+@pytest.mark.slow
 @COLLINEAR
 def test_every_classifier_works_with_every_preprocessor_at_their_defaults(tables):
     pairs = itertools.product(range(16), range(13))
