@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cashmere.estimators import AutoClassifier, AutoRegressor
+    from cashmere.inspection import inspect_table
     from cashmere.model.predictor import Predictor
     from cashmere.strategies import cite
     from cashmere.study import Study
 
 __version__ = "0.1.0"
 
-__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite"]
+__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite", "inspect_table"]
 
 _HOMES = {
     "AutoClassifier": "cashmere.estimators",
@@ -21,6 +22,7 @@ _HOMES = {
     "Predictor": "cashmere.model.predictor",
     "Study": "cashmere.study",
     "cite": "cashmere.strategies",
+    "inspect_table": "cashmere.inspection",
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
 from time import time as now
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import INTERRUPTED, Quiet, RunFolder, SpaceName, say, say_error, typed_errors
+from cashmere.cli.terminal import (
+    INTERRUPTED,
+    Quiet,
+    RunFolder,
+    SpaceName,
+    TableName,
+    TaskChoice,
+    TaskKind,
+    say,
+    say_error,
+    typed_errors,
+)
 
 if TYPE_CHECKING:
     from cashmere.run import FinishedRun
@@ -28,23 +38,12 @@ Scheduler = Annotated[
 ]
 
 
-class TaskChoice(StrEnum):
-    """Values of ``--task``."""
-
-    AUTO = "auto"
-    BINARY = "binary"
-    MULTICLASS = "multiclass"
-    REGRESSION = "regression"
-
-
 @app.command()
 def fit(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")],
+    table: TableName,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the column to predict.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
-    task: Annotated[
-        TaskChoice, typer.Option(metavar="KIND", help="Kind of target: auto, binary, multiclass or regression.")
-    ] = TaskChoice.AUTO,
+    task: TaskKind = TaskChoice.AUTO,
     metric: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Metric, such as accuracy, roc_auc or rmse (default: log_loss or rmse)."),

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,22 @@ SpaceName = Annotated[
     typer.Option(metavar="NAME", help="Search space: default, classic, volcano, sklearn12, imbalance, autosklearn6."),
 ]
 """Written out: importing the spaces takes ten times as long as showing help."""
+
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")]
+
+
+class TaskChoice(StrEnum):
+    """Values of ``--task``."""
+
+    AUTO = "auto"
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+
+
+TaskKind = Annotated[
+    TaskChoice, typer.Option(metavar="KIND", help="Kind of target: auto, binary, multiclass or regression.")
+]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 

@@ -1,0 +1,65 @@
+"""``cashmere inspect``: look at a table before a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cashmere.cli.app import app
+from cashmere.cli.terminal import TableName, TaskChoice, TaskKind, plain, say, typed_errors
+
+
+@app.command()
+def inspect(
+    table: TableName,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Name of the column to predict; without it, columns are only read."),
+    ] = None,
+    task: TaskKind = TaskChoice.AUTO,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Columns to show, in their order.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write all columns to this file.")
+    ] = None,
+) -> None:
+    """Look at a table before a search. Shows what would be dropped, converted and guessed, and what is suspicious."""
+    with typed_errors():
+        from rich.console import Console
+        from rich.table import Table
+
+        from cashmere.cli.output_files import check_output, write_table
+        from cashmere.data.reading import read_table
+        from cashmere.data.task import TaskType
+        from cashmere.exceptions import UnknownNameError
+        from cashmere.inspection import inspect_table
+
+        if output is not None:
+            check_output(output)
+        frame = read_table(table)
+        if target is not None and target not in frame.columns:
+            raise UnknownNameError("column", target, map(str, frame.columns))
+        y = None if target is None else frame.pop(target)
+        found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value))
+        if output is not None:
+            write_table(found.frame(), output)
+            say(False, f"{len(found.columns)} columns written to {output}")
+        else:
+            grid = Table(box=None, pad_edge=False)
+            grid.add_column("column", overflow="fold")
+            for name in ("stored as", "read as"):
+                grid.add_column(name, no_wrap=True)
+            for name in ("missing", "distinct", *(["skill alone"] if target is not None else [])):
+                grid.add_column(name, justify="right", no_wrap=True)
+            for column in found.columns[:top]:
+                row = [column.name, column.stored, column.kind if column.dropped is None else "not used"]
+                row += [f"{column.missing:.1%}" if column.missing else "", f"{column.distinct:,}"]
+                row += [] if target is None else ["" if column.skill is None else f"{max(column.skill, 0.0):.3f}"]
+                grid.add_row(*map(plain, row))
+            Console().print(grid)
+            if len(found.columns) > top:
+                say(False, f"... and {len(found.columns) - top} more columns: show them with --top or -o")
+        say(False, "")
+        for line in found.summary().splitlines():
+            say(False, line)

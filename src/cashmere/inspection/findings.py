@@ -1,0 +1,57 @@
+"""What is worth knowing about a table before a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class FindingKind(StrEnum):
+    """What was found; the first four are suspicions, of which each may spoil a model."""
+
+    ALONE = "predicts alone"
+    STRUCTURE = "structure of rows"
+    CONTRADICTIONS = "contradictions"
+    COPIES = "copies"
+    TARGET = "target"
+    DROPPED = "dropped"
+    CONVERTED = "converted"
+    UNREAD = "not understood"
+    LEVELS = "many levels"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something about a table.
+
+    Attributes
+    ----------
+    kind : FindingKind
+        What it is.
+    columns : tuple of str
+        The columns it is about; empty if it is about rows.
+    sentence : str
+        What was found, and what to do.
+    """
+
+    kind: FindingKind
+    columns: tuple[str, ...] = ()
+    sentence: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as plain data."""
+        return {"kind": self.kind.value, "columns": list(self.columns), "sentence": self.sentence}
+
+
+def named(columns: tuple[str, ...], *, most: int = 5) -> str:
+    """Return names of columns for a sentence.
+
+    Examples
+    --------
+    >>> named(("age",)), named(("a", "b", "c"), most=2)
+    ("Column 'age'", "Columns 'a', 'b' and 1 more")
+    """
+    shown = ", ".join(map(repr, columns[:most]))
+    rest = f" and {len(columns) - most} more" if len(columns) > most else ""
+    return f"Column{'s' if len(columns) > 1 else ''} {shown}{rest}"

@@ -1,0 +1,353 @@
+"""Look at a table as a search would, before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.cores import available_cores
+from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
+from cashmere.data.structure_hints import structure_hint
+from cashmere.data.target import TargetCoding, Task
+from cashmere.data.task import TaskType
+from cashmere.exceptions import DataError
+from cashmere.inspection.copies import Copies, count_copies
+from cashmere.inspection.estimates import Estimates, estimate
+from cashmere.inspection.findings import Finding, FindingKind, named
+from cashmere.inspection.solo_skill import solo_skill, target_matrix
+
+ALONE = 0.95
+"""Skill from which on a column is suspected to know the target."""
+
+_CELLS_JUDGED = 2_000_000
+_ROWS_JUDGED = 10_000
+"""Most cells, and most rows, by which skills are judged; rows are drawn."""
+
+_PARTS = 3
+_LEAST_ROWS = 30
+"""To judge columns."""
+
+_ROWS_PER_LEVEL = 5
+"""On average; with fewer, most levels are hardly learned."""
+
+_LEAST_LEVELS = 50
+_RARE_ROWS = 10
+"""Rows of a class, below which folds hold one or two each."""
+
+_COPIES_SHARE = 0.01
+_MOST_WORKERS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFacts:
+    """A column, as it is stored and as it is understood.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    stored : str
+        Its type in the table, ``"text"`` for strings and objects.
+    kind : ColumnKind
+        How its values are understood.
+    missing : float
+        Share of missing values.
+    distinct : int
+        Number of different values that are not missing.
+    skill : float or None
+        Share of the squared error that it takes away alone, see `solo_skill`; None where it was not judged: without a
+        target, of columns that are dropped, and of texts.
+    dropped : str or None
+        Why it is not used.
+    """
+
+    name: str
+    stored: str
+    kind: ColumnKind
+    missing: float
+    distinct: int
+    skill: float | None
+    dropped: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableInspection:
+    """What a search would make of a table.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows with a target.
+    task_type : TaskType or None
+        Kind of target; None without one.
+    classes : dict
+        Rows by class, most frequent first; empty for values.
+    columns : tuple of ColumnFacts
+        Every column.
+    findings : tuple of Finding
+        Suspicions first.
+    estimates : Estimates
+        Of a search with the defaults on this machine.
+    """
+
+    n_rows: int
+    task_type: TaskType | None
+    classes: dict[Any, int]
+    columns: tuple[ColumnFacts, ...]
+    findings: tuple[Finding, ...]
+    estimates: Estimates
+
+    def frame(self) -> pd.DataFrame:
+        """Return the columns as a table."""
+        names = list(ColumnFacts.__dataclass_fields__)
+        rows = [{**asdict(column), "kind": column.kind.value} for column in self.columns]
+        return pd.DataFrame(rows, columns=names)
+
+    def summary(self) -> str:
+        """Return all but the columns as lines of text."""
+        used = sum(column.dropped is None for column in self.columns)
+        lines = [f"{self.n_rows:,} rows, {len(self.columns):,} columns, of which {used:,} are used."]
+        if self.classes:
+            shown = ", ".join(f"{label!r} {n:,}" for label, n in list(self.classes.items())[:10])
+            rest = f", and {len(self.classes) - 10} more" if len(self.classes) > 10 else ""
+            lines.append(f"Target: {self.task_type}, {len(self.classes)} classes: {shown}{rest}.")
+        elif self.task_type is not None:
+            lines.append(f"Target: {self.task_type}.")
+        lines += [f"{finding.kind}: {finding.sentence}" for finding in self.findings]
+        low, high = (value / 1024 for value in self.estimates.mib)
+        fewest, most = self.estimates.trials(600)
+        lines.append(
+            f"A search with {self.estimates.workers} worker(s) takes about {low:.1f} to {high:.1f} GiB, and finishes "
+            f"about {_rounded(fewest):,} to {_rounded(most):,} trials in ten minutes."
+        )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+
+def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableInspection:
+    """Say what a search would make of a table: what it drops, converts and guesses, and what is suspicious.
+
+    Parameters
+    ----------
+    X : (n_rows, n_columns) table
+        As for `fit`.
+    y : (n_rows,) array-like, optional
+        The target. Rows without one are left out, and counted; `fit` refuses them. Without it, columns are only read.
+    task : TaskType or "classification" or "regression", optional
+        The known kind of task.
+
+    Returns
+    -------
+    TableInspection
+        The same for the same table: what is drawn (rows by which columns are judged) has a fixed seed.
+
+    Raises
+    ------
+    DataError, ColumnTypeError
+        If table or target cannot be used at all.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"size": range(100), "site": "north", "paid": [0.0, 1.0] * 50})
+    >>> found = inspect_table(table, [0, 1] * 50)
+    >>> [(finding.kind.value, finding.columns) for finding in found.findings]
+    [('predicts alone', ('paid',)), ('dropped', ('site',))]
+    """
+    frame = to_frame(X)
+    findings: list[Finding] = []
+    coding, codes = None, None
+    if y is not None:
+        frame, y, n_missing = _with_target(frame, y)
+        if n_missing:
+            sentence = f"{n_missing:,} rows have no target, and are left out here. fit refuses them: remove them."
+            findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
+        coding, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
+    schema = infer_schema(frame, named=feature_names(X) is not None)
+    coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
+    skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)
+    columns = tuple(
+        _facts(column, frame.iloc[:, position], skills.get(column.name))
+        for position, column in enumerate(schema.columns)
+    )
+    classes = _class_sizes(coding, codes)
+    is_class = coding is not None and coding.task_type.is_classification
+    findings += _about_classes(classes)
+    findings += _about_columns(columns, coded)
+    findings += _about_rows(count_copies(coded, codes if is_class else None), len(frame))
+    hint = structure_hint(coded)
+    if hint is not None:
+        findings.append(Finding(kind=FindingKind.STRUCTURE, sentence=hint))
+    order = list(FindingKind)
+    return TableInspection(
+        n_rows=len(frame),
+        task_type=None if coding is None else coding.task_type,
+        classes=classes,
+        columns=columns,
+        findings=tuple(sorted(findings, key=lambda finding: order.index(finding.kind))),
+        estimates=estimate(
+            len(frame),
+            coded.values.shape[1],
+            max(len(classes), 1),
+            workers=min(available_cores(), _MOST_WORKERS),
+        ),
+    )
+
+
+def _with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, int]:
+    """Return the rows that have a target, their targets, and how many have none."""
+    present = np.asarray(pd.notna(pd.Series(np.asarray(y, dtype=object)))) if np.ndim(y) == 1 else np.ones(len(y), bool)
+    if present.all() or len(present) != len(frame):  # of a wrong length or shape: the target's own check says so
+        return frame, y, 0
+    if not present.any():
+        raise DataError("No row has a target. Name another target column.")
+    return frame[present], np.asarray(y)[present], int((~present).sum())
+
+
+def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, float]:
+    """Return the skill of each column that is used and no text; that of a date is the best of its parts."""
+    n_columns = coded.values.shape[1]
+    if len(coded) < _LEAST_ROWS or n_columns == 0:
+        return {}
+    rng = np.random.default_rng(0)
+    n_rows = min(len(coded), max(_LEAST_ROWS * _PARTS, min(_ROWS_JUDGED, _CELLS_JUDGED // n_columns)))
+    rows = _drawn(y, n_rows, task_type, rng)
+    targets = target_matrix(y[rows], task_type)
+    part = rng.permutation(len(rows)) % _PARTS
+    skills: dict[str, float] = {}
+    position = 0
+    for column in coded.schema.used:
+        for _ in column.value_names:
+            n_levels = int(coded.n_levels[position])
+            skill = solo_skill(coded.values[rows, position], targets, part, n_levels=n_levels)
+            skills[column.name] = max(skill, skills.get(column.name, -np.inf))
+            position += 1
+    return skills
+
+
+def _drawn(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generator) -> IntArray:
+    """Return numbers of drawn rows, ascending; of classes, rare ones keep as many rows as their share or ten parts."""
+    if n_rows >= len(y):
+        return np.arange(len(y))
+    shuffled = rng.permutation(len(y))
+    if not task_type.is_classification:
+        return np.sort(shuffled[:n_rows])
+    kept = []
+    for code, count in zip(*np.unique(y, return_counts=True), strict=True):
+        n_kept = max(round(n_rows * count / len(y)), 10 * _PARTS)
+        kept.append(shuffled[y[shuffled] == code][:n_kept])
+    return np.sort(np.concatenate(kept))
+
+
+def _facts(column: Column, series: pd.Series[Any], skill: float | None) -> ColumnFacts:
+    dtype = series.dtype
+    is_text = pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype)
+    if pd.api.types.is_numeric_dtype(dtype):
+        missing, distinct = float(series.isna().mean()), int(series.nunique())
+    else:
+        labels = read_labels(series, column.name)
+        blank = labels == ""
+        missing, distinct = float(np.mean(blank)), len(set(labels[~blank]))
+    return ColumnFacts(
+        name=column.name,
+        stored="text" if is_text else str(dtype),
+        kind=column.kind,
+        missing=missing,
+        distinct=distinct,
+        skill=skill,
+        dropped=column.dropped,
+    )
+
+
+def _class_sizes(coding: TargetCoding | None, codes: AnyArray | None) -> dict[Any, int]:
+    if coding is None or codes is None or not coding.classes:
+        return {}
+    counts = np.bincount(codes, minlength=len(coding.classes))
+    return {coding.classes[i]: int(counts[i]) for i in np.argsort(-counts, kind="stable")}
+
+
+def _about_classes(classes: dict[Any, int]) -> list[Finding]:
+    rare = [(label, n) for label, n in classes.items() if n < _RARE_ROWS]
+    if not rare:
+        return []
+    shown = ", ".join(f"{label!r} ({n})" for label, n in rare[-5:])
+    sentence = (
+        f"{len(rare)} class(es) have fewer than {_RARE_ROWS} rows, such as {shown}. They are kept, but hardly learned, "
+        "and scores of them are luck: join them with others, or get more rows."
+    )
+    return [Finding(kind=FindingKind.TARGET, sentence=sentence)]
+
+
+def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Finding]:
+    findings = []
+    alone = sorted((c for c in columns if (c.skill or 0.0) >= ALONE), key=lambda c: -(c.skill or 0.0))
+    if alone:
+        names = tuple(c.name for c in alone)
+        sentence = (
+            f"{named(names)} predict{'s' if len(names) == 1 else ''} the target nearly alone (skill "
+            f"{alone[-1].skill:.3f} or more). If it is known only after the target, it leaks: remove it."
+        )
+        findings.append(Finding(kind=FindingKind.ALONE, columns=names, sentence=sentence))
+    reasons: dict[str, list[str]] = {}
+    for column in columns:
+        if column.dropped is not None:
+            reasons.setdefault(column.dropped, []).append(column.name)
+    for why, dropped in reasons.items():
+        is_one = len(dropped) == 1
+        sentence = f"{named(tuple(dropped))} {'is' if is_one else 'are'} not used: {why}."
+        findings.append(Finding(kind=FindingKind.DROPPED, columns=tuple(dropped), sentence=sentence))
+    for kind in (ColumnKind.NUMERIC, ColumnKind.DATE, ColumnKind.BOOLEAN):
+        converted = tuple(c.name for c in columns if c.stored == "text" and c.kind is kind and c.dropped is None)
+        if converted:
+            what = {ColumnKind.NUMERIC: "numbers", ColumnKind.DATE: "dates", ColumnKind.BOOLEAN: "truth values"}[kind]
+            sentence = f"{named(converted)} {'is' if len(converted) == 1 else 'are'} text, read as {what}."
+            findings.append(Finding(kind=FindingKind.CONVERTED, columns=converted, sentence=sentence))
+    for name, n_unread in coded.unseen.items():
+        sentence = f"Column {name!r} has {n_unread:,} value(s) that are not understood and count as missing."
+        findings.append(Finding(kind=FindingKind.UNREAD, columns=(name,), sentence=sentence))
+    crowded = tuple(
+        c.name
+        for c in columns
+        if c.dropped is None
+        and c.kind is ColumnKind.CATEGORICAL
+        and c.distinct >= _LEAST_LEVELS
+        and (1 - c.missing) * len(coded) < _ROWS_PER_LEVEL * c.distinct
+    )
+    if crowded:
+        sentence = (
+            f"{named(crowded)} {'has' if len(crowded) == 1 else 'have'} fewer than {_ROWS_PER_LEVEL} rows per level. "
+            "If these are names or keys, remove them or join levels."
+        )
+        findings.append(Finding(kind=FindingKind.LEVELS, columns=crowded, sentence=sentence))
+    return findings
+
+
+def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
+    findings = []
+    if copies.n_contradicted:
+        best = 100 * (1 - copies.n_contradicted / n_rows)
+        sentence = (
+            f"{copies.n_contradicted:,} row(s) are equal to others in all columns, but have another target: no model "
+            f"of these columns gets more than {best:.1f} % of the rows right."
+        )
+        findings.append(Finding(kind=FindingKind.CONTRADICTIONS, sentence=sentence))
+    if copies.n_surplus > _COPIES_SHARE * n_rows:
+        sentence = (
+            f"{copies.n_surplus:,} row(s) repeat others in all columns. If they are the same cases, validation sees "
+            "rows that were learned from and flatters: remove them, or give groups= (--groups)."
+        )
+        findings.append(Finding(kind=FindingKind.COPIES, sentence=sentence))
+    return findings
+
+
+def _rounded(number: int) -> int:
+    """Return a number with one or two digits that count."""
+    digits = len(str(number)) - (1 if number < 1000 else 2)
+    return int(round(number / 10**digits) * 10**digits)

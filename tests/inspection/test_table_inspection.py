@@ -1,0 +1,186 @@
+"""What is seen of a table before a search."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cashmere import AutoClassifier, inspect_table
+from cashmere.cli import app
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.task import TaskType
+from cashmere.exceptions import DataError
+from cashmere.inspection import FindingKind
+from cashmere.inspection.estimates import estimate
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "match"
+N = 240
+
+
+def suspicious() -> tuple[pd.DataFrame, pd.Series]:
+    """A table with one of everything."""
+    rng = np.random.default_rng(0)
+    y = pd.Series(rng.choice(["no", "yes"], N, p=[0.7, 0.3]), name="late")
+    y[:1] = "lost"
+    fine = np.where(y == "yes", rng.uniform(10, 90, N), 0.0)
+    X = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, N),
+            "fine": fine,
+            "price": [f"{value:.2f}" for value in rng.uniform(1, 9, N)],
+            "city": rng.choice([f"town {i}" for i in range(60)], N),
+            "country": "FI",
+            "copy of age": 0,
+            "ticket": [f"T-{i:05d}" for i in range(N)],
+            "nothing": np.nan,
+            "day": pd.date_range("2024-01-01", periods=N).astype(str),
+        }
+    )
+    X["copy of age"] = X["age"]
+    X.loc[10, "day"] = "soon"
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def found():
+    return inspect_table(*suspicious())
+
+
+def columns_of(found, kind):
+    return {finding.columns for finding in found.findings if finding.kind is kind}
+
+
+def test_what_leaks_is_named_first(found):
+    assert found.findings[0].kind is FindingKind.ALONE
+    assert columns_of(found, FindingKind.ALONE) == {("fine",)}
+    assert "known only after the target" in found.findings[0].sentence
+
+
+def test_what_is_dropped_converted_and_not_understood_is_told(found):
+    assert columns_of(found, FindingKind.DROPPED) == {("country",), ("copy of age",), ("ticket",), ("nothing",)}
+    assert columns_of(found, FindingKind.CONVERTED) == {("price",), ("day",)}
+    assert columns_of(found, FindingKind.UNREAD) == {("day",)}
+    assert columns_of(found, FindingKind.LEVELS) == {("city",)}
+    assert "'lost' (1)" in next(f.sentence for f in found.findings if f.kind is FindingKind.TARGET)
+    assert any("time='day'" in f.sentence for f in found.findings if f.kind is FindingKind.STRUCTURE)
+
+
+def test_columns_are_described_as_they_are_stored_and_read(found):
+    frame = found.frame().set_index("name")
+    assert frame.loc["price", ["stored", "kind"]].tolist() == ["text", "numeric"]
+    assert frame.loc["nothing", ["missing", "distinct"]].tolist() == [1.0, 0]
+    assert frame.loc["day", "distinct"] == N
+    assert frame.loc["city", "distinct"] == suspicious()[0]["city"].nunique()
+    assert frame["skill"].notna().tolist() == frame["dropped"].isna().tolist()
+
+
+def test_the_same_table_gives_the_same_inspection(found):
+    assert inspect_table(*suspicious()) == found
+
+
+def test_fit_makes_of_the_columns_what_was_told(found, tmp_path):
+    X, y = suspicious()
+    with pytest.warns(match="dates"):
+        AutoClassifier(
+            budget="1trials",
+            isolation="none",
+            resampling="holdout",
+            include="logistic_regression",
+            run_directory=tmp_path / "run",
+        ).fit(X, y)
+    schema = json.loads((tmp_path / "run" / "schema.json").read_text())["columns"]["columns"]
+    assert [(c["name"], c["kind"], c.get("dropped")) for c in schema] == [
+        (c.name, c.kind.value, c.dropped) for c in found.columns
+    ]
+
+
+def test_rows_without_a_target_are_counted_and_left_out():
+    X, y = suspicious()
+    y = y.astype(object)
+    y[100:120] = None
+    found = inspect_table(X, y)
+    assert found.n_rows == N - 20
+    assert "20 rows have no target" in found.summary()
+    with pytest.raises(DataError, match="No row has a target"):
+        inspect_table(X, [None] * N)
+
+
+def test_equal_rows_and_contradictions_are_counted():
+    X = pd.DataFrame({"a": [1, 1, 1, 1, 2, 3] * 10, "b": list("xxxxyy") * 10})
+    y = ["p", "p", "p", "q", "q", "p"] * 10
+    found = inspect_table(X, y)
+    contradictions, copies = (
+        next(f.sentence for f in found.findings if f.kind is kind)
+        for kind in (FindingKind.CONTRADICTIONS, FindingKind.COPIES)
+    )
+    assert contradictions.startswith("10 row(s)") and "83.3 %" in contradictions
+    assert copies.startswith("57 row(s)")
+
+
+def test_without_a_target_columns_are_only_read():
+    X, _ = suspicious()
+    found = inspect_table(X)
+    assert found.task_type is None and found.frame()["skill"].isna().all()
+    assert columns_of(found, FindingKind.DROPPED) and not columns_of(found, FindingKind.ALONE)
+
+
+def test_numbers_and_arrays_are_inspected():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, 3))
+    found = inspect_table(X, X[:, 0] ** 3)
+    assert found.task_type is TaskType.REGRESSION and not found.classes
+    assert columns_of(found, FindingKind.ALONE) == {("x0",)}
+
+
+def test_an_ordinary_table_raises_no_suspicion():
+    table = demo_table()
+    found = inspect_table(table.drop(columns=DEMO_TARGET), table[DEMO_TARGET])
+    assert found.findings == ()
+    assert found.classes == {"good": 700, "bad": 300}
+
+
+@pytest.mark.parametrize("n_rows", [10, 12_000])
+def test_short_and_long_tables(n_rows):
+    rng = np.random.default_rng(2)
+    y = np.arange(n_rows) % 2
+    y[:2] = 1
+    found = inspect_table(pd.DataFrame({"a": rng.normal(size=n_rows), "b": y + 0.0}), y)
+    judged = found.frame()["skill"].notna()
+    assert judged.all() if n_rows > 30 else not judged.any()
+
+
+def test_command_shows_and_writes_what_was_found(tmp_path):
+    X, y = suspicious()
+    X.assign(late=y).to_csv(tmp_path / "table.csv", index=False)
+
+    def command(*arguments):
+        return CliRunner().invoke(app, ["inspect", str(tmp_path / "table.csv"), *map(str, arguments)])
+
+    shown = command("--target", "late", "--top", 4)
+    assert shown.exit_code == 0, shown.output
+    assert "skill alone" in shown.output and "and 5 more columns" in shown.output
+    assert "predicts alone: Column 'fine'" in shown.output
+    written = command("--target", "late", "-o", tmp_path / "columns.csv")
+    assert written.exit_code == 0
+    assert pd.read_csv(tmp_path / "columns.csv")["name"].tolist() == list(X.columns)
+    assert "Did you mean 'late'" in command("--target", "lat").output
+    assert command().exit_code == 0
+
+
+def test_kept_runs_are_within_the_estimates():
+    rows = [json.loads(line) for line in (RESULTS / "peers.jsonl").read_text().splitlines()]
+    sizes = {"large_20000": 20_000, "large_200000": 200_000, "large_1000000": 1_000_000, "large_5000000": 5_000_000}
+    found = [
+        (estimate(sizes[row["key"]["table"]] * 3 // 4, 30, 2, workers=2), row)
+        for row in rows
+        if row["key"]["strategy"] == "cashmere" and row["key"]["table"] in sizes and row["key"]["budget"] == "60s"
+    ]
+    assert len(found) == 4
+    for estimates, row in found:
+        assert estimates.mib[0] < row["peak_mib"] < estimates.mib[1]
+        assert estimates.trials(60)[0] <= row["facts"]["models"] <= estimates.trials(60)[1]
