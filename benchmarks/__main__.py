@@ -15,6 +15,7 @@ def main() -> None:
     from benchmarks.experiments import (
         ablation,
         categories,
+        coverage,
         defaults,
         emulator_study,
         features,
@@ -68,6 +69,7 @@ def main() -> None:
         "run": real_runs,
         "fold-racing": fold_racing,
         "ablation": ablation,
+        "coverage": coverage,
         "defaults": defaults,
         "emulator": emulator_study,
         "patience": patience,

@@ -351,6 +351,15 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         result: NDArray[np.float64] = self._predictor.predict_proba(self._frame(X))
         return result
 
+    def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Predict the classes a row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
+
+        Sets hold the true class of about the share `coverage` of rows that come as the training rows did: see
+        `Predictor.predict_set`.
+        """
+        check_is_fitted(self)
+        return self._predictor.predict_set(self._frame(X), coverage)
+
 
 class AutoRegressor(RegressorMixin, _AutoEstimator):  # type: ignore[misc]
     """Find the set of regressors that predict best together, for a table, a target and a budget.
@@ -369,3 +378,12 @@ class AutoRegressor(RegressorMixin, _AutoEstimator):  # type: ignore[misc]
     """
 
     _task = "regression"
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Predict lower and upper bounds of values, shape ``(n_rows, 2)``.
+
+        Intervals hold the value of about the share `coverage` of rows that come as the training rows did: see
+        `Predictor.predict_interval`.
+        """
+        check_is_fitted(self)
+        return self._predictor.predict_interval(self._frame(X), coverage)

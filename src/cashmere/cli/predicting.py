@@ -17,6 +17,14 @@ def predict(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Rows to predict.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .csv, .csv.gz or .parquet file.")],
     proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for each class.")] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="COVERAGE",
+            help="Add the bounds that hold this share of values (lower, upper), or the classes that do "
+            "(in_set_<class>), such as 0.9.",
+        ),
+    ] = None,
     keep_formulas: Annotated[
         bool,
         typer.Option(
@@ -49,6 +57,11 @@ def predict(
             columns |= {f"proba_{label}": probabilities[:, k] for k, label in enumerate(predictor.classes_)}
         else:
             columns = {"prediction": predictor.predict(frame)}
+        if interval is not None and predictor.target.task_type.is_classification:
+            held = predictor.predict_set(frame, interval)
+            columns |= {f"in_set_{label}": held[:, k] for k, label in enumerate(predictor.classes_)}
+        elif interval is not None:
+            columns |= dict(zip(("lower", "upper"), predictor.predict_interval(frame, interval).T, strict=True))
         n_formulas = write_table(pd.DataFrame(columns), output, keep_formulas=keep_formulas)
         for column, count in predictor.unseen_.items():
             say(quiet, f"Note: {count} value(s) of column {column!r} were not seen in training; treated as missing.")

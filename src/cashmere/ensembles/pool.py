@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.kernels import Float64
@@ -34,12 +35,15 @@ class ValidationPool:
         Positions among all validation rows; None for all of them.
     structure : RowStructure or None
         Groups or moments of the rows.
+    fold : (n_rows,) array of int or None
+        The fold that each row validates; None if some validate several.
     """
 
     y: AnyArray
     weight: FloatArray | None = None
     positions: IntArray | None = None
     structure: RowStructure | None = None
+    fold: IntArray | None = None
 
     @classmethod
     def draw(
@@ -49,6 +53,7 @@ class ValidationPool:
         weight: FloatArray | None,
         *,
         structure: RowStructure | None = None,
+        splits: Sequence[Fold] = (),
         seed: int,
     ) -> ValidationPool:
         """Take all validation rows, or `MAX_ROWS` of them at random.
@@ -61,24 +66,39 @@ class ValidationPool:
             Targets and weights of all training rows.
         structure : RowStructure, optional
             Their groups or moments.
+        splits : sequence of Fold, optional
+            The folds, to know which of them each row validates.
         seed : int
             Seed of the draw.
         """
+        fold = _fold_of(rows, splits)
         positions = None
         if len(rows) > MAX_ROWS:
             rng = np.random.default_rng([seed, len(rows)])
             positions = np.sort(rng.choice(len(rows), MAX_ROWS, replace=False))
             rows = rows[positions]
+            fold = None if fold is None else fold[positions]
         return cls(
             y=y[rows],
             weight=None if weight is None else weight[rows],
             positions=positions,
             structure=None if structure is None else structure.take(rows),
+            fold=fold,
         )
 
     def take(self, predictions: AnyArray) -> AnyArray:
         """Return the pool's rows of an array over all validation rows."""
         return predictions if self.positions is None else predictions[self.positions]
+
+
+def _fold_of(rows: IntArray, splits: Sequence[Fold]) -> IntArray | None:
+    """Return the fold that each validation row belongs to; None if one belongs to several, or nobody says."""
+    if sum(len(fold.validation) for fold in splits) != len(rows):
+        return None
+    found = np.empty(len(rows), dtype=np.int64)
+    for number, fold in enumerate(splits):
+        found[np.searchsorted(rows, fold.validation)] = number
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

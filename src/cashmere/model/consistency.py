@@ -15,6 +15,7 @@ from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, StackedEnsemble
 from cashmere.ensembles.calibration import Calibration
+from cashmere.ensembles.conformal import ConformalScores
 from cashmere.exceptions import ModelFileError
 from cashmere.model.content.fault import ContentError, array, indices, require
 from cashmere.model.fold_model import FoldModel
@@ -154,8 +155,9 @@ def check_ensemble(
     target: TargetCoding,
     thresholds: NDArray[np.float64] | None,
     calibration: Calibration | None,
+    conformal: ConformalScores | None = None,
 ) -> None:
-    """Refuse an ensemble of other members than there are, and a calibration or thresholds of other classes.
+    """Refuse an ensemble of other members than there are, a calibration or thresholds of other classes, and odd scores.
 
     Parameters
     ----------
@@ -171,6 +173,8 @@ def check_ensemble(
         How to decide between classes.
     calibration : Calibration or None
         Of the probabilities.
+    conformal : ConformalScores or None
+        For intervals and sets.
 
     Raises
     ------
@@ -189,6 +193,9 @@ def check_ensemble(
             require(target.task_type.is_classification, "the model", "has a calibration, but predicts values.")
             n_classes = len(calibration.scales)
             require(n_classes == target.n_classes, "the calibration", f"knows {n_classes} classes.")
+        for fold in () if conformal is None else conformal.folds:
+            array("conformal scores", fold, (-1,))
+            require((np.diff(fold) >= 0).all(), "conformal scores", "are out of order.")
     except ContentError as error:
         raise ModelFileError(path, f"describes no usable ensemble: {error}") from error
 

@@ -34,6 +34,7 @@ from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble
 from cashmere.ensembles.calibration import Calibration
+from cashmere.ensembles.conformal import MOST_SCORES, ConformalScores
 from cashmere.exceptions import ModelFileError, SigningKeyError
 from cashmere.model.archives import check_archive_file, dump
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
@@ -80,6 +81,7 @@ class _Manifest(TypedDict):
     information: dict[str, Any]
     thresholds: NotRequired[list[Positive] | None]
     calibration: NotRequired[_StoredCalibration | None]
+    conformal_scores: NotRequired[list[Annotated[list[Positive], Meta(max_length=MOST_SCORES + 1)]] | None]
     folds: NotRequired[Annotated[int, Meta(ge=1)]]
     versions: NotRequired[dict[str, str]]
     checksum: ShortText
@@ -96,6 +98,7 @@ def save_model(
     information: Mapping[str, Any],
     thresholds: NDArray[np.float64] | None = None,
     calibration: Calibration | None = None,
+    conformal: ConformalScores | None = None,
     n_folds: int | None = None,
     sign: bool = True,
 ) -> None:
@@ -136,6 +139,7 @@ def save_model(
         "information": dict(information),
         "thresholds": None if thresholds is None else thresholds.tolist(),
         "calibration": None if calibration is None else calibration.to_json(),
+        "conformal_scores": None if conformal is None else [fold.tolist() for fold in conformal.folds],
         "versions": versions(),
     }
     if n_folds is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,9 @@ from cashmere.data.target import TargetCoding
 from cashmere.data.task import Encoding
 from cashmere.ensembles import Ensemble, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
+from cashmere.ensembles.conformal import ConformalScores
 from cashmere.ensembles.threshold import decide
-from cashmere.exceptions import ModelFileError, PredictionError
+from cashmere.exceptions import ModelFileError, PredictionError, UsageError
 from cashmere.model.archives import check, load, load_fold_models
 from cashmere.model.consistency import check_encoders, check_ensemble, check_members
 from cashmere.model.files import Encoders, entry_path, find_model, read_manifest
@@ -57,6 +58,8 @@ class Predictor:
         How classes are decided, see `cashmere.ensembles.threshold.decide`; None: the most probable one.
     calibration : Calibration or None
         Corrects the probabilities of the ensemble; None leaves them as they are.
+    conformal : ConformalScores or None
+        How far out-of-fold predictions were from the truth; models of earlier versions lack them.
     """
 
     schema: TableSchema
@@ -67,6 +70,7 @@ class Predictor:
     information: dict[str, Any] = field(default_factory=dict)
     thresholds: NDArray[np.float64] | None = None
     calibration: Calibration | None = None
+    conformal: ConformalScores | None = None
     unseen_: dict[str, int] = field(default_factory=dict)
     _threads: int = field(default=0, repr=False)
 
@@ -131,30 +135,117 @@ class Predictor:
         output = self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
         return self._checked(np.asarray(output / output.sum(axis=1, keepdims=True)))
 
+    def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Predict lower and upper bounds of values by CV+, shape ``(n_rows, 2)``.
+
+        Intervals cover about this share of rows that come as the training rows did. How wide they are depends on the
+        errors of all rows, hardly on the row itself; see `cashmere.ensembles.conformal`.
+
+        Parameters
+        ----------
+        table : (n_rows, n_columns) table
+            As for `predict`.
+        coverage : float
+            Share of values that their intervals are to hold, above 0 and below 1.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the coverage is none, or greater than the number of training rows allows.
+        UsageError
+            If the model predicts classes, or comes from a version without intervals.
+        SchemaError, PredictionError
+            As `predict`.
+        """
+        if self.target.task_type.is_classification:
+            raise UsageError("predict_interval exists for regression; this model predicts classes. Use predict_set.")
+        scores, outputs = self._scores(coverage), self._of_folds(self._frame(table))
+        return np.concatenate([scores.intervals(parts, coverage) for parts in outputs])
+
+    def predict_set(self, table: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
+        """Predict the classes a row may belong to by CV+, shape ``(n_rows, n_classes)``; columns as in `classes_`.
+
+        Sets hold the true class of about this share of rows that come as the training rows did. A sure row has one
+        class in its set, an unsure one several.
+
+        Parameters
+        ----------
+        table : (n_rows, n_columns) table
+            As for `predict`.
+        coverage : float
+            Share of rows whose set is to hold their class, above 0 and below 1.
+
+        Raises
+        ------
+        InvalidParameterError
+            If the coverage is none, or greater than the number of training rows allows.
+        UsageError
+            If the model predicts values, or comes from a version without sets.
+        SchemaError, PredictionError
+            As `predict`.
+        """
+        if not self.target.task_type.is_classification:
+            raise UsageError("predict_set exists for classification; this model predicts values. Use predict_interval.")
+        scores, outputs = self._scores(coverage), self._of_folds(self._frame(table))
+        return np.concatenate([scores.sets(parts, coverage) for parts in outputs])
+
+    def _scores(self, coverage: float) -> ConformalScores:
+        if self.conformal is None:
+            raise UsageError(
+                "This model has no scores for intervals and sets: it is the constant predictor, or was saved by an "
+                "earlier version. Fit it again, or run `cashmere resume` on its run directory."
+            )
+        self.conformal.rank(coverage)  # refuses what it cannot promise before the work begins
+        return self.conformal
+
     def _frame(self, table: Any) -> pd.DataFrame:
         return to_frame(table, columns=[column.name for column in self.schema.columns])
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
         """Predict calibrated probabilities or values for a frame, and count unseen categories in `unseen_`."""
-        n_rows = len(frame)
-        coded = self.schema.code(frame, compact=n_rows > _CHUNK_ROWS)
-        self.unseen_ = dict(coded.unseen)
+        models = self._ready_models(len(frame))
+        return np.concatenate([self._predict_chunk(chunk, models) for chunk in self._chunks(frame)])
+
+    def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[NDArray[np.float64]]]:
+        """Yield, for some rows after the other, what the models of each fold predict that has scores of its own."""
+        assert self.conformal is not None
+        models, n_folds = self._ready_models(len(frame)), len(self.conformal.folds)
+        for chunk in self._chunks(frame):
+            if n_folds == 1:
+                outputs = [self._predict_chunk(chunk, models)]
+            else:
+                fold_models = [{number: [each[k]] for number, each in models.items()} for k in range(n_folds)]
+                outputs = [self._predict_chunk(chunk, each, first=k) for k, each in enumerate(fold_models)]
+            yield [self._checked(each.astype(np.float64)) for each in outputs]
+
+    def _ready_models(self, n_rows: int) -> dict[int, list[FoldModel]]:
+        """Return the models of the members, made ready for so many rows."""
         self._use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
-        models = {
+        return {
             number: [for_many_rows(model, n_rows, n_threads=self._threads) for model in self.models[number]]
             for number in self.ensemble.members
         }
-        if n_rows <= _CHUNK_ROWS:
-            return self._predict_chunk(coded, models)
-        chunks = np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS))
-        return np.concatenate([self._predict_chunk(coded.take(rows), models) for rows in chunks])
 
-    def _predict_chunk(self, coded: CodedTable, models: Mapping[int, list[FoldModel]]) -> NDArray[np.float32]:
+    def _chunks(self, frame: pd.DataFrame) -> Iterator[CodedTable]:
+        """Code a frame, count what was not understood, and yield it some rows at a time."""
+        n_rows = len(frame)
+        coded = self.schema.code(frame, compact=n_rows > _CHUNK_ROWS)
+        self.unseen_ = dict(coded.unseen)
+        if n_rows <= _CHUNK_ROWS:
+            yield coded
+            return
+        for rows in np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS)):
+            yield coded.take(rows)
+
+    def _predict_chunk(
+        self, coded: CodedTable, models: Mapping[int, list[FoldModel]], *, first: int = 0
+    ) -> NDArray[np.float32]:
+        """Predict with the given models of each member, of which the first belongs to the fold `first`."""
         prepared: dict[tuple[int, Encoding], Any] = {}
         outputs = []
         for number in self.ensemble.members:
             total: NDArray[np.float32] | None = None
-            for k, model in enumerate(models[number]):
+            for k, model in enumerate(models[number], start=first):
                 key = (k, model.encoding)
                 if key not in prepared:
                     prepared[key] = self.encoders[k][model.encoding].transform(coded)
@@ -273,7 +364,9 @@ class Predictor:
             stored = manifest.get("calibration")
             calibration = None if stored is None else Calibration.from_json(stored)
             entries = {int(number): entry for number, entry in manifest["members"].items()}
-            check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds, calibration)
+            scores = manifest.get("conformal_scores")
+            conformal = None if not scores else ConformalScores(folds=tuple(map(np.array, scores)))
+            check_ensemble(path / "manifest.json", ensemble, set(entries), target, thresholds, calibration, conformal)
             entry = manifest["encoders"]
             loaded = load(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
             encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in loaded]
@@ -284,6 +377,8 @@ class Predictor:
                 for number, entry in entries.items()
             }
             n_folds = manifest.get("folds", len(encoders))
+            if conformal is not None and len(conformal.folds) > n_folds:
+                raise ValueError(f"there are scores of {len(conformal.folds)} folds, but {n_folds} folds")
             check_members(paths, models, encoders, target, n_folds=n_folds)
             return cls(
                 schema=schema,
@@ -294,6 +389,7 @@ class Predictor:
                 information=manifest["information"],
                 thresholds=thresholds,
                 calibration=calibration,
+                conformal=conformal,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."

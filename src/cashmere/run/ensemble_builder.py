@@ -22,6 +22,7 @@ from cashmere.ensembles import (
     mean_ensemble,
 )
 from cashmere.ensembles.calibration import Calibration, can_calibrate, choose_calibration
+from cashmere.ensembles.conformal import ConformalScores, scores_of
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never
@@ -272,6 +273,21 @@ class EnsembleBuilder:
                 loss = self._decided_loss(combined, y, weight, thresholds)
         self.ensemble, self.loss, self.calibration = ensemble, loss, calibration
         self.thresholds, self.decision_gain = thresholds, gain
+
+    def conformal_scores(self, history: History) -> ConformalScores | None:
+        """Return how far out-of-fold predictions of the ensemble are from the truth; None for the constant predictor.
+
+        They are those of the first split, fold by fold. If rows validate several folds, all of them are one fold.
+        """
+        known = {o.trial.number: o.predictions for o in history.successes if o.predictions is not None}
+        if not set(self.ensemble.members) <= known.keys():
+            return None
+        combined = self.ensemble.combine([self._pool.take(known[number]) for number in self.ensemble.members])
+        if self.calibration is not None:
+            combined = self.calibration.apply(combined)
+        y, fold = self._pool.y, self._pool.fold
+        fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
+        return ConformalScores.of_folds(scores_of(y, combined), fold, int(fold.max()) + 1)
 
     @property
     def decides_by_threshold(self) -> bool:

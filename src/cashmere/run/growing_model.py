@@ -118,7 +118,7 @@ class GrowingModel:
         before = self.builder.ensemble.members
         self._update(history, stop=stop)
         if self.builder.ensemble.members != before or not (self._run.folder / "model" / "manifest.json").exists():
-            self.save(self.information(history))
+            self.save(self.information(history), history)
         self._try_members(history)
         if self.builder.loss is not None and (not self._curve or self._curve[-1]["trials"] < len(history)):
             self._curve.append({"trials": len(history), "seconds": at_seconds, "ensemble_loss": self.builder.loss})
@@ -138,7 +138,7 @@ class GrowingModel:
         untried = {n for n in self.builder.ensemble.members if not self._members.is_own(n)} - self._tried
         # Classes of a script cannot be imported by another process; whoever passes them vouches for the run.
         if untried and not any(name.startswith("__main__.") for name in self._members.trusted):
-            self.save(self.information(history))
+            self.save(self.information(history), history)
             folder = self._run.folder / "model"
             check_first_load(folder, read_manifest(folder), trusted=self._members.trusted)
         self._tried |= untried
@@ -176,7 +176,7 @@ class GrowingModel:
         """Return the fingerprint of trials, losses and weights, see `run_digest`."""
         return run_digest(history, list(self.builder.weights.items()))
 
-    def save(self, information: Mapping[str, Any]) -> None:
+    def save(self, information: Mapping[str, Any], history: History) -> None:
         """Write the model folder."""
         clock = time.perf_counter()
         save_model(
@@ -190,6 +190,7 @@ class GrowingModel:
             information=information,
             thresholds=self.builder.thresholds,
             calibration=self.builder.calibration,
+            conformal=self.builder.conformal_scores(history),
             # Members that another machine trained, or somebody has changed, must not get this machine's signature.
             sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
@@ -253,6 +254,7 @@ class GrowingModel:
             information=self.information(history),
             thresholds=self.builder.thresholds,
             calibration=self.builder.calibration,
+            conformal=self.builder.conformal_scores(history),
         )
 
     @property

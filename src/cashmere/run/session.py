@@ -227,7 +227,12 @@ class Session:
             size=settings.ensemble_size,
             metric=run.metric,
             pool=ValidationPool.draw(
-                folds.validation_rows, rows.y, rows.weight, structure=rows.structure, seed=settings.seed
+                folds.validation_rows,
+                rows.y,
+                rows.weight,
+                structure=rows.structure,
+                splits=folds.folds,
+                seed=settings.seed,
             ),
             seed=settings.seed,
             has_model=members.exists,
@@ -429,7 +434,7 @@ class Session:
         information = {**model.information(history, cross_fitted_loss), "latency": latency}
         if predictor is not None:
             predictor.information = information
-        model.save(information)
+        model.save(information, history)
         self._keep_facts(history, stop_reason, cross_fitted_loss=cross_fitted_loss, latency=latency)
         rows = self.run.store.rows()
         if history.failures and not history.successes:

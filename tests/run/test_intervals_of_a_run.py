@@ -1,0 +1,123 @@
+"""Intervals and sets from a run: stored with the model, the same after loading, also on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import ShuffleSplit
+from typer.testing import CliRunner
+
+from cashmere import AutoClassifier, AutoRegressor, Predictor
+from cashmere.cli import app
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.exceptions import InvalidParameterError, ModelFileError, UsageError
+from cashmere.model.files import _checksum
+from cashmere.space import make_space
+
+N_TRAIN = 300
+
+
+def quick(profile):
+    algorithm = "logistic_regression" if profile.task_type.is_classification else "ridge"
+    return make_space("default", profile).restricted_to([algorithm])
+
+
+def settings(folder, **changes):
+    return {"budget": "2trials", "space": quick, "isolation": "none", "run_directory": folder, **changes}
+
+
+@pytest.fixture(scope="module", params=["5fold", "holdout"])
+def regressor(request, tmp_path_factory):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    folder = tmp_path_factory.mktemp("regressor") / "run"
+    model = AutoRegressor(resampling=request.param, **settings(folder)).fit(X[:N_TRAIN], y[:N_TRAIN])
+    return model, folder, X[N_TRAIN:], y[N_TRAIN:].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    table = demo_table().sample(700, random_state=0)
+    X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
+    folder = tmp_path_factory.mktemp("classifier") / "run"
+    model = AutoClassifier(resampling="3fold", **settings(folder)).fit(X[:N_TRAIN], y[:N_TRAIN])
+    return model, folder, X[N_TRAIN:], y[N_TRAIN:].to_numpy()
+
+
+def test_intervals_cover_and_survive_loading(regressor):
+    model, folder, X, y = regressor
+    low, high = model.predict_interval(X, 0.8).T
+    assert 0.65 < np.mean((low <= y) & (y <= high)) < 0.95
+    assert np.all(low < high)
+    assert np.mean((low <= model.predict(X)) & (model.predict(X) <= high)) == 1
+    np.testing.assert_array_equal(Predictor.load(folder).predict_interval(X, 0.8), np.column_stack([low, high]))
+    wider = model.predict_interval(X, 0.95)
+    assert (wider[:, 0] <= low).all() and (high <= wider[:, 1]).all()
+
+
+def test_sets_cover_and_survive_loading(classifier):
+    model, folder, X, y = classifier
+    held = model.predict_set(X, 0.9)
+    assert held.shape == (len(X), 2) and held.dtype == bool and held.any(axis=1).all()
+    assert 0.8 < held[np.arange(len(y)), (y == "good").astype(int)].mean() <= 1
+    np.testing.assert_array_equal(Predictor.load(folder).predict_set(X, 0.9), held)
+    assert held[np.arange(len(X)), model.predict_proba(X).argmax(axis=1)].mean() > 0.99
+
+
+def test_rows_that_validate_several_folds_have_scores_of_all_models(tmp_path):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    splitter = ShuffleSplit(3, test_size=0.5, random_state=0)
+    model = AutoRegressor(resampling=splitter, **settings(tmp_path / "run")).fit(X, y)
+    assert len(Predictor.load(tmp_path / "run").conformal.folds) == 1
+    low, high = model.predict_interval(X).T
+    np.testing.assert_allclose((low + high) / 2, model.predict(X), rtol=1e-6)
+
+
+def test_command_adds_columns(regressor, classifier, tmp_path):
+    def predict(folder, X, *options):
+        X.to_csv(tmp_path / "new.csv", index=False)
+        done = CliRunner().invoke(
+            app, ["predict", str(folder), str(tmp_path / "new.csv"), "-o", str(tmp_path / "out.csv"), *options]
+        )
+        assert done.exit_code == (0 if "2" not in options else 2), done.output
+        return done.output if "2" in options else pd.read_csv(tmp_path / "out.csv")
+
+    model, folder, X, _ = regressor
+    found = predict(folder, X, "--interval", "0.9")
+    np.testing.assert_allclose(found[["lower", "upper"]], model.predict_interval(X, 0.9))
+    model, folder, X, _ = classifier
+    found = predict(folder, X, "--interval", "0.9", "--proba")
+    assert found.columns.tolist() == ["prediction", "proba_bad", "proba_good", "in_set_bad", "in_set_good"]
+    np.testing.assert_array_equal(found[["in_set_bad", "in_set_good"]], model.predict_set(X))
+    assert "at most" in predict(folder, X, "--interval", "2")
+
+
+def test_wrong_calls_are_explained(regressor, classifier, tmp_path):
+    _, folder, X, _ = regressor
+    predictor = Predictor.load(folder)
+    with pytest.raises(UsageError, match="Use predict_interval"):
+        predictor.predict_set(X)
+    with pytest.raises(InvalidParameterError, match="at most"):
+        predictor.predict_interval(X, 1.0)
+    predictor.conformal = None
+    with pytest.raises(UsageError, match="resume"):
+        predictor.predict_interval(X)
+    model, _, rows, _ = classifier
+    with pytest.raises(UsageError, match="Use predict_set"):
+        model._predictor.predict_interval(rows)
+
+
+@pytest.mark.parametrize("scores", [[[0.3, 0.1]], [[-0.5]], [[0.1]] * 9, [["x"]], [[float("nan")]]])
+def test_scores_that_cannot_be_are_refused(classifier, tmp_path, scores):
+    _, folder, *_ = classifier
+    for path in (folder / "model").iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["conformal_scores"] = scores
+    manifest["checksum"] = _checksum(manifest)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelFileError):
+        Predictor.load(tmp_path, verify=False)
