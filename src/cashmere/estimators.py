@@ -38,6 +38,8 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         metric: Any = None,
         strategy: Any = "optdivbo",
         space: Any = "default",
+        include: Any = None,
+        exclude: Any = None,
         opening: Any = "defaults",
         resampling: Any = "auto",
         ensemble: str = "selection",
@@ -61,6 +63,8 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.strategy = strategy
         self.space = space
+        self.include = include
+        self.exclude = exclude
         self.opening = opening
         self.resampling = resampling
         self.ensemble = ensemble
@@ -256,6 +260,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     space : str or callable
         Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function
         from `TaskProfile` to `Space`.
+    include, exclude : list of str, optional
+        Names of algorithms of the space: the only ones to search, and those to leave out. Also a text with commas.
     opening : str or path
         What a search with a budget of time begins with: ``"defaults"`` for the default of each algorithm,
         ``"learned"`` for configurations that were chosen on other tables after these, or a file made by ``cashmere

@@ -59,6 +59,12 @@ def fit(
         ),
     ] = "optdivbo",
     space: SpaceName = "default",
+    include: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Search only these algorithms, such as lightgbm,ridge.")
+    ] = None,
+    exclude: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Leave out these algorithms, such as catboost,mlp.")
+    ] = None,
     opening: Annotated[
         str,
         typer.Option(
@@ -144,6 +150,8 @@ def fit(
             budget=budget,
             strategy=strategy,
             space=space,
+            include=include,
+            exclude=exclude,
             opening=opening,
             resampling=resampling,
             groups=groups,

@@ -34,9 +34,11 @@ from cashmere.exceptions import (
     ArtefactError,
     CashmereError,
     CorruptStoreError,
+    InvalidParameterError,
     MissingDependencyError,
     RowStructureWarning,
     RunDirectoryError,
+    UnknownNameError,
 )
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.metalearning.opening import Opening, load_opening, shipped_opening
@@ -141,7 +143,7 @@ class RunDirectory:
             needs_probabilities=self.metric.needs == "probabilities",
             fractional_weights=rows.weight is not None,
         )
-        self.space: Space = make_space(settings.space, self.profile)
+        self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
         self.strategy: Strategy = make_strategy(settings.strategy, self.space.configuration_space)
         if isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(self.metric)
@@ -505,6 +507,20 @@ def _own_opening(path: str, space: Space) -> Opening:
             f"was made for the space {opening.space!r}, but the run searches {space.name!r}. Use it with its space.",
         )
     return opening
+
+
+def _chosen_from(space: Space, settings: RunSettings) -> Space:
+    """Return the space with the algorithms that the settings include, without those that they exclude."""
+    if not settings.include and not settings.exclude:
+        return space
+    known = [algorithm.name for algorithm in space.algorithms]
+    for name in settings.exclude:
+        if name not in known and name not in space.left_out:
+            raise UnknownNameError("algorithm", name, known)
+    chosen = [name for name in settings.include or known if name not in settings.exclude]
+    if not chosen:
+        raise InvalidParameterError("exclude", settings.exclude, f"fewer than all of {', '.join(map(repr, known))}")
+    return space.restricted_to(chosen)
 
 
 def _metric(metric: Any, target: TargetCoding) -> Metric:

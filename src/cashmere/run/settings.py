@@ -86,6 +86,14 @@ def _memory(given: Any, name: str) -> float | None:
     return None if given is None else parse_memory_mib(given, name)
 
 
+def _names(given: Any, name: str) -> tuple[str, ...]:
+    """Read names from a text with commas, or from a sequence of texts."""
+    names = given.split(",") if isinstance(given, str) else () if given is None else tuple(given)
+    if not all(isinstance(each, str) for each in names):
+        raise InvalidParameterError(name, given, "names of algorithms: a list, or a text with commas")
+    return tuple(dict.fromkeys(each.strip() for each in names if each.strip()))
+
+
 def _seed(given: Any, name: str) -> Any:
     """Draw a seed if a generator or nothing is given."""
     if given is None:
@@ -113,6 +121,8 @@ class RunSettings:
         scikit-learn splitter). A resume needs the custom objects again.
     budget : Budget
         Budget of the first call.
+    include, exclude : tuple of str
+        Names of algorithms of the space: the only ones to search, if any are named, and those to leave out.
     opening : str
         What a search with a budget of time begins with: ``"defaults"``, ``"learned"`` for the opening that the package
         has for the space, or a file made by ``cashmere pretrain --opening``.
@@ -158,6 +168,8 @@ class RunSettings:
     budget: Budget = field(default=_BUDGET, metadata=_given(read=lambda given, name: Budget.parse(given)))
     strategy: Any = field(default="optdivbo", metadata=_given(fixed=True))
     space: Any = field(default="default", metadata=_given(fixed=True))
+    include: tuple[str, ...] = field(default=(), metadata=_given(read=_names, fixed=True))
+    exclude: tuple[str, ...] = field(default=(), metadata=_given(read=_names, fixed=True))
     opening: str = field(default="defaults", metadata=_given(read=lambda given, name: str(given), fixed=True))
     resampling: Any = field(default="auto", metadata=_given(fixed=True))
     n_workers: int | None = field(default=None, metadata=_given(option="workers"))
@@ -305,6 +317,7 @@ class RunSettings:
             known["order"] = Order.parse(known["order"])
         if "budget" in known:
             known["budget"] = Budget.parse(known["budget"])
+        known |= {name: _names(known[name], name) for name in ("include", "exclude") if name in known}
         return cls(**{**known, **own_objects})
 
     def changed_in(self, other: RunSettings) -> tuple[str, Any, Any] | None:
