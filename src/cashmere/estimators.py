@@ -45,6 +45,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         ensemble: str = "selection",
         ensemble_size: int = 25,
         repeats: str | int = "auto",
+        class_weight: Any = None,
         decision_threshold: str | float = "auto",
         fold_racing: str = "none",
         n_workers: int | None = None,
@@ -70,6 +71,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
         self.repeats = repeats
+        self.class_weight = class_weight
         self.decision_threshold = decision_threshold
         self.fold_racing = fold_racing
         self.n_workers = n_workers
@@ -277,6 +279,9 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         On how many other splits of the rows the members of the final ensemble are fitted again, so that each predicts
         the mean of more models. ``"auto"``: two, if there are at most 1000 training rows and the budget is a time, of
         which they take at most a fifth; otherwise none.
+    class_weight : "balanced" or dict, optional
+        How much the rows of each class count, by label, in fits and losses: what an error costs. ``"balanced"``:
+        classes count the same, however many rows they have.
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help

@@ -90,6 +90,12 @@ def fit(
         str,
         typer.Option(metavar="auto|N", help="On how many other splits to fit the members of the ensemble again."),
     ] = "auto",
+    class_weight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="balanced|WEIGHTS", help="How much rows of each class count: balanced, or such as bad=5,good=1."
+        ),
+    ] = None,
     decision_threshold: Annotated[
         str,
         typer.Option(
@@ -158,6 +164,7 @@ def fit(
             time=time,
             ensemble=ensemble,
             repeats=int(repeats) if repeats.isdecimal() else repeats,
+            class_weight=class_weight,
             decision_threshold=_number_or_name(decision_threshold),
             fold_racing=fold_racing,
             workers=workers,

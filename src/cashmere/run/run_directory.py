@@ -17,13 +17,15 @@ import numpy as np
 import pandas as pd
 from ConfigSpace import Configuration
 
+from cashmere.base.arrays import AnyArray
 from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
+from cashmere.data.class_weights import weights_of_rows
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.row_structure import RowStructure
-from cashmere.data.rows import canonical_rows
+from cashmere.data.rows import canonical_rows, check_weight
 from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
@@ -209,6 +211,7 @@ class RunDirectory:
             task: Any = None if settings.task == "auto" else settings.task
             task = task if task in (None, "classification") else TaskType(task)
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
+            weight = _weighed(weight, codes, target, settings)
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
             canonical = canonical_rows(frame, codes, weight, structure=structure, keep_order=own_splitter)
@@ -437,6 +440,7 @@ class RunDirectory:
             text = f"was started with {name}={before!r} and cannot continue with {now!r}. Use the value from before."
             raise RunDirectoryError(self.folder, text)
         codes = self.target.encode(y, n_rows=len(frame))
+        weight = _weighed(weight, codes, self.target, settings)
         keep_order = not isinstance(settings.resampling, str)
         rows = canonical_rows(frame, codes, weight, structure=structure, keep_order=keep_order)
         same = len(rows.y) == len(self.rows.y) and np.array_equal(rows.y, self.rows.y)
@@ -507,6 +511,14 @@ def _own_opening(path: str, space: Space) -> Opening:
             f"was made for the space {opening.space!r}, but the run searches {space.name!r}. Use it with its space.",
         )
     return opening
+
+
+def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSettings) -> Any:
+    """Return the weights of rows, multiplied by those of their classes."""
+    if settings.class_weight is None:
+        return weight
+    of_classes = weights_of_rows(codes, target, settings.class_weight)
+    return of_classes if weight is None else of_classes * check_weight(weight, len(codes))
 
 
 def _chosen_from(space: Space, settings: RunSettings) -> Space:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from cashmere.base.cores import available_cores
+from cashmere.data.class_weights import ClassWeight, read_class_weight
 from cashmere.data.row_structure import StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
@@ -149,6 +150,8 @@ class RunSettings:
         small tables under a budget of time alone, of which they take a fifth at most; else none.
     ensemble_size : int
         Picks of the greedy selection (with replacement).
+    class_weight : "balanced", tuple of texts such as "bad=5.0", or None
+        How much the rows of each class count, in fits and losses; see `weights_of_rows`.
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
@@ -184,6 +187,7 @@ class RunSettings:
     ensemble: str = field(default="selection", metadata=_given(fixed=True))
     ensemble_size: int = field(default=25, metadata=_given(option=None, fixed=True))
     repeats: str | int = field(default="auto", metadata=_given(fixed=True))
+    class_weight: ClassWeight | None = field(default=None, metadata=_given(read=read_class_weight, fixed=True))
     decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
     fold_racing: str = field(default="none", metadata=_given(fixed=True))
     groups: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
@@ -317,6 +321,8 @@ class RunSettings:
             known["order"] = Order.parse(known["order"])
         if "budget" in known:
             known["budget"] = Budget.parse(known["budget"])
+        if "class_weight" in known:
+            known["class_weight"] = read_class_weight(known["class_weight"], "class_weight")
         known |= {name: _names(known[name], name) for name in ("include", "exclude") if name in known}
         return cls(**{**known, **own_objects})
 

@@ -1,0 +1,94 @@
+"""How much the rows of each class count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import IntArray
+from cashmere.data.target import TargetCoding
+from cashmere.exceptions import InvalidParameterError, UnknownNameError
+
+BALANCED = "balanced"
+
+ClassWeight = str | tuple[str, ...]
+"""``"balanced"``, or texts such as ``"bad=5.0"``; labels that are not named weigh 1."""
+
+
+def read_class_weight(given: object, name: str) -> ClassWeight | None:
+    """Read ``"balanced"``, a mapping from labels to weights, or its text, such as ``"bad=5,good=1"``.
+
+    Parameters
+    ----------
+    given : str, mapping, sequence of texts or None
+        What the user gave, or what was read before.
+    name : str
+        Name of the parameter, for the error.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is something else, or a weight is not positive and finite.
+
+    Examples
+    --------
+    >>> read_class_weight("bad=5,good=1", "class_weight")
+    ('bad=5.0', 'good=1.0')
+    """
+    if given is None or given == BALANCED:
+        return None if given is None else BALANCED
+    expected = "'balanced', or a positive weight for each class to be weighed: {'bad': 5, 'good': 1} or 'bad=5,good=1'"
+    try:
+        if isinstance(given, Mapping):
+            weights = {str(label): float(weight) for label, weight in given.items()}
+            n_given = len(given)
+        else:
+            texts = given.split(",") if isinstance(given, str) else list(given)  # type: ignore[call-overload]
+            weights, n_given = dict(map(_parsed, texts)), len(texts)
+    except (TypeError, ValueError, AttributeError):
+        raise InvalidParameterError(name, given, expected) from None
+    if not weights or len(weights) < n_given or not all(0 < weight < np.inf for weight in weights.values()):
+        raise InvalidParameterError(name, given, expected)
+    return tuple(f"{label}={weight!r}" for label, weight in weights.items())
+
+
+def _parsed(text: str) -> tuple[str, float]:
+    label, _, weight = text.rpartition("=")  # a label may hold the sign
+    return label.strip(), float(weight)
+
+
+def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWeight) -> NDArray[np.float64]:
+    """Return the weight of each row, mean 1.
+
+    Parameters
+    ----------
+    codes : (n_rows,) array of int
+        Class codes.
+    target : TargetCoding
+        The labels.
+    class_weight : str or tuple
+        From `read_class_weight`. Balanced classes weigh the same in all: n_rows / (n_classes x rows of the class).
+
+    Raises
+    ------
+    InvalidParameterError
+        If the target has no classes.
+    UnknownNameError
+        If a label is none of the target's.
+    """
+    if not target.task_type.is_classification:
+        raise InvalidParameterError("class_weight", class_weight, "None for a regression target, which has no classes")
+    if isinstance(class_weight, str):
+        weights = 1.0 / np.bincount(codes, minlength=target.n_classes).clip(min=1)
+    else:
+        labels = [str(label) for label in target.classes]
+        weights = np.ones(len(labels))
+        for label, weight in map(_parsed, class_weight):
+            if label not in labels:
+                raise UnknownNameError("class", label, labels)
+            weights[labels.index(label)] = weight
+    found: NDArray[np.float64] = weights[codes]
+    found /= found.mean()
+    return found

@@ -1,0 +1,77 @@
+"""Weights of classes become weights of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cashmere import AutoClassifier, AutoRegressor
+from cashmere.data.class_weights import read_class_weight, weights_of_rows
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.data.target import TargetCoding
+from cashmere.exceptions import InvalidParameterError, RunDirectoryError, UnknownNameError
+from cashmere.run.run_directory import RunDirectory
+from cashmere.space import make_space
+
+LABELS = ["bad"] * 10 + ["good"] * 30
+
+
+def linear(profile):
+    return make_space("default", profile).restricted_to(["logistic_regression"])
+
+
+def weights(given, y=LABELS):
+    target, codes = TargetCoding.with_codes(y)
+    return weights_of_rows(codes, target, read_class_weight(given, "class_weight"))
+
+
+def test_balanced_classes_weigh_the_same():
+    found = weights("balanced")
+    assert found[:10].sum() == pytest.approx(found[10:].sum()) == pytest.approx(20)
+
+
+@pytest.mark.parametrize("given", ["bad=5,good=1", {"bad": 5, "good": 1}, {"bad": 5}, ["bad=5", "good=1"]])
+def test_all_forms_mean_the_same(given):
+    found = weights(given)
+    assert found[0] / found[-1] == pytest.approx(5) and found.mean() == pytest.approx(1)
+
+
+def test_labels_that_are_numbers_or_hold_an_equals_sign():
+    assert weights({1: 3}, [0, 1] * 5)[1] == pytest.approx(1.5)
+    assert weights("a=b=3", ["a=b", "c"] * 5)[0] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    "given", ["often", "bad=", "bad=0", "bad=-1", "bad=inf", {"bad": None}, 3, "bad=1,bad=2", {}, {"bad": "x"}]
+)
+def test_what_is_no_weight_is_refused(given):
+    with pytest.raises(InvalidParameterError, match="'balanced', or a positive weight"):
+        read_class_weight(given, "class_weight")
+
+
+def test_labels_that_are_not_there_are_named():
+    with pytest.raises(UnknownNameError, match="Did you mean 'bad'"):
+        weights("bda=2")
+
+
+def test_a_run_weighs_its_classes_and_a_resume_too(tmp_path):
+    table = demo_table().sample(200, random_state=0)
+    X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
+    settings = {"budget": "1trials", "space": linear, "isolation": "none", "resampling": "3fold"}
+    plain = AutoClassifier(**settings).fit(X, y)
+    dear = AutoClassifier(class_weight={"bad": 10}, run_directory=tmp_path / "run", **settings).fit(X, y)
+    assert (dear.predict(X) == "bad").sum() > (plain.predict(X) == "bad").sum()
+    with RunDirectory.open(tmp_path / "run", {"space": linear}) as run:
+        assert sorted(set(np.round(run.rows.weight / run.rows.weight.min(), 6))) == [1, 10]
+    again = AutoClassifier(
+        class_weight="bad=10", run_directory=tmp_path / "run", resume=True, **settings | {"budget": "2trials"}
+    )
+    assert len(again.fit(X, y).leaderboard_) == 2
+    with pytest.raises(RunDirectoryError, match="class_weight"):
+        again.set_params(class_weight="balanced").fit(X, y)
+
+
+def test_values_have_no_classes():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(InvalidParameterError, match="regression"):
+        AutoRegressor(budget="1trials", class_weight="balanced").fit(X, X[:, 0])
