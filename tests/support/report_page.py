@@ -70,8 +70,8 @@ def check_inert(source: str) -> Page:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A function that opens a page in headless chromium and returns the DOM and the console."""
+def chromium(tmp_path_factory):
+    """A function that starts headless chromium on an address, and returns the process."""
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("chromium is not installed (apt-get install chromium)")
@@ -81,12 +81,27 @@ def browser(tmp_path_factory):
         *("--enable-logging=stderr", "--v=0"),
     ]
 
-    def load(path: Path, *options: str) -> tuple[str, str]:
+    def start(address: str, *options: str) -> subprocess.Popen[bytes]:
         profile = tmp_path_factory.mktemp("profile")
-        command = [program, *flags, f"--user-data-dir={profile}", *options, path.as_uri()]
+        command = [program, *flags, f"--user-data-dir={profile}", *options, address]
         environment = {**os.environ, "HOME": str(profile)}
-        result = subprocess.run(command, capture_output=True, timeout=120, env=environment, check=True)
-        return result.stdout.decode(), result.stderr.decode(errors="replace")
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    """A function that opens a page in headless chromium and returns the DOM and the console."""
+
+    def load(path: Path, *options: str) -> tuple[str, str]:
+        process = chromium(path.as_uri(), *options)
+        try:
+            dom, console = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 0, console
+        return dom.decode(), console.decode(errors="replace")
 
     return load
 

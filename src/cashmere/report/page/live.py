@@ -1,0 +1,111 @@
+"""The page of a run that is still going on, served on this machine only."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cashmere.base.text import clean_text
+from cashmere.exceptions import CashmereError
+from cashmere.report.page.rendering import render_report
+from cashmere.report.summary.run import summarise_run
+
+LOOPBACK = "127.0.0.1"
+_NAMES = ("127.0.0.1", "localhost")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+class LivePage:
+    """Serves the report of a run on the loopback; browsers load it again by themselves.
+
+    Nobody on other machines can reach it, and pages of other sites cannot read it: requests that name another host are
+    refused. It is only read from the run directory, which must not change in any way.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory.
+    port : int
+        0 takes any that is free.
+    seconds : float
+        After which a browser asks again; the page is made at most that often.
+
+    Attributes
+    ----------
+    address : str
+        What to open in a browser.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not that of a run.
+    OSError
+        If the port is taken.
+    """
+
+    def __init__(self, folder: str | Path, *, port: int = 0, seconds: float = 5.0) -> None:
+        self._folder, self._seconds = Path(folder), seconds
+        self._lock = threading.Lock()
+        self._page, self._made_at = b"", -float("inf")
+        self._page_now()  # errors are those of the caller
+        self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self._page_now, seconds))
+        self._server.daemon_threads = True
+        self.address = f"http://{LOOPBACK}:{self._server.server_port}/"
+
+    def serve(self) -> None:
+        """Answer requests until `close` is called by another thread."""
+        self._server.serve_forever(poll_interval=0.2)
+
+    def close(self) -> None:
+        """Stop serving, and give the port back."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _page_now(self) -> bytes:
+        with self._lock:  # one page serves all who ask meanwhile
+            if time.monotonic() - self._made_at >= self._seconds:
+                self._page = render_report(summarise_run(self._folder)).encode("utf-8", "replace")
+                self._made_at = time.monotonic()
+            return self._page
+
+
+def _handler(page: Callable[[], bytes], seconds: float) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        server_version, sys_version = "cashmere", ""
+        timeout = 30
+
+        def do_GET(self) -> None:
+            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+            if host not in _NAMES:
+                self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"This page is for this machine only.", "text/plain")
+            elif urlsplit(self.path).path != "/":
+                self._answer(HTTPStatus.NOT_FOUND, b"There is only one page, at /.", "text/plain")
+            else:
+                try:
+                    self._answer(HTTPStatus.OK, page(), "text/html")
+                except (
+                    CashmereError,
+                    OSError,
+                ) as error:  # moved away, or unreadable for a moment: the browser asks again
+                    self._answer(HTTPStatus.SERVICE_UNAVAILABLE, clean_text(error, 2_000).encode(), "text/plain")
+
+        def _answer(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Refresh", f"{seconds:g}")
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("Content-Security-Policy", _POLICY)
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Print nothing."""
+
+    return Handler
