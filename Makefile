@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help demo test lint types unit test-min test-python test-slow test-slurm browser hooks lock nightly bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow site browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +15,7 @@ help:
 	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
 	@echo "make test-slurm trials on Debian's SLURM, which it installs (as root)"
+	@echo "make site       the documentation with examples and API reference, in site/_build/html"
 	@echo "make hooks      check each commit before it is made (pre-commit)"
 	@echo "make lock       renew the versions in constraints.txt"
 	@echo "make nightly    1000 faults during runs, 500 hostile trials, 50 fits in one process (hours)"
@@ -85,6 +87,11 @@ test-slurm: $(CLUSTERS)/.done
 	@command -v slurmctld >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends \
 	  slurm-wlm >/dev/null; }
 	$(CLUSTERS)/bin/python -m pytest tests/execution/test_slurm.py
+# The documentation as a site, in site/_build/html; any warning is an error. Examples are executed once.
+site: $(UV)
+	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-site
+	$(UV) pip install --quiet --python .venv-site --constraint constraints.txt -e '.[docs,boost,dask]'
+	.venv-site/bin/python site/build.py
 
 # The report is tested in a real browser. Debian's chromium is installed when it is missing and we may do so.
 browser:
