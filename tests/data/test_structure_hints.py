@@ -46,6 +46,7 @@ def test_repeated_identifiers_are_named(name, values):
         ("patient_id", RNG.normal(size=N).round(3)),  # no whole numbers
         ("age", RNG.integers(20, 60, N)),
         ("width", np.arange(N) // 4),  # "id" is not a word of it
+        ("account_length", np.arange(N) // 4),  # of an account, but not the account
         ("city", [f"{'abcdefghij'[i % 10]}{'klmnop'[i % 6]}" for i in range(N)]),
         ("street", [f"street {i // 20}" for i in range(N)]),
         ("free", [f"some words {i} and more of them" for i in range(N)]),

@@ -9,11 +9,14 @@ import numpy as np
 from cashmere.base.arrays import AnyArray
 from cashmere.data.schema import CodedTable, Column, ColumnKind
 
-_IDENTIFIER_WORDS = frozenset(
-    {"id", "ids", "identifier", "uid", "uuid", "guid", "patient", "subject", "participant", "person", "user"}
-    | {"customer", "client", "member", "household", "family", "session", "device", "machine", "vehicle", "account"}
+_IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid"})
+"""Words in the name of a column by which its values are taken for identifiers ..."""
+
+_OWNER_WORDS = frozenset(
+    {"patient", "subject", "participant", "person", "user", "customer", "client", "member", "household", "family"}
+    | {"session", "device", "machine", "vehicle", "account"}
 )
-"""Words in the name of a column by which its values are taken for identifiers."""
+"""... and those that tell so at the end of the name: the length of an account identifies none."""
 
 _LEAST_VALUES = 10
 """Of a column with such a name."""
@@ -66,8 +69,8 @@ def _listed(names: list[str]) -> str:
 
 def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
     """Return whether many values of a column are each in several rows, and look like identifiers."""
-    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column.name)}
-    is_named = bool(words & _IDENTIFIER_WORDS)
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column.name)]
+    is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or (bool(words) and words[-1] in _OWNER_WORDS)
     if not is_named and len(column.categories) < _LEAST_CODES:  # also those of numbers, which have none
         return False
     values = values[~np.isnan(values)]
