@@ -4,8 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit test-min test-python test-slow test-slurm browser hooks lock nightly bench clean
-.PHONY: help demo test lint types unit test-min test-python test-slow site browser hooks lock nightly bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow test-slurm site browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -87,6 +86,7 @@ test-slurm: $(CLUSTERS)/.done
 	@command -v slurmctld >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends \
 	  slurm-wlm >/dev/null; }
 	$(CLUSTERS)/bin/python -m pytest tests/execution/test_slurm.py
+
 # The documentation as a site, in site/_build/html; any warning is an error. Examples are executed once.
 site: $(UV)
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-site

@@ -22,7 +22,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-GUIDE = ("what_happens", "running", "spaces", "paths", "strategies", "metalearning", "analysis", "more_machines")
+GUIDE = (
+    "what_happens",
+    "running",
+    "spaces",
+    "paths",
+    "strategies",
+    "metalearning",
+    "analysis",
+    "more_machines",
+    "clusters/README",
+)
 EVIDENCE = ("how_good", "benchmarks", "faults", "broken_tables", "threat_model", "design")
 OF_THE_ROOT = {"CHANGELOG.md": "changelog", "CONTRIBUTING.md": "contributing", "SECURITY.md": "security"}
 RESULTS = "benchmarks/results/README.md"
@@ -80,9 +90,9 @@ def write_pages(source: Path) -> None:
         + contents("Project", tuple(OF_THE_ROOT.values())),
         "utf-8",
     )
-    papers = source / "papers" / "README.md"
-    names = sorted(path.stem for path in papers.parent.glob("*.md") if path != papers)
-    papers.write_text(papers.read_text("utf-8") + contents("", tuple(names)), "utf-8")
+    for page in source.glob("*/README.md"):
+        names = sorted(path.stem for path in page.parent.glob("*.md") if path != page)
+        page.write_text(page.read_text("utf-8") + contents("", tuple(names)), "utf-8")
 
 
 def linked(text: str, *, up: str) -> str:
