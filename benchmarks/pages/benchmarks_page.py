@@ -9,7 +9,16 @@ import numpy as np
 from benchmarks.experiments.dacopt.results import HYPEROPT
 from benchmarks.experiments.dacopt.tables import contest_pairs
 from benchmarks.experiments.latent.left_out import AFTER, summarise
-from benchmarks.pages import ablation, ensemble_contest, first_configurations, large_tables, match, surrogates, trials
+from benchmarks.pages import (
+    ablation,
+    coverage,
+    ensemble_contest,
+    first_configurations,
+    large_tables,
+    match,
+    surrogates,
+    trials,
+)
 from benchmarks.pages.how_good import NINE, dacopt_scores, divbo_losses, p_without_one, replayed
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
@@ -43,6 +52,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _last_step()
     yield _spare_time()
     yield from ablation.parts()
+    yield from coverage.parts()
     yield _positions()
     yield _quantisation()
     yield _emulator()
