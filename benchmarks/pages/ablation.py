@@ -11,6 +11,7 @@ from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 
+RUNGS = ("everything", "without rungs")
 THIRD = "everything, a third of the time"
 
 
@@ -44,3 +45,17 @@ def parts() -> Iterator[Statement | Body]:
     for name, of in (("median", before.median()), ("mean", before.mean())):
         lines.append(row(name, "", *(f"{value:+.1f} %" for value in of)))
     yield Body(header="| table | before, 60 s | everything, 60 s | everything, 20 s |", lines=tuple(lines))
+    long: Frame = kept("ablation_rungs")
+    means: Frame = long.groupby(["table", "variant"])[["test", "trials"]].mean().unstack()
+    lines = [
+        row(
+            table,
+            *(
+                f"{means.loc[table, ('test', variant)]:.4f} ({means.loc[table, ('trials', variant)]:.0f})"
+                for variant in RUNGS
+            ),
+            f"{100 * (means.loc[table, ('test', RUNGS[1])] / means.loc[table, ('test', RUNGS[0])] - 1):+.1f} %",
+        )
+        for table in sorted(means.index, key=str.lower)
+    ]
+    yield Body(header="| table | with rungs | without rungs | |", lines=tuple(lines))
