@@ -11,7 +11,13 @@ from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 
-RUNGS = ("everything", "without rungs")
+RUNGS = ("with rungs", "without rungs")
+CELLS = (("large_200000", 30, 2), ("large_1000000", 30, 2), ("shuttle", 9, 7))
+"""Columns and classes."""
+
+LONGEST = {"shuttle": 43_500}
+"""Three quarters of the rows."""
+
 THIRD = "everything, a third of the time"
 
 
@@ -45,17 +51,25 @@ def parts() -> Iterator[Statement | Body]:
     for name, of in (("median", before.median()), ("mean", before.mean())):
         lines.append(row(name, "", *(f"{value:+.1f} %" for value in of)))
     yield Body(header="| table | before, 60 s | everything, 60 s | everything, 20 s |", lines=tuple(lines))
-    long: Frame = kept("ablation_rungs")
-    means: Frame = long.groupby(["table", "variant"])[["test", "trials"]].mean().unstack()
-    lines = [
-        row(
-            table,
-            *(
-                f"{means.loc[table, ('test', variant)]:.4f} ({means.loc[table, ('trials', variant)]:.0f})"
-                for variant in RUNGS
-            ),
-            f"{100 * (means.loc[table, ('test', RUNGS[1])] / means.loc[table, ('test', RUNGS[0])] - 1):+.1f} %",
-        )
-        for table in sorted(means.index, key=str.lower)
-    ]
-    yield Body(header="| table | with rungs | without rungs | |", lines=tuple(lines))
+    yield _rungs(kept("ablation_rungs"))
+
+
+def _rungs(runs: Frame) -> Body:
+    """Return what rungs bring, by the cells for each second."""
+    tables = {name: (columns, classes) for name, columns, classes in CELLS}
+    lines = []
+    for (table, rows, budget), found in runs.groupby(["table", "rows", "budget"], sort=False):
+        both = found.pivot(index="seed", columns="variant", values=["test", "trials"]).dropna()
+        columns, classes = tables[table]
+        per_second = min(rows, LONGEST.get(table, rows)) * columns * classes / budget / 1000
+        means = both.mean()
+        cells = [f"{means['test', variant]:.4g} ({means['trials', variant]:.0f})" for variant in RUNGS]
+        change = 100 * (both["test", RUNGS[1]] / both["test", RUNGS[0]] - 1)
+        lines.append((per_second, row(
+            table, f"{rows:,.0f}", f"{budget:g} s", f"{per_second:.0f}", f"{len(both)}", *cells,
+            ", ".join(signed(value, 1) for value in change),
+        )))  # fmt: skip
+    return Body(
+        header="| table | rows | budget | cells per second, thousands | seeds | with rungs | without | change, % |",
+        lines=tuple(line for _, line in sorted(lines)),
+    )

@@ -55,6 +55,7 @@ class RunDescription(TypedDict, total=False):
     created: _LongText
     store: ShortText
     settings: dict[ShortText, Any]
+    rungs: bool
     table: TableSize
     versions: dict[_LongText, _LongText]
 
