@@ -53,6 +53,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _spare_time()
     yield from ablation.parts()
     yield from coverage.parts()
+    yield _deadline()
     yield _positions()
     yield _quantisation()
     yield _emulator()
@@ -441,6 +442,15 @@ RULES = {
     "temperature from other rows": "temperature fitted to rows that did not choose",
     "calibrated if clear": "calibrated if that clearly helps",
 }
+
+
+def _deadline() -> Body:
+    runs = kept("deadline")
+    lines = []
+    for case, found in runs.groupby("case", sort=False):
+        over = found["seconds"] - found["budget"]
+        lines.append(row(f"`{case}`", f"{len(found)}", f"{over.min():+.1f} s", f"{over.max():+.1f} s"))
+    return Body(header="| case | runs | earliest end | latest end |", lines=tuple(lines))
 
 
 def _last_step() -> Body:
