@@ -18,6 +18,7 @@ FILES = sorted([*(ROOT / "src" / "cashmere").rglob("*.py"), *(ROOT / "benchmarks
 
 WITH_PLACE = {"RunDirectoryError", "RunLockedError", "CorruptStoreError", "InconsistentResumeError"}
 WITH_PLACE |= {
+    "LeaseLostError",
     "ClusterError",
     "ClusterVersionError",
     "ModelFileError",
@@ -33,6 +34,7 @@ MESSAGE_AT = {
     **dict.fromkeys(["StrategyError", "SpaceError", "ObservationsError", "IncompatibleParametersError"], 0),
     **dict.fromkeys(["ArrayError", "MissingParameterError"], 1),
     **dict.fromkeys(["PredictionError", "SystemRefusalError", "VersionWarning", "RowStructureWarning"], 0),
+    **dict.fromkeys(["CallError", "ClusterWarning"], 0),
     "SystemExit": 0,  # ends a command of the benchmarks
 }
 """Where each error takes its text."""

@@ -60,6 +60,10 @@ class RowStructureWarning(UserWarning):
     """A table has dates or repeated identifiers, and neither ``time`` nor ``groups`` was given."""
 
 
+class ClusterWarning(UserWarning):
+    """A search has ended early because its cluster was lost; the model is made of what had finished."""
+
+
 class UsageError(CashmereError, ValueError):
     """A method was called in the wrong order, or on an object in the wrong state.
 
@@ -383,6 +387,10 @@ class RunLockedError(RunDirectoryError):
     """Another process works in this run directory."""
 
 
+class LeaseLostError(RunDirectoryError):
+    """Another process has taken over this run directory, because this one did not answer for too long."""
+
+
 class CorruptStoreError(RunDirectoryError):
     """A file of the run directory is damaged."""
 
@@ -449,6 +457,10 @@ class ClusterError(CashmereError):
 
 class ClusterVersionError(ClusterError):
     """Workers of a cluster lack packages, or have them in other versions than they must have."""
+
+
+class CallError(CashmereError, RuntimeError):
+    """A function that was called on a worker ended without a value: its process died, or its error cannot travel."""
 
 
 class BudgetTooShortError(CashmereError, ValueError):

@@ -152,6 +152,7 @@ FILES = {
     "run.sqlite-shm": run_leaderboard,
     "run.sqlite-journal": run_leaderboard,
     "lock": open_for_work,
+    "lease": open_for_work,
     "logs/worker-0.log": open_for_work,
     "predictions/000000.npy": read_predictions,
     "prepared/prepared.json": None,  # made again, and reports do without

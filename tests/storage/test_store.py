@@ -222,6 +222,7 @@ def test_store_of_the_first_version_is_read_and_continued(tmp_path):
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DROP TABLE paths")
         database.execute("DROP TABLE features")
+        database.execute("DROP TABLE epochs")
         database.execute("PRAGMA user_version = 1")
     database.close()
     assert RunStore(tmp_path, read_only=True).rows()[0]["path"] is None
@@ -248,6 +249,7 @@ def test_store_of_the_second_version_is_read_and_continued(tmp_path):
         store.add(trial(0), outcome(), finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DROP TABLE features")
+        database.execute("DROP TABLE epochs")
         database.execute("PRAGMA user_version = 2")
     database.close()
     assert RunStore(tmp_path, read_only=True).rows()[0]["features"] is None
@@ -255,6 +257,19 @@ def test_store_of_the_second_version_is_read_and_continued(tmp_path):
     with RunStore(tmp_path) as store:
         store.add(trial(1), outcome(features=added), finished_at=2.0)
     assert [row["features"] for row in RunStore(tmp_path, read_only=True).rows()] == [None, added]
+
+
+def test_store_of_the_third_version_is_read_and_continued(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add(trial(0), outcome(), finished_at=1.0)
+    with sqlite3.connect(tmp_path / "run.sqlite") as database:
+        database.execute("DROP TABLE epochs")
+        database.execute("PRAGMA user_version = 3")
+    database.close()
+    assert len(RunStore(tmp_path, read_only=True).rows()) == 1
+    with RunStore(tmp_path) as store:
+        store.add(trial(1), outcome(), finished_at=2.0)
+    assert len(RunStore(tmp_path, read_only=True).rows()) == 2
 
 
 @pytest.mark.parametrize("row", [(7, 3, 0.5), (0, -1, 0.5), (0, "three", 0.5), (0, 3, -0.5), (0, 3, "soon")])

@@ -178,6 +178,7 @@ class GrowingModel:
 
     def save(self, information: Mapping[str, Any], history: History) -> None:
         """Write the model folder."""
+        self._run.store.check_lease()
         clock = time.perf_counter()
         save_model(
             self._run.folder / "model",

@@ -348,7 +348,7 @@ class RunDirectory:
 
     def discard(self) -> None:
         """Remove what `create` has made, as long as there is no trial to keep; the run cannot be used after that."""
-        self.store.close()
+        self.store.close_to_remove()
         remove_run(self.folder, with_folder=self._has_made_folder)
 
     def __enter__(self) -> Self:

@@ -33,7 +33,7 @@ def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
     held = len(store.rows())
     counts = {"its own curve of the ensemble": max((point["trials"] for point in store.facts().curve or ()), default=0)}
     for name in ("predictions", "members"):
-        found = [re.fullmatch(r"(\d{6,9})\.\w+", path.name) for path in (folder / name).iterdir()]
+        found = [re.fullmatch(r"(\d{6,9})(?:e\d+)?\.\w+", path.name) for path in (folder / name).iterdir()]
         highest = max((int(match[1]) for match in found if match), default=-1)
         counts[f"{name}/{highest:06d}"] = highest + 1 - lookahead
     counts["model/manifest.json"] = _trials_of_model(folder / "model", lookahead=lookahead)

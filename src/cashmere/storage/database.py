@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from cashmere.base.files import check_only_name, check_regular, reason
+from cashmere.base.files import check_only_name, check_regular, open_regular, reason, writing
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.storage.directory import RESTORE
+from cashmere.storage.epochs import FIRST, database_path, databases
+from cashmere.storage.lease import is_written_elsewhere
 from cashmere.storage.write_failures import moved
 
-STORE_VERSION = 3
+STORE_VERSION = 4
 
 _TABLES_OF_VERSION_1 = {
     "trials": """CREATE TABLE trials (
@@ -60,7 +64,12 @@ _FEATURES = """CREATE TABLE features (
     seconds REAL NOT NULL
 )"""
 
-_ADDED = {1: {}, 2: {"paths": _PATHS}, 3: {"features": _FEATURES}}
+_EPOCHS = """CREATE TABLE epochs (
+    number INTEGER PRIMARY KEY,       -- of a trial that was not stored in the first epoch
+    epoch INTEGER NOT NULL
+)"""
+
+_ADDED = {1: {}, 2: {"paths": _PATHS}, 3: {"features": _FEATURES}, 4: {"epochs": _EPOCHS}}
 """Tables that came with a version of the store, after those of the first."""
 
 _TABLES = {
@@ -69,7 +78,7 @@ _TABLES = {
 }
 """Tables by version of the store."""
 
-_MOST_BYTES = 2**30
+MOST_BYTES = 2**30
 """Largest database: a trial takes less than a kilobyte."""
 
 _LONGEST_VALUE = 2**26
@@ -138,10 +147,10 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
     return database
 
 
-def read(path: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
+def read(folder: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
     """Return what `reader` finds in the database of a run, which is not changed.
 
-    The run may be at work, and the directory read-only.
+    The run may be at work, here or on another machine, and the directory read-only.
 
     Raises
     ------
@@ -151,10 +160,15 @@ def read(path: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
         If it is damaged, foreign or of a newer version, or takes too long to read.
     """
     for attempt in range(_ATTEMPTS):
+        path = database_path(folder, max(databases(folder), default=FIRST))
         if not _check_files(path):
-            raise RunDirectoryError(path.parent, "holds no run.sqlite. Expected the directory of a cashmere run.")
+            raise RunDirectoryError(folder, "holds no run.sqlite. Expected the directory of a cashmere run.")
         before = _stamp(path)
         try:
+            if before.has_log and is_written_elsewhere(folder):
+                # What the other machine has in memory of the log cannot be seen here.
+                with _copied(path) as copy:
+                    return _read_once(copy, reader, is_at_work=False)
             result = _read_once(path, reader, is_at_work=before.has_log)
         except RunDirectoryError:
             if attempt == _ATTEMPTS - 1 or _stamp(path) == before:
@@ -163,6 +177,37 @@ def read(path: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
             if before.has_log or _stamp(path) == before:
                 return result
     raise RunDirectoryError(path, "changes all the time. Wait until the run is at work or has ended, then try again.")
+
+
+def copy_database(source: Path, destination: Path) -> None:
+    """Copy the database of an epoch that may still be written, complete and in one step; errors as for `read`."""
+    _check_files(source)
+    with _copied(source) as copy, open_regular(copy) as old, writing(destination) as new:
+        shutil.copyfileobj(old, new)
+
+
+@contextlib.contextmanager
+def _copied(path: Path) -> Iterator[Path]:
+    """Copy a database for the block, with what its log holds; the original stays untouched, its locks do not count."""
+    with tempfile.TemporaryDirectory(prefix="cashmere-") as folder:
+        copy = Path(folder) / path.name
+        for _ in range(_ATTEMPTS):
+            before = [_stamp(each) for each in (path, _beside(path, "-wal"))]
+            for ending in ("", "-wal"):
+                _beside(copy, ending).unlink(missing_ok=True)
+                with contextlib.suppress(FileNotFoundError), open_regular(_beside(path, ending)) as file:
+                    _beside(copy, ending).write_bytes(file.read(MOST_BYTES))
+            if [_stamp(each) for each in (path, _beside(path, "-wal"))] == before:
+                break
+        else:
+            raise RunDirectoryError(path, "changes all the time. Try again later.")
+        with (
+            failures_explained(path),
+            contextlib.closing(_connect(copy, "mode=rw")) as database,
+            _limited(database),
+        ):
+            _check(database, path, is_whole=not before[0].has_log)
+        yield copy  # the last connection has moved the log into the file
 
 
 def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is_at_work: bool) -> Result:
@@ -217,8 +262,8 @@ def _check_files(path: Path, *, written: bool = False) -> bool:
             continue
         except OSError as error:
             raise CorruptStoreError(each, f"cannot be used ({reason(error)}). {RESTORE}") from error
-        if size > _MOST_BYTES:
-            text = f"holds {size} bytes, more than the database of a run can have ({_MOST_BYTES}). {RESTORE}"
+        if size > MOST_BYTES:
+            text = f"holds {size} bytes, more than the database of a run can have ({MOST_BYTES}). {RESTORE}"
             raise CorruptStoreError(each, text)
     journal = _beside(path, "-journal")
     if journal.exists() or journal.is_symlink():  # it may name other files, which SQLite would delete
@@ -269,7 +314,7 @@ def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> int:
     normal = [(kind, name, table, _normal(sql or "")) for kind, name, table, sql in found]
     if sorted(normal) != sorted(expected):
         held = ", ".join(f"{kind} {name}"[:40] for kind, name, _, _ in found[:5]) or "nothing"
-        text = f"is not the database of a run: expected the tables of cashmere (trials, facts, paths, features), {held}"
+        text = f"is not the database of a run: expected the tables of cashmere, but it holds {held}"
         raise CorruptStoreError(path, f"{text}. {RESTORE}")
     verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
     if verdict != "ok":

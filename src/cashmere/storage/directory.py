@@ -22,6 +22,7 @@ from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.space_names import present_space_name
+from cashmere.storage.epochs import epoch_of_file
 
 RUN_VERSION = 2
 RESTORE = "Restore it from a copy, or start a new run in another directory."
@@ -31,8 +32,8 @@ SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
 
 _FIRST_FOLDERS = {"predictions", "members", "logs"}
 
-FILES = {"run.json", "schema.json", "table.npz", "sample.parquet", "lock"}
-FILES |= {"run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "run.sqlite-journal"}
+FILES = {"run.json", "schema.json", "table.npz", "sample.parquet"}
+"""Files beside those of epochs, see `cashmere.storage.epochs`."""
 
 _LongText = Annotated[str, Meta(max_length=2**20)]
 """A setting, or the description of a custom object."""
@@ -120,7 +121,13 @@ def check_new(folder: Path) -> None:
 
 def _left_by_kill(name: str) -> bool:
     """Return whether a run that was killed before it wrote ``run.json`` may have left a file or folder of this name."""
-    return name in FILES or name in _FIRST_FOLDERS or written_name(name) in FILES
+    return name in _FIRST_FOLDERS or _is_file(name)
+
+
+def _is_file(name: str) -> bool:
+    """Return whether a file of this name is one of a run, or was to become one."""
+    names = (name, written_name(name) or "")
+    return any(each in FILES or epoch_of_file(each) is not None for each in names)
 
 
 def remove_run(folder: Path, *, with_folder: bool) -> None:
@@ -140,7 +147,7 @@ def remove_run(folder: Path, *, with_folder: bool) -> None:
     for path in folder.iterdir():
         if path.name in SUB_FOLDERS and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-        elif path.name in FILES or written_name(path.name) in FILES:
+        elif _is_file(path.name):
             path.unlink(missing_ok=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
 
@@ -44,10 +44,11 @@ class CalibrationFact(TypedDict):
 
 
 class SplitsFact(TypedDict):
-    """On how many splits of the rows a trial was fitted, and the checksum of the mean of its predictions."""
+    """On how many splits of the rows a trial was fitted, the checksum of the mean of its predictions, and the epoch."""
 
     count: Annotated[int, Meta(ge=2, le=100)]
     predictions_crc: Count
+    epoch: NotRequired[Annotated[int, Meta(ge=1, lt=10**6)]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +91,8 @@ class RunFacts:
     decision : dict
         How classes are decided, and the gain of thresholds.
     splits : dict
-        Trials fitted on several splits of the rows, by number: ``count``, ``predictions_crc``; see
-        `cashmere.run.repeats`.
+        Trials fitted on several splits of the rows, by number: ``count``, ``predictions_crc``, and ``epoch`` unless it
+        is the first; see `cashmere.run.repeats`.
     latency : dict
         ``single_row_ms`` and ``batch_rows_per_second``.
     digest : str

@@ -18,7 +18,6 @@ from typing import Any, Self
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from cashmere.base.array_files import array_of, map_array
@@ -31,13 +30,15 @@ from cashmere.base.files import (
     remove_leftovers,
     write_atomically,
 )
-from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError, UnknownNameError
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError, UnknownNameError
 from cashmere.model.member_signature import member_signature_path, sign_member
 from cashmere.records.trial import Observation, Outcome, Trial
-from cashmere.storage.database import failures_explained, open_for_writing, read, remove
+from cashmere.storage.database import copy_database, failures_explained, open_for_writing, read, remove
 from cashmere.storage.directory import FILES, RESTORE, check_new, check_sub_folders, read_run_json
+from cashmere.storage.epochs import FIRST, database_path, databases, files_before, lease_path, trial_stem
 from cashmere.storage.facts import FACT_NAMES, RunFacts, read_facts
-from cashmere.storage.stored_trials import read_trials
+from cashmere.storage.lease import LEASE_SECONDS, Lease
+from cashmere.storage.stored_trials import read_epochs, read_trials
 from cashmere.storage.write_failures import write_failures_explained
 
 _HELD_BYTES = 2**30
@@ -49,16 +50,19 @@ class RunStore:
 
     Arrays are written first, then the row that names them; rows are committed with ``synchronous=FULL`` in WAL mode.
     So a kill at any instant leaves every finished trial readable, and at worst a file without a row, which is
-    overwritten when the trial runs again. Only one process may hold a store open for writing.
+    overwritten when the trial runs again. Only one process may hold a store open for writing, see
+    `cashmere.storage.lease`; what one stores that was replaced meanwhile is refused.
 
     Parameters
     ----------
     folder : path
         The run directory; created if missing.
     read_only : bool
-        Read what is there now, without taking the lock and without writing anything; `add` is then refused.
+        Read what is there now, without the lease and without writing anything; `add` is then refused.
     new : bool
         Begin a run, in a folder that holds nothing, or only what a run leaves that was killed before it began.
+    lease_seconds : float
+        How long this process may not answer before another may take over.
 
     Attributes
     ----------
@@ -75,56 +79,70 @@ class RunStore:
         If the database is damaged, missing, of a newer version or of another run.
     """
 
-    def __init__(self, folder: str | Path, *, read_only: bool = False, new: bool = False) -> None:
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        read_only: bool = False,
+        new: bool = False,
+        lease_seconds: float | None = None,
+    ) -> None:
         self.folder = Path(folder)
-        self._lock: FileLock | None = None
+        self._lease: Lease | None = None
         self._held_bytes = 0
         self.trained_now: set[int] = set()
         check_sub_folders(self.folder)
         if read_only:
-            self._rows, self._facts = read(self._path, lambda database: (read_trials(database), read_facts(database)))
+            self._rows, self._facts, self._epochs = read(self.folder, _all_of)
+            self._path = database_path(self.folder, max(databases(self.folder), default=FIRST))
             self._check_identity()
             return
-        self._take_lock()
+        self._lease = self._take_lease(LEASE_SECONDS if lease_seconds is None else lease_seconds)
+        self._path = database_path(self.folder, self._lease.epoch)
         try:
             self._opened = self.folder.stat()
             if new:
                 check_new(self.folder)  # again, now that no other process can begin a run here
-                remove(self._path)
-            remove_leftovers(self.folder, of=FILES)  # not the report, which is written without the lock
+                for path in databases(self.folder).values():
+                    remove(path)
+            # Not those of the report, which is written without the lease.
+            remove_leftovers(self.folder, of={*FILES, self._path.name, lease_path(self.folder, self._lease.epoch).name})
             remove_leftovers(self.folder / "predictions")
             remove_leftovers(self.folder / "members")
+            self._leave_earlier_epochs()
             self._database = open_for_writing(self._path, must_exist=(self.folder / "run.json").exists())
             try:
                 self._check_identity()
+                with failures_explained(self._path):
+                    self._epochs = read_epochs(self._database)
             except BaseException:
                 self._database.close()
                 raise
         except BaseException:
-            self._release()
+            self._lease.release()
             raise
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / "run.sqlite"
-
-    def _take_lock(self) -> None:
-        path = self.folder / "lock"
+    def _take_lease(self, seconds: float) -> Lease:
         try:
             for name in ("predictions", "members", "logs"):
                 own_folder(self.folder / name)
-            for each in (path, *(self.folder / "logs").iterdir()):
+            for each in (self.folder / "logs").iterdir():
                 with contextlib.suppress(FileNotFoundError):
                     check_only_name(each)
-            self._lock = FileLock(path)
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise RunLockedError(
-                self.folder, "is in use by another process. Wait for it to end, or stop it first."
-            ) from None
+            return Lease.take(self.folder, seconds=seconds)
         except OSError as error:
             text = f"cannot be used ({reason(error)}). Give this user the right to write, or choose another directory."
             raise RunDirectoryError(error.filename or self.folder, text) from error
+
+    def _leave_earlier_epochs(self) -> None:
+        """Copy the database of the epoch before, if this one has none yet; remove what earlier ones have left."""
+        assert self._lease is not None
+        earlier = {n: path for n, path in databases(self.folder).items() if n < self._lease.epoch}
+        if earlier and not self._path.exists():
+            copy_database(earlier[max(earlier)], self._path)
+        for path in files_before(self.folder, self._lease.epoch):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
     def _check_identity(self) -> None:
         """Refuse a database that is not the one with which the run began."""
@@ -142,20 +160,48 @@ class RunStore:
         self.close()
 
     def close(self) -> None:
-        """Close the database and release the lock."""
-        if self._lock is not None:
+        """Close the database and release the lease."""
+        if self._lease is not None:
             self._database.close()
-        self._release()
+            self._lease.release()
 
-    def _release(self) -> None:
-        if self._lock is not None:
-            self._lock.release()
+    def check_lease(self) -> None:
+        """Refuse to go on with a store that another process has taken over.
+
+        Raises
+        ------
+        LeaseLostError
+            Naming that process.
+        RunDirectoryError
+            If the directory was moved.
+        """
+        self._check_place()
+        if self._lease is not None:
+            with write_failures_explained(self.folder):
+                self._lease.check()
+
+    def close_to_remove(self) -> None:
+        """Close the store of a directory that is to be removed: from now on, no other process can take it over.
+
+        Raises
+        ------
+        LeaseLostError
+            If one has done so before.
+        """
+        try:
+            if self._lease is not None:
+                self._lease.end_directory()
+        finally:
+            self.close()
 
     # ------------------------------------------------------------ trials
 
     def predictions_path(self, number: int, n_splits: int = 1) -> Path:
         """Return the path of a trial's predictions, their mean over so many splits of the rows."""
-        return self.folder / "predictions" / f"{_stem(number, n_splits)}.npy"
+        return self._predictions_path(number, n_splits, self._epoch_of(number, n_splits))
+
+    def _predictions_path(self, number: int, n_splits: int, epoch: int) -> Path:
+        return self.folder / "predictions" / f"{trial_stem(number, n_splits, epoch)}.npy"
 
     @functools.cached_property
     def identity(self) -> str:
@@ -169,7 +215,32 @@ class RunStore:
 
     def member_path(self, number: int, n_splits: int = 1) -> Path:
         """Return the path of a trial's fitted models, on so many splits of the rows."""
-        return self.folder / "members" / f"{_stem(number, n_splits)}.skops"
+        return self._member_path(number, n_splits, self._epoch_of(number, n_splits))
+
+    def _member_path(self, number: int, n_splits: int, epoch: int) -> Path:
+        return self.folder / "members" / f"{trial_stem(number, n_splits, epoch)}.skops"
+
+    def _epoch_of(self, number: int, n_splits: int) -> int:
+        """Return the epoch in which a trial was stored, or was fitted on so many splits."""
+        if n_splits == 1:
+            return self._epochs.get(number, FIRST)
+        fact = (self.facts().splits or {}).get(str(number))
+        return FIRST if fact is None else fact.get("epoch", FIRST)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[int]:
+        """Write in the present epoch, which is given to the block, or learn that another process has taken over.
+
+        If the directory was taken over in the middle, some of it may count: what its files say is whole all the same.
+        """
+        assert self._lease is not None
+        self.check_lease()
+        try:
+            yield self._lease.epoch
+        except Exception:
+            self.check_lease()  # its files may have been removed
+            raise
+        self.check_lease()
 
     def add(self, trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
         """Store a finished trial durably and return its observation.
@@ -178,17 +249,24 @@ class RunStore:
         ------
         RunDirectoryError
             If it cannot be written: disk full, no permission, directory moved.
+        LeaseLostError
+            If another process has taken over.
         """
-        self._check_place()
+        with self._writing() as epoch:
+            return self._add(trial, outcome, finished_at=finished_at, epoch=epoch)
+
+    def _add(self, trial: Trial, outcome: Outcome, *, finished_at: float, epoch: int) -> Observation:
         crc = None
         predictions = None
         with write_failures_explained(self.folder):
             if outcome.predictions is not None:
-                crc = _write_predictions(self.predictions_path(trial.number), outcome.predictions)
-                predictions = self._read_predictions(trial.number, crc)
+                path = self._predictions_path(trial.number, 1, epoch)
+                crc = _write_predictions(path, outcome.predictions)
+                predictions = self._read_predictions(path, crc)
             if outcome.model is not None:
-                write_atomically(self.member_path(trial.number), outcome.model)
-                sign_member(self.member_path(trial.number), outcome.model, run=self.identity)
+                path = self._member_path(trial.number, 1, epoch)
+                write_atomically(path, outcome.model)
+                sign_member(path, outcome.model, run=self.identity)
                 self.trained_now.add(trial.number)
         observation = Observation(
             trial=trial, outcome=replace(outcome, predictions=predictions, model=None), finished_at=finished_at
@@ -219,6 +297,9 @@ class RunStore:
             if (added := outcome.features) is not None:
                 cost = (trial.number, added.columns, added.seconds)
                 self._database.execute("INSERT INTO features VALUES (?,?,?)", cost)
+            if epoch != FIRST:
+                self._database.execute("INSERT INTO epochs VALUES (?,?)", (trial.number, epoch))
+        self._epochs |= {} if epoch == FIRST else {trial.number: epoch}
         return observation
 
     def add_split(self, number: int, n_splits: int, *, models: bytes, predictions: NDArray[np.float32]) -> None:
@@ -239,19 +320,21 @@ class RunStore:
         ------
         RunDirectoryError
             If they cannot be written.
+        LeaseLostError
+            If another process has taken over.
         """
-        self._check_place()
-        path = self.member_path(number, n_splits)
-        with write_failures_explained(self.folder):
-            crc = _write_predictions(self.predictions_path(number, n_splits), predictions)
-            write_atomically(path, models)
-            sign_member(path, models, run=self.identity)
-        # Only now they count: a file that no fact tells of is overwritten.
-        fact = {"count": n_splits, "predictions_crc": crc}
-        self.set_fact("splits", {**(self.facts().splits or {}), str(number): fact})
+        before = self.member_path(number, n_splits - 1), self.predictions_path(number, n_splits - 1)
+        with self._writing() as epoch:
+            path = self._member_path(number, n_splits, epoch)
+            with write_failures_explained(self.folder):
+                crc = _write_predictions(self._predictions_path(number, n_splits, epoch), predictions)
+                write_atomically(path, models)
+                sign_member(path, models, run=self.identity)
+            # Only now they count: a file that no fact tells of is overwritten.
+            fact = {"count": n_splits, "predictions_crc": crc} | ({} if epoch == FIRST else {"epoch": epoch})
+            self.set_fact("splits", {**(self.facts().splits or {}), str(number): fact})
         if n_splits > 2:
-            before = self.member_path(number, n_splits - 1)
-            for each in (before, member_signature_path(before), self.predictions_path(number, n_splits - 1)):
+            for each in (*before, member_signature_path(before[0])):
                 each.unlink(missing_ok=True)
 
     def splits(self) -> dict[int, tuple[int, NDArray[np.float32]]]:
@@ -267,7 +350,7 @@ class RunStore:
             number, n_splits = int(text), fact["count"]
             path = self.predictions_path(number, n_splits)
             if is_regular(path) and is_regular(self.member_path(number, n_splits)):
-                found[number] = (n_splits, self._read_predictions(number, fact["predictions_crc"], n_splits))
+                found[number] = (n_splits, self._read_predictions(path, fact["predictions_crc"]))
         return found
 
     @contextlib.contextmanager
@@ -311,7 +394,7 @@ class RunStore:
                     "cashmere that run.json names, or start a new run in another directory."
                 )
                 raise CorruptStoreError(self._path, text) from error
-            predictions = None if crc is None else self._read_predictions(number, crc)
+            predictions = None if crc is None else self._read_predictions(self.predictions_path(number), crc)
             if predictions is not None and shape not in (None, predictions.shape):
                 text = f"has the shape {predictions.shape}, but other trials have {shape}. {RESTORE}"
                 raise CorruptStoreError(self.predictions_path(number), text)
@@ -351,14 +434,13 @@ class RunStore:
         return [row for position, row in enumerate(self._all_rows()) if row["number"] == position]
 
     def _all_rows(self) -> list[dict[str, Any]]:
-        if self._lock is None:
+        if self._lease is None:
             return self._rows
         with failures_explained(self._path):
             return read_trials(self._database)
 
-    def _read_predictions(self, number: int, crc: int, n_splits: int = 1) -> NDArray[np.float32]:
+    def _read_predictions(self, path: Path, crc: int) -> NDArray[np.float32]:
         """Read predictions into memory, or map them beyond the limit: each mapped file keeps a descriptor open."""
-        path = self.predictions_path(number, n_splits)
         try:
             with open_regular(path) as file:
                 content = file.read()
@@ -377,8 +459,10 @@ class RunStore:
 
     def member_sizes(self) -> dict[int, int]:
         """Return the sizes of the models on disk, in bytes, by trial number."""
-        files = [path for path in (self.folder / "members").iterdir() if re.fullmatch(r"\d{6,9}\.skops", path.name)]
-        return {int(path.stem): path.stat().st_size for path in files if is_regular(path)}
+        names = [path.name for path in (self.folder / "members").iterdir()]
+        numbers = {int(match[1]) for name in names if (match := re.fullmatch(r"(\d{6,9})(?:e\d+)?\.skops", name))}
+        paths = {number: self.member_path(number) for number in sorted(numbers)}
+        return {number: path.stat().st_size for number, path in paths.items() if is_regular(path)}
 
     def prune_members(self, keep: Collection[int], *, limit_mib: float, losses: dict[int, float]) -> list[int]:
         """Delete models, worst loss first, until `members/` is under its limit; never those in `keep`.
@@ -387,7 +471,13 @@ class RunStore:
         -------
         list of int
             Numbers of the trials whose models were deleted; they can no longer enter an ensemble.
+
+        Raises
+        ------
+        LeaseLostError
+            If another process has taken over.
         """
+        self.check_lease()
         sizes = self.member_sizes()
         excess = sum(sizes.values()) - limit_mib * 2**20
         deleted: list[int] = []
@@ -411,21 +501,20 @@ class RunStore:
         if unknown := facts.keys() - set(FACT_NAMES):
             raise UnknownNameError("fact", min(unknown), FACT_NAMES)
         rows = [(name, json.dumps(value)) for name, value in facts.items()]
-        with failures_explained(self._path), self._database:
+        with self._writing(), failures_explained(self._path), self._database:
             self._database.execute("BEGIN")
             self._database.executemany("INSERT OR REPLACE INTO facts VALUES (?,?)", rows)
 
     def facts(self) -> RunFacts:
         """Return all stored facts."""
-        if self._lock is None:
+        if self._lease is None:
             return self._facts
         with failures_explained(self._path):
             return read_facts(self._database)
 
 
-def _stem(number: int, n_splits: int) -> str:
-    """Return the name of the files of a trial on so many splits of the rows."""
-    return f"{number:06d}" if n_splits == 1 else f"{number:06d}-{n_splits}"
+def _all_of(database: sqlite3.Connection) -> tuple[list[dict[str, Any]], RunFacts, dict[int, int]]:
+    return read_trials(database), read_facts(database), read_epochs(database)
 
 
 def _write_predictions(path: Path, predictions: NDArray[np.float32]) -> int:

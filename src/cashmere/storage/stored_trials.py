@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Sized
 from typing import Annotated, Any, TypedDict
 
 from msgspec import Meta
@@ -54,6 +54,13 @@ class _PathRow(TypedDict):
     losses: _Text | None
     chosen: Finite | None
     cut_short: _Text | None
+
+
+class _EpochRow(TypedDict):
+    """A row of the table ``epochs`` as SQLite returns it."""
+
+    number: Annotated[int, Meta(ge=0, lt=10**9)]
+    epoch: Annotated[int, Meta(ge=2, lt=10**6)]
 
 
 class _FeaturesRow(TypedDict):
@@ -134,9 +141,19 @@ def _add_features(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> N
         by_number[added["number"]]["features"] = AddedFeatures(columns=added["columns"], seconds=added["seconds"])
 
 
-def _rows_beside(
-    database: sqlite3.Connection, table: str, kind: type, by_number: Mapping[int, Any]
-) -> list[dict[str, Any]]:
+def read_epochs(database: sqlite3.Connection) -> dict[int, int]:
+    """Return the epochs in which trials were stored, by number, except those of the first.
+
+    Raises
+    ------
+    ValueError
+        Naming what cannot be.
+    """
+    found = checked(_rows_beside(database, "epochs", _EpochRow, range(_MOST_TRIALS)), list[_EpochRow])
+    return {row["number"]: row["epoch"] for row in found}
+
+
+def _rows_beside(database: sqlite3.Connection, table: str, kind: type, by_number: Sized) -> list[dict[str, Any]]:
     """Read a table with at most one row per trial, unchecked; none if an earlier version has made the store."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return []
