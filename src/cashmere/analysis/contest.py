@@ -15,6 +15,7 @@ from cashmere.contests import Ledger, Round
 from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.records.trial import History
+from cashmere.storage.remote_run import local_run
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description, stored_metric
 
@@ -194,11 +195,11 @@ def read_contest(folder: str | Path) -> RecordedContest:
     --------
     cashmere.contests.Ledger : what the rounds hold.
     """
-    folder = Path(folder)
-    run, schema = read_description(folder)
+    with local_run(folder) as path:
+        run, schema = read_description(path)
+        with RunStore(path, read_only=True) as store:
+            fact, rows = store.facts().contest, store.rows()
     settings = run.get("settings") or {}
-    with RunStore(folder, read_only=True) as store:
-        fact, rows = store.facts().contest, store.rows()
     if fact is None:
         strategy = str(settings.get("strategy"))[:80]
         text = f"holds no contest: its strategy is {strategy!r}. Start a run with one that is, for example dac_hb."
@@ -208,7 +209,7 @@ def read_contest(folder: str | Path) -> RecordedContest:
         return recorded_contest(fact, rows, metric)
     except ValueError as error:
         text = f"holds a contest that cannot be read ({error}). Restore it from a copy."
-        raise CorruptStoreError(folder / "run.sqlite", text) from error
+        raise CorruptStoreError(folder, text) from error
 
 
 def _check(ledger: Ledger, memberships: Sequence[int], *, n_trials: int) -> None:

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import Quiet, RunFolder, say, typed_errors
+from cashmere.cli.terminal import Quiet, RunPlace, say, typed_errors
 
 
 @app.command()
 def predict(
-    folder: RunFolder,
+    folder: RunPlace,
     table: Annotated[str, typer.Argument(metavar="TABLE", help="Rows to predict.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="A .csv, .csv.gz or .parquet file.")],
     proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_<class> for each class.")] = False,

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import RunFolder, plain, say, typed_errors
+from cashmere.cli.terminal import RunPlace, plain, say, typed_errors
 
 
 @app.command()
 def leaderboard(
-    folder: RunFolder,
+    folder: RunPlace,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
     output: Annotated[
         Path | None,
@@ -54,7 +54,7 @@ def leaderboard(
 
 @app.command()
 def contest(
-    folder: RunFolder,
+    folder: RunPlace,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -97,9 +97,20 @@ def contest(
 
 
 @app.command()
-def report(folder: RunFolder) -> None:
+def report(
+    folder: RunPlace,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Where to write it (default: report.html in DIR, or here).",
+        ),
+    ] = None,
+) -> None:
     """Write the HTML report of a run again."""
     with typed_errors():
         from cashmere.report import write_report
 
-        say(False, str(write_report(folder)))
+        say(False, str(write_report(folder, output)))

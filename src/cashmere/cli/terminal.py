@@ -20,6 +20,7 @@ from cashmere.base.files import reason
 from cashmere.base.text import clean_text
 from cashmere.exceptions import (
     CashmereError,
+    ClusterWarning,
     InvalidParameterError,
     LookaheadError,
     RowStructureWarning,
@@ -37,6 +38,7 @@ _LINE_LIMIT = 4_000
 _MESSAGE_LIMIT = 20_000
 
 RunFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The run directory.")]
+RunPlace = Annotated[str, typer.Argument(metavar="DIR|URL", help="The run directory, also at a URL such as s3://....")]
 SpaceName = Annotated[
     str,
     typer.Option(metavar="NAME", help="Search space: default, classic, volcano, sklearn12, imbalance, autosklearn6."),
@@ -57,6 +59,14 @@ class TaskChoice(StrEnum):
 
 TaskKind = Annotated[
     TaskChoice, typer.Option(metavar="KIND", help="Kind of target: auto, binary, multiclass or regression.")
+]
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Compute on the Dask cluster with this scheduler, such as tcp://host:8786.",
+    ),
 ]
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
@@ -114,7 +124,7 @@ def _own_warnings_as_lines() -> Iterator[None]:
         show = warnings.showwarning
 
         def show_line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, RowStructureWarning | VersionWarning):
+            if issubclass(category, ClusterWarning | RowStructureWarning | VersionWarning):
                 say_error(f"Warning: {message}")
             else:
                 show(message, category, *place, **more)

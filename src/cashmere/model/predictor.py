@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
 from cashmere.base.cores import available_cores
+from cashmere.base.remote import is_url
 from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
@@ -30,6 +31,7 @@ from cashmere.model.files import Encoders, entry_path, find_model, read_manifest
 from cashmere.model.first_load import check_first_load
 from cashmere.model.fold_model import FoldModel
 from cashmere.model.many_rows import LEAST_ROWS, for_many_rows, has_threads, predict_in_threads
+from cashmere.model.remote_model import local_copy
 from cashmere.model.signature import read_signature
 
 _CHUNK_ROWS = 20_000
@@ -306,7 +308,7 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Iterable[str] = (), verify: bool = True) -> Predictor:
-        """Read a model folder (or the run directory that holds one).
+        """Read a model folder (or the run directory that holds one), here or at a URL.
 
         No pickle is involved: archives may only hold types on cashmere's allow-list, every file must have the checksum
         stated in the manifest, and what the archives hold must fit together. A model that neither this machine nor a
@@ -315,8 +317,9 @@ class Predictor:
 
         Parameters
         ----------
-        folder : path
-            ``RUN/model`` or ``RUN``.
+        folder : path or URL
+            ``RUN/model`` or ``RUN``. What a URL names is copied to a folder of this user once, see
+            `cashmere.model.remote_model`.
         trusted : iterable of str
             Types of custom algorithms, see `cashmere.model.archives.load`.
         verify : bool
@@ -329,7 +332,7 @@ class Predictor:
             If the folder holds no model, a file is missing, damaged or changed, a type is not trusted, the content
             does not fit together, the signature is forged, or the child process did not survive the model.
         """
-        path = find_model(folder)
+        path = find_model(local_copy(str(folder)) if is_url(folder) else folder)
         trusted = tuple(trusted)
         manifest = read_manifest(path)
         if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:

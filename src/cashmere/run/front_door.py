@@ -25,6 +25,7 @@ from cashmere.run.progress import Progress, Silence
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
+from cashmere.storage.remote_run import refuse_url
 from cashmere.storage.write_failures import write_failures_explained
 
 
@@ -90,6 +91,7 @@ def fit_run(
     ClusterError, MissingDependencyError
         If the cluster cannot be used, or is lost.
     """
+    refuse_url(folder)
     deadline = Deadline(settings.budget.seconds, already_spent=already_spent)
     check = preparation_check(deadline, frame.size)
     check()  # reading the table may have taken all the time
@@ -147,6 +149,7 @@ def continue_run(
     ClusterError, MissingDependencyError
         If the cluster cannot be used, or is lost.
     """
+    refuse_url(folder)
     clock = Deadline(None, already_spent=already_spent)
     with (
         write_failures_explained(Path(folder)),

@@ -17,6 +17,7 @@ from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.order import NOT_REPEATABLE, Order
 from cashmere.storage.directory import RunDescription, SchemaDescription, read_run_json, read_schema_json
 from cashmere.storage.facts import RunFacts
+from cashmere.storage.remote_run import local_run
 from cashmere.storage.store import RunStore
 
 if TYPE_CHECKING:
@@ -263,7 +264,9 @@ class LeaderboardFacts:
 
 
 def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]:
-    """Return the leaderboard of a run directory with its title and caption; the run may still be active.
+    """Return the leaderboard of a run, in a directory or at a URL, with its title and caption.
+
+    The run may still be active.
 
     Raises
     ------
@@ -272,12 +275,13 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
     CorruptStoreError
         If a file is damaged.
     """
-    run, schema = read_description(Path(folder))
+    with local_run(folder) as path:
+        run, schema = read_description(path)
+        with RunStore(path, read_only=True) as store:
+            rows = store.rows()
+            facts = store.facts()
     settings = run.get("settings") or {}
     metric = stored_metric(settings, (schema.get("target") or {}).get("task_type"))
-    with RunStore(folder, read_only=True) as store:
-        rows = store.rows()
-        facts = store.facts()
     table = leaderboard(rows, metric=metric, weights=ensemble_weights(facts.ensemble))
     if metric is None:
         direction = "loss of a custom metric, lower is better"
@@ -315,10 +319,11 @@ def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:
 
 
 def run_failures(folder: str | Path) -> pd.DataFrame:
-    """Return the failed trials of a run directory, see `failures_table`; errors as for `run_leaderboard`."""
-    read_description(Path(folder))
-    with RunStore(folder, read_only=True) as store:
-        return failures_table(store.rows())
+    """Return the failed trials of a run, see `failures_table`; a place and errors as for `run_leaderboard`."""
+    with local_run(folder) as path:
+        read_description(path)
+        with RunStore(path, read_only=True) as store:
+            return failures_table(store.rows())
 
 
 def read_description(folder: Path) -> tuple[RunDescription, SchemaDescription]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cashmere.analysis.summary import MEDIAN_WINDOW
 from cashmere.base.files import reason, remove_leftovers, write_atomically
+from cashmere.base.remote import is_url
 from cashmere.charts.bars import bar
 from cashmere.charts.bracket import MAX_ROWS
 from cashmere.charts.latent_map import MAX_MARKS
@@ -20,6 +21,7 @@ from cashmere.report.figures.progress import progress_charts
 from cashmere.report.format import format_bytes, format_count, format_number, format_percent, format_seconds
 from cashmere.report.summary.data import CLASSES_SHOWN
 from cashmere.report.summary.run import summarise_run
+from cashmere.storage.remote_run import local_run
 
 LEADERBOARD_LENGTH = 20
 """Rows of the leaderboard that the page shows."""
@@ -34,10 +36,17 @@ _TRIALS_NAMED = 12
 """Trials named for each cause."""
 
 
-def write_report(folder: str | Path) -> Path:
-    """Write ``report.html`` into a run directory and return its path.
+def write_report(folder: str | Path, output: str | Path | None = None) -> Path:
+    """Write the report of a run and return its path.
 
     The run may be finished, interrupted or still in progress.
+
+    Parameters
+    ----------
+    folder : path or URL
+        The run directory.
+    output : path, optional
+        The file; by default ``report.html`` in the run directory, or here if that is at a URL.
 
     Raises
     ------
@@ -46,8 +55,10 @@ def write_report(folder: str | Path) -> Path:
     CorruptStoreError
         If a file is damaged.
     """
-    path = Path(folder) / "report.html"
-    page = render_report(summarise_run(path.parent))
+    path = Path("report.html") if is_url(folder) else Path(folder) / "report.html"
+    path = path if output is None else Path(output)
+    with local_run(folder, with_predictions=True) as run:
+        page = render_report(summarise_run(run))
     try:
         remove_leftovers(path.parent, of=[path.name], older_than=_LEFTOVER_SECONDS)
         write_atomically(path, page.encode("utf-8", "replace"))

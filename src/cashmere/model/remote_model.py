@@ -1,0 +1,86 @@
+"""Models at a URL: copied to a folder of this user once, and opened there like any other model."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from cashmere.base.files import MOST_BYTES, failures_as, is_regular, own_folder, read_file, reason, write_atomically
+from cashmere.base.json_files import JSON_BYTES
+from cashmere.base.remote import below, fetch
+from cashmere.exceptions import ModelFileError
+from cashmere.model.files import entry_path, read_manifest
+from cashmere.model.signature import signature_path
+
+CACHE_VARIABLE = "CASHMERE_CACHE_FOLDER"
+"""Environment variable that names the folder for copies."""
+
+_AGAIN = "Check the address, and that you may read there."
+
+
+def local_copy(url: str) -> Path:
+    """Return a local folder with the model that a URL names, copied unless an earlier call has done so.
+
+    Only the manifest is read each time: its checksum names the copy. So a copy is never out of date, and what is copied
+    is what the manifest names, nothing else. Whether it may be loaded is for the reader to check, as with any folder.
+
+    Parameters
+    ----------
+    url : str
+        Of a model folder, or of the run directory that holds one.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no model, or a file cannot be read or is not what the manifest says.
+    MissingDependencyError
+        If fsspec is needed and not installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="cashmere-") as temporary:
+        found = Path(temporary) / "manifest.json"
+        url = _fetch_manifest(url, found)
+        content = read_file(found, limit=JSON_BYTES)
+    folder = _cache() / hashlib.sha256(content).hexdigest()[:32]
+    with failures_as(ModelFileError, folder, f"Set {CACHE_VARIABLE} to a folder that you may write."):
+        own_folder(folder)
+        if not is_regular(folder / "manifest.json"):
+            write_atomically(folder / "manifest.json", content)
+    manifest = read_manifest(folder)
+    signature = signature_path(folder, manifest["checksum"])
+    signature.unlink(missing_ok=True)  # it may have been signed again since
+    with contextlib.suppress(FileNotFoundError):
+        _fetch(url, signature)
+    for entry in (manifest["encoders"], *manifest["members"].values()):
+        path = entry_path(folder, entry)
+        if not is_regular(path):
+            with failures_as(ModelFileError, Path(path.name), f"It is part of the model at {url}."):
+                _fetch(url, path)
+    return folder
+
+
+def _fetch_manifest(url: str, destination: Path) -> str:
+    """Copy the manifest; return the URL of the model folder."""
+    try:
+        for folder in (url, below(url, "model")):
+            with contextlib.suppress(FileNotFoundError):
+                fetch(below(folder, destination.name), destination, limit=JSON_BYTES)
+                return folder
+    except OSError as error:
+        raise ModelFileError(url, f"cannot be read ({reason(error)}). {_AGAIN}") from error
+    raise ModelFileError(url, f"holds no model. Expected a run directory, or the folder 'model' inside one. {_AGAIN}")
+
+
+def _fetch(url: str, path: Path) -> None:
+    fetch(below(url, path.name), path, limit=MOST_BYTES)
+
+
+def _cache() -> Path:
+    """Return the folder for copies of models."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named) / "models"
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "cashmere" / "models"

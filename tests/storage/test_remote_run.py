@@ -1,0 +1,191 @@
+"""Runs and models at URLs: read from real stores of fsspec and from a web server on this machine."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import shutil
+import threading
+
+import fsspec
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from cashmere import AutoClassifier, Predictor
+from cashmere.analysis import read_contest
+from cashmere.base import remote
+from cashmere.base.remote import fetch, is_url
+from cashmere.cli import app
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.exceptions import ModelFileError, RunDirectoryError
+from cashmere.model import first_load
+from cashmere.report import write_report
+from cashmere.storage import run_failures, run_leaderboard
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return the directory of a finished run."""
+
+    def space(profile):
+        from cashmere.space import make_space
+
+        return make_space("default", profile).restricted_to(["logistic_regression"])
+
+    folder = tmp_path_factory.mktemp("remote") / "my-run"
+    table = demo_table().sample(120, random_state=0)
+    model = AutoClassifier(budget="2trials", isolation="none", run_directory=folder, space=space)
+    model.fit(table.drop(columns=DEMO_TARGET), table[DEMO_TARGET])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(run):
+    """Serve the folder of the run on the loopback; yield the URL, and what it was asked for."""
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            super().do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(run.parent))
+    ) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+@pytest.fixture(params=["file", "memory", "http"])
+def url(request, run, server):
+    """Return a URL of the run, in each kind of store."""
+    if request.param == "file":
+        return run.as_uri()
+    if request.param == "memory":
+        fsspec.filesystem("memory").put(f"{run}/", "/bucket/my-run/", recursive=True)
+        return "memory://bucket/my-run"
+    return f"{server[0]}/{run.name}"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CASHMERE_CACHE_FOLDER", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_model_predicts_from_everywhere(url, run):
+    rows = demo_table().head(20).drop(columns=DEMO_TARGET)
+    expected = Predictor.load(run).predict_proba(rows)
+    np.testing.assert_array_equal(Predictor.load(url).predict_proba(rows), expected)
+    np.testing.assert_array_equal(Predictor.load(f"{url}/model").predict_proba(rows), expected)
+
+
+def test_leaderboard_and_report_are_those_of_the_directory(url, run, tmp_path):
+    found, facts = run_leaderboard(url)
+    expected, expected_facts = run_leaderboard(run)
+    pd.testing.assert_frame_equal(found, expected)
+    assert facts == expected_facts
+    assert run_failures(url).empty
+    assert write_report(url, tmp_path / "page.html").read_text() == write_report(run, tmp_path / "own.html").read_text()
+    with pytest.raises(RunDirectoryError, match="holds no contest"):
+        read_contest(url)
+
+
+def test_files_of_a_model_are_copied_once(server, run):
+    url, asked = f"{server[0]}/{run.name}/model", server[1]
+    Predictor.load(url)
+    asked.clear()
+    Predictor.load(url)
+    assert [path.rpartition("/")[2].partition("-")[0] for path in asked] == ["manifest.json", "signature"]
+
+
+def test_model_that_was_replaced_is_copied_again(run, tmp_path):
+    place = shutil.copytree(run / "model", tmp_path / "model")
+    assert "note" not in Predictor.load(place.as_uri()).information
+    manifest = json.loads((place / "manifest.json").read_text())
+    manifest["information"]["note"] = "changed"
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(ModelFileError, match="has been changed"):  # as it is refused in a folder
+        Predictor.load(place.as_uri())
+
+
+def test_model_that_nobody_signed_is_first_loaded_in_a_child(run, tmp_path, monkeypatch):
+    """What comes from a URL is trusted as much as what comes in a folder."""
+    place = shutil.copytree(run / "model", tmp_path / "model")
+    for path in place.glob("signature-*"):
+        path.unlink()
+    started = []
+    real = first_load._run_child
+    monkeypatch.setattr(first_load, "_run_child", lambda *a, **k: started.append(a) or real(*a, **k))
+    Predictor.load(place.as_uri())
+    assert len(started) == 1
+
+
+def test_damaged_archive_is_refused(run, tmp_path):
+    place = shutil.copytree(run / "model", tmp_path / "model")
+    path = next(place.glob("member-*"))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ModelFileError, match=r"member-"):
+        Predictor.load(place.as_uri())
+
+
+def test_missing_places_are_named(server, tmp_path):
+    with pytest.raises(ModelFileError, match="holds no model"):
+        Predictor.load(f"{server[0]}/nothing")
+    with pytest.raises(RunDirectoryError, match="cannot be read"):
+        run_leaderboard(f"{server[0]}/nothing")
+    with pytest.raises(RunDirectoryError, match="cannot be read"):
+        run_leaderboard((tmp_path / "nothing").as_uri())
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        Predictor.load("http://127.0.0.1:9/run")  # nobody listens there
+    with pytest.raises(ModelFileError, match="Protocol not known"):
+        Predictor.load("nonsense://bucket/run")
+
+
+def test_file_that_is_too_large_is_not_copied(run, tmp_path):
+    with pytest.raises(OSError, match="more than 10 bytes"):
+        fetch((run / "run.json").as_uri(), tmp_path / "copy", limit=10)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_store_whose_package_is_missing_is_named(tmp_path):
+    fsspec.register_implementation("lacking", "no_such_package.Store", errtxt="Install lacking")
+    with pytest.raises(OSError, match="Install lacking"):
+        fetch("lacking://bucket/file", tmp_path / "copy", limit=10)
+
+
+def test_run_is_not_written_to_a_url(run):
+    table = demo_table().head(60)
+    model = AutoClassifier(budget="1trials", isolation="none", run_directory="s3://bucket/run")
+    with pytest.raises(RunDirectoryError, match="A run is written on a file system"):
+        model.fit(table.drop(columns=DEMO_TARGET), table[DEMO_TARGET])
+    for command in (["resume", "s3://bucket/run"],):
+        found = CliRunner().invoke(app, command)
+        assert found.exit_code == 2 and "is written on a file system" in found.output
+
+
+def test_commands_take_urls(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    demo_table().head(5).drop(columns=DEMO_TARGET).to_csv("rows.csv", index=False)
+    url = run.as_uri()
+    for command in (["leaderboard", url], ["report", url], ["predict", url, "rows.csv", "-o", "found.csv"]):
+        found = CliRunner().invoke(app, command)
+        assert found.exit_code == 0, found.output
+    assert len(pd.read_csv("found.csv")) == 5
+    assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("s3://b/r", True), ("s3:/b", True), ("http://h", True), ("C:/run", False), ("a/b", False), ("/a:b/c", False)],
+)
+def test_paths_are_told_from_urls(place, expected):
+    assert is_url(place) is expected
+    assert remote.below("s3://b/r/", "x") == "s3://b/r/x"
