@@ -712,6 +712,13 @@ class Study:
         self._keep_elapsed()
         return self.history
 
+    def abandon_running(self) -> None:
+        """Forget the decisions on trials without an outcome, after an exception has ended `optimize`."""
+        self._seconds_left = _for_ever
+        self._rewind()
+        self._forget_decision()
+        self._keep_elapsed()
+
     def cancel_waiting(self) -> None:
         """Cancel the trials that `optimize` did not wait for and no worker has begun: others may need the worker."""
         for _, future in self._unfinished.values():

@@ -18,12 +18,12 @@ from dask_clusters import dask_process, two_workers
 from sklearn.base import clone
 from typer.testing import CliRunner
 
-from cashmere import AutoClassifier
+from cashmere import AutoClassifier, Predictor
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.exceptions import ClusterError, IncompatibleParametersError, RunDirectoryError
+from cashmere.exceptions import ClusterWarning, IncompatibleParametersError, RunDirectoryError
 from cashmere.records.budget import Budget
-from cashmere.run import RunSettings, continue_run, fit_run
+from cashmere.run import RunSettings, StopReason, continue_run, fit_run
 from cashmere.storage.store import RunStore
 
 TABLE = demo_table().sample(150, random_state=1)
@@ -118,8 +118,10 @@ def test_run_whose_scheduler_is_killed_is_resumed_to_the_same_digest(tmp_path):
             time.sleep(0.1)
         with distributed.Client(scheduler_file=str(file), timeout=3, set_as_default=False) as client:
             threading.Thread(target=kill_scheduler, daemon=True).start()
-            with pytest.raises(ClusterError, match="was lost"):
-                fit_run(folder, X, Y, settings, executor=client, load=False)
+            with pytest.warns(ClusterWarning, match=r"was lost.* The model is made of what has finished"):
+                cut_short = fit_run(folder, X, Y, settings, executor=client)
+    assert cut_short.stop_reason is StopReason.CLUSTER
+    assert len(Predictor.load(folder).predict(X)) == len(X)
     with RunStore(folder, read_only=True) as store:
         finished_before = {row["number"]: row["finished_at"] for row in store.rows()}
     finished = continue_run(folder, load=False)

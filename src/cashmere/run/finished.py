@@ -30,6 +30,7 @@ class StopReason(StrEnum):
     TIME = "time budget spent"
     INTERRUPT = "interrupted by the user"
     SPENT = "budget already spent"
+    CLUSTER = "cluster lost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -17,7 +18,7 @@ from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
-from cashmere.exceptions import NoSuccessfulTrialError
+from cashmere.exceptions import ClusterError, ClusterWarning, NoSuccessfulTrialError
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.model.predictor import Predictor
 from cashmere.protocols import Executor
@@ -260,6 +261,11 @@ class Session:
     def search(self) -> StopReason:
         """Search until the budget is spent or the user stops it; reserve time for `finish`.
 
+        Raises
+        ------
+        ClusterError
+            If the cluster is lost before a trial has succeeded. Otherwise the search ends, with a `ClusterWarning`.
+
         Notes
         -----
         Ctrl+C (in the main thread) ends the search cleanly; a second one raises KeyboardInterrupt.
@@ -289,6 +295,12 @@ class Session:
                     # No other repeat fits. Members that could not be repeated are chosen among all trials.
                     self.study.keep_unfinished()
                     optimize(seconds_left=self._left_for_trials)
+            except ClusterError as error:
+                self.study.abandon_running()
+                if not self.study.history.successes:
+                    raise
+                warnings.warn(ClusterWarning(f"{error} The model is made of what has finished."), stacklevel=2)
+                return StopReason.CLUSTER
             finally:
                 executor.shutdown()
                 forget_folds()
