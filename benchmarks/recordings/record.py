@@ -21,6 +21,7 @@ import numpy as np
 
 from benchmarks.recordings.recorded_history import RECORDED_LARGE, RecordedHistory, load_recorded, save_recorded
 from benchmarks.recordings.recorded_rows import MostRows, RecordedRows
+from benchmarks.runs.scheduler import add_scheduler_argument
 from benchmarks.runs.search import FinishedSearch, run_search
 from benchmarks.runs.search_task import SearchTask
 from benchmarks.runs.trial_limit import CpuLimit
@@ -28,6 +29,8 @@ from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_t
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.versions import versions
 from cashmere.evaluation.metrics import get_metric
+from cashmere.execution.cluster import Cluster
+from cashmere.execution.engines import open_cluster
 from cashmere.records.budget import Budget
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Observation
@@ -84,6 +87,7 @@ def record(
     most: MostRows,
     limit_seconds: float,
     n_workers: int,
+    cluster: Cluster | None = None,
 ) -> Path:
     """Evaluate configurations on one table, and write the file.
 
@@ -103,6 +107,8 @@ def record(
         CPU seconds per configuration.
     n_workers : int
         Worker processes of one thread each, for random search; others decide after each trial.
+    cluster : Cluster, optional
+        Where they are, instead of this machine.
     """
     data = SearchTable.read(table)
     rows = RecordedRows.of(data, most, seed=SEED)
@@ -119,6 +125,7 @@ def record(
                 limit=CpuLimit(limit_seconds, wall_factor=_WALL_FACTOR),
                 n_workers=n_workers if is_random else 1,
                 lookahead=64 if is_random else 1,
+                cluster=cluster,
                 store=store,
                 announce=lambda n, search=search: print(  # type: ignore[misc]
                     f"{table.name}-{space_name}, {search.name}: {n} of {search.trials} trials are finished", flush=True
@@ -214,24 +221,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--test-rows", type=int, default=MostRows().test, help="at most")
     parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds per configuration")
     parser.add_argument("--workers", type=int, default=1, help="processes")
+    add_scheduler_argument(parser)
     parser.add_argument("--work", type=Path, default=Path(".recording"), help="work in progress")
     parser.add_argument("--out", type=Path, default=RECORDED_LARGE)
 
 
 def main(arguments: argparse.Namespace) -> None:
     searches = plan_searches(arguments.configurations, arguments.found)
-    for table in find_tables(arguments.data, arguments.tables):
-        path = arguments.out / f"{table.name}-{arguments.space}.zip"
-        if is_recorded(path, searches):
-            print(f"{path} is there", flush=True)
-            continue
-        record(
-            table,
-            work=arguments.work,
-            out=arguments.out,
-            space_name=arguments.space,
-            searches=searches,
-            most=MostRows(training=arguments.training_rows, test=arguments.test_rows),
-            limit_seconds=arguments.limit,
-            n_workers=arguments.workers,
-        )
+    with open_cluster(arguments.scheduler, n_threads=arguments.workers) as cluster:
+        for table in find_tables(arguments.data, arguments.tables):
+            path = arguments.out / f"{table.name}-{arguments.space}.zip"
+            if is_recorded(path, searches):
+                print(f"{path} is there", flush=True)
+                continue
+            record(
+                table,
+                work=arguments.work,
+                out=arguments.out,
+                space_name=arguments.space,
+                searches=searches,
+                most=MostRows(training=arguments.training_rows, test=arguments.test_rows),
+                limit_seconds=arguments.limit,
+                n_workers=arguments.workers,
+                cluster=cluster,
+            )

@@ -236,6 +236,7 @@ def run_missing(
     *,
     n_trials: int,
     n_workers: int,
+    scheduler: str | None = None,
     report: Callable[[Run | Failure[RunKey]], None],
 ) -> None:
     """Replay in worker processes of one thread each; every result is reported when it arrives.
@@ -246,12 +247,14 @@ def run_missing(
         What to do, in this order.
     n_trials, n_workers : int
         Trials per run; processes.
+    scheduler : str, optional
+        Of the Dask cluster that has the processes.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
     make_run = functools.partial(_replay, n_trials=n_trials, code=code_digest())
     tasks = [(recording.path.absolute(), key) for recording, key in missing]
-    make_runs(tasks, make_run, n_workers=n_workers, report=report)
+    make_runs(tasks, make_run, n_workers=n_workers, scheduler=scheduler, report=report)
 
 
 def _replay(path: Path, key: RunKey, *, n_trials: int, code: str) -> Run:

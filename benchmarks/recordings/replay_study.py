@@ -42,6 +42,7 @@ from benchmarks.reporting.comparison import make_report, print_report
 from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.scheduler import add_scheduler_argument
 from benchmarks.statistics.comparison import paired
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import CashmereError, MetricError, UnknownNameError
@@ -245,6 +246,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--free", action="store_true", help="candidates are free in the space; an emulator answers")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes; 0: only show finished runs")
+    add_scheduler_argument(parser)
     parser.add_argument("--work", type=Path, default=Path(".replay"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, index.html and charts")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
@@ -317,7 +319,10 @@ def main(arguments: argparse.Namespace) -> None:
         tasks = [(recording, key) for key, recording in missing.items()]
         n_failed = add_missing(
             files, len(missing), console=console,
-            make=lambda keep: run_missing(tasks, n_trials=arguments.trials, n_workers=arguments.workers, report=keep),
+            make=lambda keep: run_missing(
+                tasks, n_trials=arguments.trials, n_workers=arguments.workers, scheduler=arguments.scheduler,
+                report=keep,
+            ),
         )  # fmt: skip
 
     found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]

@@ -8,6 +8,7 @@ from concurrent.futures import as_completed
 from typing import Any, TypeVar, TypeVarTuple
 
 from benchmarks.runs.finished_runs import Failure
+from cashmere.execution.engines import open_cluster
 from cashmere.execution.pools import worker_pool
 
 Key = TypeVar("Key")
@@ -20,6 +21,7 @@ def make_runs(
     make_run: Callable[[*Work, Key], Result],
     *,
     n_workers: int,
+    scheduler: str | None = None,
     report: Callable[[Result | Failure[Key]], None],
 ) -> None:
     """Make runs in processes of one thread each; every result is reported when it arrives.
@@ -32,10 +34,15 @@ def make_runs(
         Makes a run in a worker. What it raises is reported as a `Failure`.
     n_workers : int
         Runs at a time.
+    scheduler : str, optional
+        Of the Dask cluster whose machines make the runs, instead of this one.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
-    with worker_pool(n_workers) as executor:
+    with (
+        open_cluster(scheduler, n_threads=n_workers) as cluster,
+        worker_pool(n_workers, cluster=cluster) as executor,
+    ):
         tasks = [executor.submit(_run, make_run, *each) for each in missing]
         for task in as_completed(tasks):
             report(task.result())

@@ -14,7 +14,8 @@ from benchmarks.runs.held_out_rows import HeldOutRows
 from benchmarks.runs.search_cost import PeakMemory, TimedStrategy
 from benchmarks.runs.search_task import SearchTask
 from benchmarks.runs.trial_limit import TrialLimit
-from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.execution.cluster import Cluster
+from cashmere.execution.pools import one_thread_executor
 from cashmere.protocols import Strategy
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History, Trial
@@ -66,6 +67,7 @@ def run_search(
     limit: TrialLimit,
     n_workers: int = 1,
     lookahead: int = 1,
+    cluster: Cluster | None = None,
     store: RunStore | None = None,
     announce: Callable[[int], None] = lambda n_trials: None,
 ) -> FinishedSearch:
@@ -83,6 +85,8 @@ def run_search(
         Of one trial.
     n_workers, lookahead : int
         Trials at a time; how many are decided ahead of known results, see `cashmere.study.Study`.
+    cluster : Cluster, optional
+        Where the worker processes are, instead of this machine.
     store : RunStore, optional
         Keeps the trials and, in its folder, the prepared folds; a search that it holds is continued.
     announce : callable
@@ -93,7 +97,7 @@ def run_search(
         folder = kept or Path(stack.enter_context(TemporaryDirectory(prefix="cashmere-suite-")))
         objective = limit.measure(task.prepare(folder / "prepared", task.folds))
         final = None if task.final_fold is None else limit.measure(task.prepare(folder / "final", [task.final_fold]))
-        workers = WorkerProcessExecutor(n_workers, limits=limit.limits, n_threads=1)
+        workers = one_thread_executor(n_workers, limits=limit.limits, cluster=cluster)
         stack.callback(workers.shutdown)
         held_out_folder = None if kept is None else kept / "held_out"
         held_out = HeldOutRows(workers, task, held_out_folder) if len(task.held_out) else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from cashmere.execution.limits import Limits
-from cashmere.protocols import Objective
+from cashmere.protocols import Objective, PortableObjective
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
@@ -93,6 +95,16 @@ class CpuTimedObjective:
 
     objective: Objective
     limit_seconds: float
+
+    def files(self) -> Mapping[str, Path]:
+        """Return the files that the objective reads."""
+        return self.objective.files() if isinstance(self.objective, PortableObjective) else {}
+
+    def in_folder(self, folder: Path) -> CpuTimedObjective:
+        """Return the objective for its files below another folder."""
+        if isinstance(self.objective, PortableObjective):
+            return replace(self, objective=self.objective.in_folder(folder))
+        return self
 
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial."""

@@ -38,6 +38,7 @@ from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.scheduler import add_scheduler_argument
 from benchmarks.runs.suite_runs import (
     Protocol,
     SuiteKey,
@@ -75,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, tables: Sequence[str], bud
     parser.add_argument("--repeats", type=int, default=10, help="number of seeds, starting at 0")
     parser.add_argument("--rows", type=int, help="most rows of a table, a stratified draw (default all)")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
+    add_scheduler_argument(parser)
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for CSV files, summary.md and index.html")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
@@ -121,7 +123,7 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
     ]
     if arguments.fresh:
         console.print(f"{file.forget(key for *_, key in wanted)} runs forgotten")
-    failures = _run_missing(wanted, file, arguments.workers, console)
+    failures = _run_missing(wanted, file, console, n_workers=arguments.workers, scheduler=arguments.scheduler)
     runs = [run for *_, key in wanted if (run := file.find(key)) is not None]
     if not runs:
         raise SystemExit(f"There is no finished run of {protocol.name} with these settings in {arguments.work}.")
@@ -193,8 +195,10 @@ def _check_strategies(protocol: Protocol, table: BenchmarkTable, strategies: Seq
 def _run_missing(
     wanted: Sequence[tuple[Protocol, BenchmarkTable, SuiteKey]],
     file: FinishedRuns[SuiteKey, SuiteRun],
-    n_workers: int,
     console: Console,
+    *,
+    n_workers: int,
+    scheduler: str | None,
 ) -> int:
     """Make the missing runs; return how many failed."""
     missing = [(protocol, table, key) for protocol, table, key in wanted if file.find(key) is None]
@@ -216,5 +220,5 @@ def _run_missing(
 
     if missing and n_workers:
         with until_interrupted(console):
-            make_runs(missing, search, n_workers=n_workers, report=report)
+            make_runs(missing, search, n_workers=n_workers, scheduler=scheduler, report=report)
     return failures

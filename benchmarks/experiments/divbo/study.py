@@ -34,6 +34,7 @@ from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.scheduler import add_scheduler_argument
 from benchmarks.runs.suite_runs import Protocol, SuiteKey, make_key
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables, read_manifest
 from benchmarks.tables.search_table import SearchTable
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paper", action="store_true", help="use the papers' options instead of our defaults")
     parser.add_argument("--recorded", action="store_true", help="replay recordings instead of training")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
+    add_scheduler_argument(parser)
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--replays", type=Path, default=Path(".replay"), help="finished replays")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md and index.html")
@@ -148,7 +150,13 @@ def _from_tables(
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:
         with until_interrupted(console):
-            make_runs(list(missing.values()), ensemble_runs.search, n_workers=arguments.workers, report=reporter)
+            make_runs(
+                list(missing.values()),
+                ensemble_runs.search,
+                n_workers=arguments.workers,
+                scheduler=arguments.scheduler,
+                report=reporter,
+            )
     return _by_method((method, file.find(key)) for method, _, _, key in wanted), reporter.n_failed
 
 
@@ -192,7 +200,13 @@ def _from_recordings(
     if missing and arguments.workers:
         console.print(f"{len(missing)} replays remain to be judged")
         with until_interrupted(console):
-            make_runs(list(missing.values()), report_replay, n_workers=arguments.workers, report=reporter)
+            make_runs(
+                list(missing.values()),
+                report_replay,
+                n_workers=arguments.workers,
+                scheduler=arguments.scheduler,
+                report=reporter,
+            )
     return _by_method((method, file.find(key)) for method, key in reports), n_failed + reporter.n_failed
 
 
@@ -211,7 +225,9 @@ def _replay_missing(
     tasks = [(recording, key) for key, recording in missing.items()]
     return add_missing(
         replays, len(missing), console=console,
-        make=lambda keep: run_missing(tasks, n_trials=arguments.trials, n_workers=arguments.workers, report=keep),
+        make=lambda keep: run_missing(
+            tasks, n_trials=arguments.trials, n_workers=arguments.workers, scheduler=arguments.scheduler, report=keep
+        ),
     )  # fmt: skip
 
 

@@ -286,6 +286,7 @@ def search_missing(
     n_trials: int,
     artefact: Path | None,
     n_workers: int,
+    scheduler: str | None = None,
     report: Callable[[Run | Failure[RunKey]], None],
 ) -> None:
     """Make runs in worker processes of one thread each; every result is reported when it arrives.
@@ -302,6 +303,8 @@ def search_missing(
         See `find_strategy`.
     n_workers : int
         Processes.
+    scheduler : str, optional
+        Of the Dask cluster that has the processes.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
@@ -313,7 +316,7 @@ def search_missing(
         artefact=None if artefact is None else artefact.absolute(),
         code=code_digest(),
     )
-    make_runs([(key,) for key in missing], make_run, n_workers=n_workers, report=report)
+    make_runs([(key,) for key in missing], make_run, n_workers=n_workers, scheduler=scheduler, report=report)
 
 
 def _search(path: Path, stamp: int, key: RunKey, *, n_trials: int, artefact: Path | None, code: str) -> Run:

@@ -40,6 +40,7 @@ from benchmarks.recordings.replay_runs import Run, RunFiles
 from benchmarks.recordings.replay_study import add_missing, read_strategies
 from benchmarks.reporting.report import write_report
 from benchmarks.reporting.table import print_tables
+from benchmarks.runs.scheduler import add_scheduler_argument
 from benchmarks.statistics.comparison import paired
 
 STRATEGIES = (
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=5, help="number of seeds; tests per table need at least 6")
     parser.add_argument("--trials", type=int, default=84, help="evaluations of a run, initial ones included")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs at a time; 0: show finished runs")
+    add_scheduler_argument(parser)
     parser.add_argument("--work", type=Path, default=Path(".suites"), help="finished runs")
     parser.add_argument("--out", type=Path, help="folder for results.csv, summary.md, charts and index.html")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results of these runs and repeat them")
@@ -96,7 +98,7 @@ def main(arguments: argparse.Namespace) -> None:
             files, len(missing), console=console,
             make=lambda keep: search_missing(
                 arguments.observations, missing, n_trials=arguments.trials, artefact=arguments.artefact,
-                n_workers=arguments.workers, report=keep,
+                n_workers=arguments.workers, scheduler=arguments.scheduler, report=keep,
             ),
         )  # fmt: skip
     found = [(label, run) for label, key in wanted if (run := files.find(key, arguments.trials)) is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import INTERRUPTED, Quiet, SpaceName, say, say_error, typed_errors
+from cashmere.cli.terminal import INTERRUPTED, Quiet, Scheduler, SpaceName, say, say_error, typed_errors
 
 if TYPE_CHECKING:
+    from cashmere.execution.cluster import Cluster
     from cashmere.metalearning.observations import SourceObservations
 
 
@@ -43,8 +45,13 @@ def pretrain(
     ] = "5s",
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Evaluations to run at the same time (default: the cores, at most 4)."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Evaluations to run at the same time (default: the cores, at most 4; of a cluster, all its threads).",
+        ),
     ] = None,
+    scheduler: Scheduler = None,
     base: Annotated[
         str | None,
         typer.Option(
@@ -77,11 +84,12 @@ def pretrain(
     configurations of runs by what they add to ensembles per second. If stopped, the same command continues. Nothing
     leaves this machine.
     """
-    with typed_errors():
+    with typed_errors(), contextlib.ExitStack() as stack:
         from cashmere.base.cores import available_cores
         from cashmere.base.interrupts import stop_on_interrupt
         from cashmere.exceptions import DataError, MissingParameterError
-        from cashmere.pretraining.collection import collect, describe_tables, find_tables, read_runs
+        from cashmere.execution.engines import open_cluster
+        from cashmere.pretraining.collection import MEMORY_MIB, collect, describe_tables, find_tables, read_runs
         from cashmere.pretraining.embeddings import import_torch
         from cashmere.records.budget import parse_seconds
 
@@ -94,13 +102,15 @@ def pretrain(
             _make_opening(runs, out, space=space, quiet=quiet)
             return
         limit_seconds = parse_seconds(time_limit, "--time-limit")
-        n_workers = workers or min(4, available_cores())
         # Fail before the long work, not after it.
         if not collect_only:
             import_torch()
         parts = [_base_observations(base, space, wanted=data is None)]
         parts += [read_runs(runs, space=space) if runs else None]
         n_missing = 0
+        cluster = stack.enter_context(open_cluster(scheduler, n_threads=1))
+        if workers is None:
+            workers = min(4, available_cores()) if cluster is None else cluster.n_trials(MEMORY_MIB)
         with stop_on_interrupt() as interrupted:
             if data is not None:
                 tables = find_tables(data, group=group, target=target)
@@ -111,8 +121,9 @@ def pretrain(
                     n_rows=rows,
                     limit_seconds=limit_seconds,
                     work=out / "work",
-                    n_workers=n_workers,
+                    n_workers=workers,
                     seed=seed,
+                    cluster=cluster,
                     progress=lambda text: say(quiet, text),
                     stop=interrupted.is_set,
                 )
@@ -136,7 +147,7 @@ def pretrain(
             )
             raise typer.Exit(INTERRUPTED)
         if not collect_only:
-            _build(observations, out, n_workers=n_workers, seed=seed, quiet=quiet)
+            _build(observations, out, n_workers=workers, cluster=cluster, seed=seed, quiet=quiet)
 
 
 def _make_opening(runs: list[Path] | None, out: Path, *, space: str, quiet: bool) -> None:
@@ -169,7 +180,9 @@ def _base_observations(base: str | None, space: str, *, wanted: bool) -> SourceO
     return None if path is None else SourceObservations.load(path)
 
 
-def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed: int, quiet: bool) -> None:
+def _build(
+    observations: SourceObservations, out: Path, *, n_workers: int, cluster: Cluster | None, seed: int, quiet: bool
+) -> None:
     from cashmere.base.files import write_atomically
     from cashmere.metalearning.artefact import SHIPPED
     from cashmere.pretraining.building import SEARCHES, BuildSettings, build_artefact
@@ -188,6 +201,7 @@ def _build(observations: SourceObservations, out: Path, *, n_workers: int, seed:
             work=out / "work",
             settings=BuildSettings(seed=seed),
             n_workers=n_workers,
+            cluster=cluster,
             report=lambda text: say(quiet, text),
         )
     except KeyboardInterrupt:

@@ -15,6 +15,7 @@ from cashmere.cli.terminal import (
     INTERRUPTED,
     Quiet,
     RunFolder,
+    Scheduler,
     SpaceName,
     TableName,
     TaskChoice,
@@ -27,15 +28,6 @@ from cashmere.cli.terminal import (
 if TYPE_CHECKING:
     from cashmere.run import FinishedRun
     from cashmere.run.progress import Progress
-
-
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Run the trials on the Dask cluster with this scheduler, such as tcp://host:8786.",
-    ),
-]
 
 
 @app.command()

@@ -32,7 +32,7 @@ class Cluster(ABC):
         return sum(min(n_threads, max(1, int(memory // memory_mib))) for n_threads, memory in self.workers)
 
     @abstractmethod
-    def executor(self, n_workers: int, *, limits: Limits, log_folder: Path) -> Executor:
+    def executor(self, n_workers: int, *, limits: Limits, log_folder: Path | None = None) -> Executor:
         """Return an executor whose trials run on the cluster; the caller shuts it down.
 
         Parameters
@@ -41,6 +41,6 @@ class Cluster(ABC):
             Number of trials that run at the same time.
         limits : Limits
             Limits of each trial.
-        log_folder : Path
+        log_folder : Path, optional
             Where lost workers are written down.
         """

@@ -38,7 +38,7 @@ class DaskCluster(Cluster):
 
     client: distributed.Client
 
-    def executor(self, n_workers: int, *, limits: Limits, log_folder: Path) -> Executor:
+    def executor(self, n_workers: int, *, limits: Limits, log_folder: Path | None = None) -> Executor:
         """Return a `DaskExecutor`."""
         return DaskExecutor(self.client, n_workers, limits=limits, log_folder=log_folder)
 

@@ -1,4 +1,4 @@
-"""Worker processes for long computations: one thread each, ended with the main process, however that ends."""
+"""Workers for long computations, one thread each: processes on this machine, or on those of a cluster."""
 
 from __future__ import annotations
 
@@ -9,14 +9,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cashmere.execution.calls import CallPool
+from cashmere.execution.cluster import Cluster
 from cashmere.execution.inside_worker import exit_with_parent
+from cashmere.execution.limits import Limits
+from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.protocols import Executor
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 @contextmanager
-def worker_pool(n_workers: int) -> Iterator[Any]:
-    """Return a loky executor; if the block raises, or on Ctrl+C, its workers are killed."""
+def worker_pool(n_workers: int, *, cluster: Cluster | None = None) -> Iterator[Any]:
+    """Return what calls functions in other processes; if the block raises, or on Ctrl+C, these are killed.
+
+    Parameters
+    ----------
+    n_workers : int
+        Calls at a time.
+    cluster : Cluster, optional
+        Where they run instead of this machine.
+
+    Yields
+    ------
+    object
+        Its ``submit(function, *arguments)`` returns a `concurrent.futures.Future`.
+    """
+    if cluster is not None:
+        remote = cluster.executor(n_workers, limits=Limits())
+        try:
+            yield CallPool(remote)
+        finally:
+            remote.shutdown()
+        return
     from loky import ProcessPoolExecutor
 
     executor = ProcessPoolExecutor(
@@ -28,6 +53,23 @@ def worker_pool(n_workers: int) -> Iterator[Any]:
         executor.shutdown(wait=True, kill_workers=True)
         raise
     executor.shutdown(wait=True)
+
+
+def one_thread_executor(n_workers: int, *, limits: Limits, cluster: Cluster | None = None) -> Executor:
+    """Return the executor of trials with one thread each; the caller shuts it down.
+
+    Parameters
+    ----------
+    n_workers : int
+        Trials at a time.
+    limits : Limits
+        Of each.
+    cluster : Cluster, optional
+        Where they run instead of this machine.
+    """
+    if cluster is not None:
+        return cluster.executor(n_workers, limits=limits)
+    return WorkerProcessExecutor(n_workers, limits=limits, n_threads=1)
 
 
 def _start(parent: int) -> None:

@@ -25,6 +25,7 @@ from cashmere.base.seeds import seed_of
 from cashmere.base.threads import one_blas_thread
 from cashmere.base.versions import versions
 from cashmere.exceptions import ArtefactError, ObservationsError
+from cashmere.execution.cluster import Cluster
 from cashmere.execution.pools import worker_pool
 from cashmere.metalearning.artefact import Artefact
 from cashmere.metalearning.meta_features import MetaFeatureScaler, stack_features
@@ -93,6 +94,7 @@ def build_artefact(
     work: str | Path,
     settings: BuildSettings | None = None,
     n_workers: int = 1,
+    cluster: Cluster | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> Artefact:
     """Pre-train an embedding on every source, test by searches which helps where, and fit the rankers.
@@ -109,6 +111,8 @@ def build_artefact(
         Settings of the build.
     n_workers : int
         Number of processes; the result does not depend on it.
+    cluster : Cluster, optional
+        Where they are, instead of this machine.
     report : callable
         Called with a line of text to report progress.
 
@@ -133,7 +137,7 @@ def build_artefact(
             "observations on further tables."
         )
 
-    with _workers(n_workers) as executor:
+    with _workers(n_workers, cluster) as executor:
         report(f"Pre-training on {len(sources)} tables")
         pending = [executor.submit(_pretrain, source, len(blocks.names), settings) for source in sources]
         embeddings: list[PretrainedEmbedding] = [future.result() for future in pending]
@@ -227,11 +231,11 @@ class _SameProcess:
 
 
 @contextmanager
-def _workers(n_workers: int) -> Iterator[Any]:
-    if n_workers == 1:
+def _workers(n_workers: int, cluster: Cluster | None) -> Iterator[Any]:
+    if n_workers == 1 and cluster is None:
         yield _SameProcess()
     else:
-        with worker_pool(n_workers) as executor:
+        with worker_pool(n_workers, cluster=cluster) as executor:
             yield executor
 
 

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def in_process(monkeypatch):
-    monkeypatch.setattr(search_loop, "WorkerProcessExecutor", lambda n, **_: InProcessExecutor())
+    monkeypatch.setattr(search_loop, "one_thread_executor", lambda n, **_: InProcessExecutor())
 
 
 def command(folder, tmp_path, *words: object) -> None:

@@ -48,7 +48,7 @@ def task(data):
 @pytest.fixture
 def in_process(monkeypatch):
     """Trials run in this process, which starts sooner."""
-    monkeypatch.setattr(search_loop, "WorkerProcessExecutor", lambda n, **_: InProcessExecutor())
+    monkeypatch.setattr(search_loop, "one_thread_executor", lambda n, **_: InProcessExecutor())
 
 
 def test_search_sees_nothing_of_the_held_out_rows(task, in_process):

@@ -1,6 +1,6 @@
 """Collect the losses of the same configurations on many tables, for all methods that learn from other tables."""
 
-from cashmere.pretraining.collection.collection import collect
+from cashmere.pretraining.collection.collection import MEMORY_MIB, collect
 from cashmere.pretraining.collection.configurations import draw_configurations
 from cashmere.pretraining.collection.descriptions import describe_tables
 from cashmere.pretraining.collection.journal import read_work
@@ -8,6 +8,7 @@ from cashmere.pretraining.collection.runs import read_runs
 from cashmere.pretraining.collection.tables import SourceFile, draw_rows, find_tables, holdout
 
 __all__ = [
+    "MEMORY_MIB",
     "SourceFile",
     "collect",
     "describe_tables",

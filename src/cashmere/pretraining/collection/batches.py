@@ -1,4 +1,4 @@
-"""Run several evaluations of a collection in one call of a worker, each under its own limit."""
+"""Run several evaluations of a collection in one trial of a worker, each under its own limit."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import json
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from ConfigSpace import Configuration
 
 from cashmere.base.arrays import AnyArray
 from cashmere.evaluation.metrics import get_metric
-from cashmere.evaluation.objective import CrossValidationObjective
+from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised
 from cashmere.execution.in_process import run_trial
+from cashmere.protocols import Supervisor
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 OTHER_METRIC = "log_loss"
@@ -30,41 +33,72 @@ class _OverLimitError(BaseException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BatchObjective:
-    """Evaluate several trials in one call of a worker, and write their results to a file, one line each.
+class TrialBatch(Trial):
+    """Several trials in the place of one.
 
-    Whatever ends the worker, the finished lines remain, and the first trial without a line is the one to blame.
+    Attributes
+    ----------
+    trials : tuple of Trial
+        Evaluated in this order until the batch has taken half a second; the others may be sent again.
+    """
+
+    trials: tuple[Trial, ...]
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> Self:
+        """Return the batch of some trials."""
+        first = trials[0]
+        return cls(number=first.number, configuration=first.configuration, seed=first.seed, trials=tuple(trials))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BatchObjective:
+    """Evaluate several trials of a table in one call of a worker.
+
+    The outcome holds their records as its model, see `records_of`. Each is handed over as soon as it is there: whatever
+    ends the worker, the finished ones remain, and the first trial without a record is the one to blame.
 
     Attributes
     ----------
     objective : CrossValidationObjective
         Evaluates a single trial.
-    trials : tuple of Trial
-        Trials, evaluated in this order until the batch has taken half a second; the others may be sent again.
     y : (n_validation,) array
         Class codes of the validation rows.
     limit_seconds : float
         CPU seconds of one evaluation; wall time where the system has no such clock.
-    results : Path
-        File of the results.
     """
 
     objective: CrossValidationObjective
-    trials: tuple[Trial, ...]
     y: AnyArray
     limit_seconds: float
-    results: Path
 
     def __call__(self, trial: Trial) -> Outcome:
-        """Evaluate the batch; `trial` is ignored, and the outcome only says that the worker is alive."""
+        """Evaluate a `TrialBatch`."""
+        return self.run(trial, Unsupervised())
+
+    def has_checkpoints(self, configuration: Configuration) -> bool:
+        """Return True: finished records remain."""
+        return True
+
+    def files(self) -> Mapping[str, Path]:
+        """Return the files of the prepared folds."""
+        return self.objective.files()
+
+    def in_folder(self, folder: Path) -> BatchObjective:
+        """Return the objective for the prepared folds below another folder."""
+        return replace(self, objective=self.objective.in_folder(folder))
+
+    def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
+        """Evaluate a `TrialBatch`; hand over the records so far after each evaluation."""
+        assert isinstance(trial, TrialBatch)
         end = time.perf_counter() + BATCH_SECONDS
-        with self.results.open("a", encoding="utf-8") as file:
-            for each in self.trials:
-                file.write(json.dumps(self._evaluate(each)) + "\n")
-                file.flush()
-                if time.perf_counter() > end:
-                    break
-        return Outcome(status=TrialStatus.SUCCESS, loss=0.0)
+        records: list[dict[str, Any]] = []
+        for each in trial.trials:
+            records.append(self._evaluate(each))
+            if time.perf_counter() > end or each is trial.trials[-1]:
+                break
+            supervisor.keep(_outcome_with(records))
+        return _outcome_with(records)
 
     def _evaluate(self, trial: Trial) -> dict[str, Any]:
         start = time.process_time()
@@ -88,6 +122,15 @@ class BatchObjective:
             OTHER_METRIC: other.loss(self.y, np.asarray(outcome.predictions)),
             "seconds": round(seconds, 4),
         }
+
+
+def _outcome_with(records: Sequence[Mapping[str, Any]]) -> Outcome:
+    return Outcome(status=TrialStatus.SUCCESS, loss=0.0, model=json.dumps(records).encode())
+
+
+def records_of(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the records that the outcome of a batch holds, in the order of its trials."""
+    return [] if outcome.model is None else list(json.loads(outcome.model))
 
 
 def _limit_cpu_time(seconds: float) -> None:

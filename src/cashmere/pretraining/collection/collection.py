@@ -19,13 +19,15 @@ from filelock import FileLock, Timeout
 from cashmere.base.files import check_regular, own_folder, reason
 from cashmere.base.versions import versions
 from cashmere.exceptions import DataError, InvalidParameterError, RunDirectoryError, RunLockedError
+from cashmere.execution.cluster import Cluster
 from cashmere.execution.limits import Limits
-from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.execution.pools import one_thread_executor
 from cashmere.metalearning.observations import SourceObservations
-from cashmere.pretraining.collection.batches import BATCH_SECONDS, BatchObjective
+from cashmere.pretraining.collection.batches import BATCH_SECONDS, TrialBatch
 from cashmere.pretraining.collection.journal import METRIC, Journal, read_work, settle_configurations
 from cashmere.pretraining.collection.table_work import TableWork
 from cashmere.pretraining.collection.tables import SourceFile
+from cashmere.protocols import Executor
 from cashmere.records.trial import Outcome
 from cashmere.space.named.registry import SpaceFactory
 
@@ -35,7 +37,9 @@ WALL_FACTOR = 20.0
 Large, so that the losses do not depend on other load of the machine.
 """
 
-_MEMORY_MIB = 4096.0
+MEMORY_MIB = 4096.0
+"""Of an evaluation, at most."""
+
 _REPORT_SECONDS = 30.0
 
 
@@ -49,6 +53,7 @@ def collect(
     work: Path,
     n_workers: int,
     seed: int,
+    cluster: Cluster | None = None,
     progress: Callable[[str], None] = lambda text: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> SourceObservations:
@@ -76,6 +81,8 @@ def collect(
         Worker processes with one thread each. The losses do not depend on it.
     seed : int
         Seed for all randomness; the same table, configuration and seed give the same loss.
+    cluster : Cluster, optional
+        Where the workers are, instead of this machine.
     progress : callable, optional
         Called with a line of text for every table, and from time to time.
     stop : callable, optional
@@ -137,8 +144,8 @@ def collect(
                 folder=scratch / source.name,
             )
 
-        limits = Limits(seconds=WALL_FACTOR * limit_seconds + BATCH_SECONDS, memory_mib=_MEMORY_MIB)
-        executor = WorkerProcessExecutor(n_workers, limits=limits, n_threads=1)
+        limits = Limits(seconds=WALL_FACTOR * limit_seconds + BATCH_SECONDS, memory_mib=MEMORY_MIB)
+        executor = one_thread_executor(n_workers, limits=limits, cluster=cluster)
         try:
             _work_through(tables, begin, executor, progress, stop)
         finally:
@@ -150,18 +157,18 @@ def collect(
 def _work_through(
     tables: Sequence[SourceFile],
     begin: Callable[[SourceFile], TableWork | None],
-    executor: WorkerProcessExecutor,
+    executor: Executor,
     progress: Callable[[str], None],
     stop: Callable[[], bool],
 ) -> None:
     """Keep the workers busy until all tables are complete; the next table begins before the last one ends."""
     upcoming = deque(tables)
     active: list[TableWork] = []
-    running: dict[Future[Outcome], tuple[TableWork, BatchObjective]] = {}
+    running: dict[Future[Outcome], tuple[TableWork, TrialBatch]] = {}
     start = last_report = time.monotonic()
     n_complete = 0
 
-    def next_batch() -> tuple[TableWork, BatchObjective] | None:
+    def next_batch() -> tuple[TableWork, TrialBatch] | None:
         while not stop():
             for table in active:
                 batch = table.next_batch()
@@ -181,7 +188,7 @@ def _work_through(
 
     while not stop():
         while len(running) <= executor.n_workers and (ready := next_batch()) is not None:
-            running[executor.submit(ready[1], ready[1].trials[0])] = ready
+            running[executor.submit(ready[0].objective, ready[1])] = ready
         if not running:
             return
         done, _ = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,9 +20,10 @@ from cashmere.data.task import TaskProfile
 from cashmere.evaluation.metrics import get_metric
 from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.exceptions import UnknownNameError
-from cashmere.pretraining.collection.batches import BatchObjective, failure_record
+from cashmere.pretraining.collection.batches import BatchObjective, TrialBatch, failure_record, records_of
 from cashmere.pretraining.collection.journal import METRIC, Journal
 from cashmere.pretraining.collection.tables import SourceFile, draw_rows, holdout
+from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.named.registry import SpaceFactory, make_space
 from cashmere.space.space import ALGORITHM, Space
@@ -52,6 +52,11 @@ class TableWork:
     folder : Path
         Where the prepared rows are stored; deleted by `close`.
 
+    Attributes
+    ----------
+    objective : BatchObjective
+        Evaluates its batches.
+
     Raises
     ------
     DataError
@@ -72,9 +77,9 @@ class TableWork:
     ) -> None:
         self.name = source.name
         self._journal, self._n_configurations = journal, len(configurations)
-        self._limit_seconds, self._folder = limit_seconds, folder
-        self._n_sent = 0
-        self._objective, self._y = _prepare(source, folder, space, n_rows=n_rows, seed=seed)
+        self._folder = folder
+        objective, y = _prepare(source, folder, space, n_rows=n_rows, seed=seed)
+        self.objective = BatchObjective(objective=objective, y=y, limit_seconds=limit_seconds)
         self._batches = deque(self._open_batches(configurations, seed))
 
     def _open_batches(self, configurations: Sequence[Mapping[str, Any]], seed: int) -> Iterator[tuple[Trial, ...]]:
@@ -83,7 +88,7 @@ class TableWork:
         for number, values in enumerate(configurations):
             if number in self._journal.records:
                 continue
-            configuration = _in_space(self._objective.space, values)
+            configuration = _in_space(self.objective.objective.space, values)
             if configuration is None:
                 self._journal.add([{"number": number, "status": _NOT_OFFERED, "seconds": 0.0}])
                 continue
@@ -94,31 +99,21 @@ class TableWork:
         if batch:
             yield tuple(batch)
 
-    def next_batch(self) -> BatchObjective | None:
-        """Return the next batch, or None if all are done or on their way."""
-        if not self._batches:
-            return None
-        self._n_sent += 1
-        return BatchObjective(
-            objective=self._objective,
-            trials=self._batches.popleft(),
-            y=self._y,
-            limit_seconds=self._limit_seconds,
-            results=self._folder / f"batch{self._n_sent}.jsonl",
-        )
+    def next_batch(self) -> TrialBatch | None:
+        """Return the next batch, for `objective`, or None if all are done or on their way."""
+        return TrialBatch.of(self._batches.popleft()) if self._batches else None
 
-    def tell(self, batch: BatchObjective, outcome: Outcome) -> None:
+    def tell(self, batch: TrialBatch, outcome: Outcome) -> None:
         """Record the results of a batch; trials it did not reach come next."""
-        found = batch.results.read_bytes() if batch.results.exists() else b""
-        batch.results.unlink(missing_ok=True)
-        records = [json.loads(line) for line in found.splitlines(keepends=True) if line.endswith(b"\n")]
+        records = records_of(outcome)
         done = {record["number"] for record in records}
         left = [trial for trial in batch.trials if trial.number not in done]
-        if left and outcome.status not in (TrialStatus.SUCCESS, TrialStatus.ABORTED):
-            seconds = outcome.duration_seconds
-            if outcome.status is TrialStatus.ERROR and seconds >= batch.limit_seconds:
-                outcome = Outcome(status=TrialStatus.TIMEOUT)  # ended by its own clock
-            records.append(failure_record(left.pop(0).number, outcome, min(seconds, batch.limit_seconds)))
+        ended = _ended(outcome)
+        if left and ended.status not in (TrialStatus.SUCCESS, TrialStatus.ABORTED):
+            seconds, limit = outcome.duration_seconds, self.objective.limit_seconds
+            if ended.status is TrialStatus.ERROR and seconds >= limit:
+                ended = Outcome(status=TrialStatus.TIMEOUT)  # by its own clock
+            records.append(failure_record(left.pop(0).number, ended, min(seconds, limit)))
         self._journal.add(records)
         if left:
             self._batches.appendleft(tuple(left))
@@ -137,6 +132,21 @@ class TableWork:
         failed = sum(record["status"] != TrialStatus.SUCCESS for record in records)
         seconds = sum(record["seconds"] for record in records)
         return f"{self.name}: {len(records)} configurations ({failed} failed), {seconds:.0f} CPU seconds"
+
+
+_STATUS_OF_CAUSE = {
+    CauseKind.TIME_LIMIT: TrialStatus.TIMEOUT,
+    CauseKind.CPU_LIMIT: TrialStatus.TIMEOUT,
+    CauseKind.MEMORY_LIMIT: TrialStatus.MEMORY,
+    CauseKind.SEARCH_ENDED: TrialStatus.ABORTED,
+}
+
+
+def _ended(outcome: Outcome) -> Outcome:
+    """Return how the worker of a batch ended, whatever records it had handed over before."""
+    if (cause := outcome.cut_short) is None:
+        return outcome
+    return Outcome(status=_STATUS_OF_CAUSE.get(cause.kind, TrialStatus.ERROR), error=cause)
 
 
 def _prepare(

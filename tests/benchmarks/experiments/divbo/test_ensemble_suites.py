@@ -129,7 +129,7 @@ def test_search_never_holds_the_targets_it_is_judged_by(folder, monkeypatch):
 
 
 def test_values_are_standardised_and_losses_come_back_in_the_unit_of_the_target(folder, monkeypatch):
-    monkeypatch.setattr(search_loop, "WorkerProcessExecutor", lambda n, **_: InProcessExecutor())  # starts sooner
+    monkeypatch.setattr(search_loop, "one_thread_executor", lambda n, **_: InProcessExecutor())  # starts sooner
     table = BenchmarkTable(name="bodyfat", path=folder / "bodyfat.parquet", task_type=TaskType.REGRESSION)
     protocol = protocol_of(table.task_type, metric="mse", rows=1000, trial_seconds=20.0)
     run = search(protocol, table, make_key(protocol, "bodyfat", "random", 0, Budget(trials=5)))
