@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import cashmere.execution.dask_executor
+from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterVersionError
 from cashmere.execution.limits import Limits
 from cashmere.records.cause import CauseKind
@@ -122,6 +123,7 @@ class ClusterExecutorContract(ExecutorContract):
         assert not futures[0].cancel()
 
     def test_coordinator_of_another_version_is_refused(self, new_executor, monkeypatch):
-        monkeypatch.setattr(cashmere.execution.dask_executor, "own_version", lambda: "9.9")
-        with pytest.raises(ClusterVersionError, match=r"has cashmere .*, the coordinator 9\.9\. Install"):
+        ours = {**versions(), "cashmere-automl": "9.9"}
+        monkeypatch.setattr(cashmere.execution.dask_executor, "versions", lambda: ours)
+        with pytest.raises(ClusterVersionError, match=r"has cashmere-automl .* \(here 9\.9\)\. Install"):
             new_executor.submit(square, trial(0)).result(timeout=60)

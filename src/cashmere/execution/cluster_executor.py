@@ -160,7 +160,9 @@ class ClusterExecutor(ABC):
                     except Exception as error:  # an objective that cannot be pickled, files that cannot be read
                         return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
                 case Answer.REFUSED, str(sentence):
-                    text = f"has a worker of another version: {sentence}. Install the same on all machines."
+                    text = (
+                        f"has a worker that cannot run trials: {sentence}. Install the same packages on all machines."
+                    )
                     raise ClusterVersionError(self._address, text)
         return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
 

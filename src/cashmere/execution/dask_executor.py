@@ -8,13 +8,14 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterError
 from cashmere.execution.cluster_executor import MOST_LOST, POLL_SECONDS, ClusterExecutor
 from cashmere.execution.file_bundle import FileBundle
 from cashmere.execution.inside_dask_worker import close_sites, deliver, run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
-from cashmere.execution.sites import Answer, own_version
+from cashmere.execution.sites import Answer
 from cashmere.protocols import Objective, PortableObjective
 
 if TYPE_CHECKING:
@@ -75,9 +76,7 @@ class DaskExecutor(ClusterExecutor):
         begun = self._begun[key] = []
         ended, start = threading.Event(), time.monotonic()
         try:
-            task = self._client.submit(
-                run_trial, site, self._name, own_version(), packed, key=key, pure=False, retries=0
-            )
+            task = self._client.submit(run_trial, site, self._name, versions(), packed, key=key, pure=False, retries=0)
             self._tasks[key] = task
             task.add_done_callback(lambda _: ended.set())
             has_ended = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,12 +53,12 @@ async def close_sites(names: Sequence[str]) -> None:
     await asyncio.to_thread(sites.close_sites, names)
 
 
-def run_trial(site: str, topic: str, version: str, trial: bytes) -> tuple[Answer, bytes | str]:
+def run_trial(site: str, topic: str, wanted: Mapping[str, str], trial: bytes) -> tuple[Answer, bytes | str]:
     """Run a trial; the function of each Dask task.
 
     Parameters
     ----------
-    site, version, trial
+    site, wanted, trial
         See `answer_trial`.
     topic : str
         Where to announce that the task has begun.
@@ -68,7 +68,7 @@ def run_trial(site: str, topic: str, version: str, trial: bytes) -> tuple[Answer
     worker = get_worker()
     key = worker.get_current_task()
     worker.log_event(topic, {"key": key, "worker": worker.address})
-    return answer_trial(site, worker.address, version, trial, lambda: _is_wanted(worker, key))
+    return answer_trial(site, worker.address, wanted, trial, lambda: _is_wanted(worker, key))
 
 
 def _is_wanted(worker: Worker, key: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, wait
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from cashmere.base.versions import versions
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack, unpack
 from cashmere.execution.worker_processes import WorkerProcessExecutor
+from cashmere.execution.worker_versions import why_refused
 from cashmere.protocols import Objective, PortableObjective
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
@@ -25,11 +26,6 @@ _POLL_SECONDS = 0.1
 
 _IDLE_SECONDS = 60.0
 """How long a site waits for its next trial: a coordinator that was killed cannot tell anybody to clear up."""
-
-
-def own_version() -> str:
-    """Return the version of cashmere."""
-    return versions().get("cashmere-automl", "of unknown version")
 
 
 class Site:
@@ -165,7 +161,7 @@ class Answer(StrEnum):
 
 
 def answer_trial(
-    site: str, worker: str, version: str, trial: bytes, is_wanted: Callable[[], bool]
+    site: str, worker: str, wanted: Mapping[str, str], trial: bytes, is_wanted: Callable[[], bool]
 ) -> tuple[Answer, bytes | str]:
     """Run a trial at a site of this process.
 
@@ -175,15 +171,15 @@ def answer_trial(
         Name of the site that has the objective.
     worker : str
         Name of this worker.
-    version : str
-        Version of cashmere on the coordinator.
+    wanted : mapping
+        The `versions` of the coordinator: a worker may have joined after those of the others were compared.
     trial : bytes
         The trial, packed.
     is_wanted : callable
         Whether engine and coordinator still want the outcome.
     """
-    if (own := own_version()) != version:
-        return Answer.REFUSED, f"{worker} has cashmere {own}, the coordinator {version}"
+    if (problem := why_refused(versions(), wanted)) is not None:
+        return Answer.REFUSED, f"{worker} {problem}"
     found = _sites.get(site)
     outcome = None if found is None else found.run(unpack(trial), is_wanted)
     return (Answer.ABSENT, worker) if outcome is None else (Answer.OUTCOME, pack(outcome))

@@ -53,11 +53,19 @@ def check_versions(address: str, found: Mapping[str, dict[str, str] | str | Exce
         warnings.warn(VersionWarning(text), stacklevel=2)
 
 
-def why_refused(told: dict[str, str] | str | Exception) -> str | None:
-    """Return why a worker cannot run our trials, given its versions or why there are none; None if it can."""
+def why_refused(told: dict[str, str] | str | Exception, ours: Mapping[str, str] | None = None) -> str | None:
+    """Return why a worker cannot run trials; None if it can.
+
+    Parameters
+    ----------
+    told : dict, str or Exception
+        Its versions, or why there are none.
+    ours : mapping, optional
+        Versions of the coordinator, by default this process.
+    """
     if not isinstance(told, dict):
         return str(told) if isinstance(told, str) else f"does not answer ({type(told).__name__}: {told})"
-    ours = versions()
+    ours = versions() if ours is None else ours
     for name, version in ours.items():
         if name not in told:
             return f"lacks {name} (here {version})"
