@@ -717,6 +717,7 @@ class Study:
         self._seconds_left = _for_ever
         self._rewind()
         self._forget_decision()
+        self._batch.clear()
         self._keep_elapsed()
 
     def cancel_waiting(self) -> None:

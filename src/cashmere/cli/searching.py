@@ -224,7 +224,9 @@ def resume(
 
 
 def tell(finished: FinishedRun, *, quiet: bool) -> None:
-    """Print the result and where it is; leave with `INTERRUPTED` after Ctrl+C."""
+    """Print the result and where it is; leave with `INTERRUPTED` after Ctrl+C, with 2 if the cluster was lost."""
+    from cashmere.run import StopReason
+
     folder = finished.folder
     for line in finished.summary().splitlines():
         say(quiet, line)
@@ -232,6 +234,9 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
     if finished.interrupted:
         say_error(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}")
         raise typer.Exit(INTERRUPTED)
+    if finished.stop_reason is StopReason.CLUSTER:
+        say_error(f"ClusterError: The search ended early; the model is usable. Continue with: cashmere resume {folder}")
+        raise typer.Exit(2)
 
 
 def make_progress(quiet: bool) -> Callable[[], Progress]:
