@@ -16,22 +16,27 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.space.estimators.narrow_trees import from_whole_sums, narrow_nodes, whole_sums
 from cashmere.space.estimators.packed_state import PackedState
-
-_TREE_PARTS = ("nodes", "values")
-"""Arrays of a tree's state."""
 
 
 class _PackedTrees(PackedState):
-    """Keep the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow."""
+    """Keep the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow.
+
+    In files of earlier versions, nodes and values have the types that scikit-learn gives them.
+    """
 
     def __getstate__(self) -> dict[str, Any]:
         raw: Any = super().__getstate__()
         state: dict[str, Any] = dict(raw)
         if trees := state.pop("estimators_", None):
             states = [tree.tree_.__getstate__() for tree in trees]
-            for name in _TREE_PARTS:
-                state[f"_packed_{name}"] = np.concatenate([s[name] for s in states])
+            nodes, values = (np.concatenate([s[name] for s in states]) for name in ("nodes", "values"))
+            state["_packed_nodes"] = narrow_nodes(nodes)
+            if (sums := whole_sums(values, nodes)) is None:
+                state["_packed_values"] = values
+            else:
+                state["_packed_sums"] = sums
             state["_packed_sizes"] = np.array([s["node_count"] for s in states])
             state["_packed_depths"] = np.array([s["max_depth"] for s in states])
             state["_packed_seeds"] = np.array([tree.random_state for tree in trees])
@@ -42,7 +47,10 @@ class _PackedTrees(PackedState):
         state = dict(state)
         if (first := state.pop("_first_tree", None)) is not None:
             sizes, depths, seeds = (state.pop(f"_packed_{name}") for name in ("sizes", "depths", "seeds"))
-            parts = [np.split(state.pop(f"_packed_{name}"), np.cumsum(sizes)[:-1]) for name in _TREE_PARTS]
+            nodes = state.pop("_packed_nodes").astype(first.tree_.__getstate__()["nodes"].dtype)
+            sums = state.pop("_packed_sums", None)
+            values = state.pop("_packed_values") if sums is None else from_whole_sums(sums, nodes)
+            parts = [np.split(part, np.cumsum(sizes)[:-1]) for part in (nodes, values)]
             constructor, arguments, _ = first.tree_.__reduce__()
             state["estimators_"] = []
             for nodes, values, size, depth, seed in zip(*parts, sizes, depths, seeds, strict=True):
