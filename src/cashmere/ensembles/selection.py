@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.ensembles.kernels import Float64, Kernel, Scorer, make_kernel
+from cashmere.ensembles.limits import Allowed
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 from cashmere.records.loss import Loss
@@ -203,6 +204,7 @@ class IncrementalSelection:
         predictions: Sequence[FloatArray] | FloatArray,
         *,
         rng: np.random.Generator | None = None,
+        allowed: Allowed | None = None,
         stop: Stop = never,
     ) -> SelectionResult:
         """Choose an ensemble, see `select_ensemble`.
@@ -216,6 +218,8 @@ class IncrementalSelection:
             Predictions in the same order.
         rng : numpy.random.Generator, optional
             For random ties.
+        allowed : callable, optional
+            Which candidates may be chosen next, see `allowed_within`; by default all of them.
         stop : Stop
             Whether to give up.
 
@@ -227,7 +231,7 @@ class IncrementalSelection:
         Raises
         ------
         ArrayError
-            If shapes differ or no candidate is finite.
+            If shapes differ, or no candidate is finite and allowed.
         StoppedError
             If `stop` says so. What has been read of the candidates is kept.
         """
@@ -238,12 +242,12 @@ class IncrementalSelection:
             self._y = as_targets(self._y, predictions[0].ndim)
             self._pool = _Pool(self._make_kernel(predictions[0].shape), self._cache_bytes)
         try:
-            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), stop)
+            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), allowed, stop)
         except _KernelMismatchError:
             # A custom metric with a kernel's name, or probabilities that the metric rescales: always call the metric.
             self.clear()
             self._pool = _Pool(None, self._cache_bytes)
-            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), stop)
+            return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), allowed, stop)
 
     def _run(
         self,
@@ -251,6 +255,7 @@ class IncrementalSelection:
         numbers: tuple[int, ...],
         predictions: Sequence[FloatArray] | FloatArray,
         rng: np.random.Generator,
+        allowed: Allowed | None,
         stop: Stop,
     ) -> SelectionResult:
         finite = pool.add(numbers, predictions, stop)
@@ -259,14 +264,17 @@ class IncrementalSelection:
                 "predictions",
                 "All candidates predict NaN or infinity somewhere; at least one must have finite predictions only.",
             )
-        settled = self._settled_steps(numbers, predictions, finite, stop)
+        settled = self._settled_steps(numbers, predictions, finite, stop) if allowed is None else 0
         order, minima = self._order[:settled], self._minima[:settled]
         trajectory = self._trajectory[:settled]
         total = np.zeros(predictions[0].shape)
         for chosen in order:
             total += predictions[chosen]
         for step in range(settled + 1, self._size + 1):
-            rivals, losses = self._rivals(pool, numbers, predictions, finite, total, step, stop)
+            possible = finite if allowed is None else finite & allowed(order)
+            if not possible.any():
+                raise ArrayError("predictions", "No candidate with finite predictions is allowed; allow one at least.")
+            rivals, losses = self._rivals(pool, numbers, predictions, possible, total, step, stop)
             minimum = float(losses.min())
             ties = rivals[losses <= minimum + TIE_TOLERANCE]
             chosen = self._break_tie(ties, predictions, total, step, rng)
@@ -275,7 +283,8 @@ class IncrementalSelection:
             trajectory.append(float(losses[rivals == chosen][0]))
             total += predictions[chosen]
 
-        self._numbers, self._order, self._minima, self._trajectory = numbers, order, minima, trajectory
+        if allowed is None:
+            self._numbers, self._order, self._minima, self._trajectory = numbers, order, minima, trajectory
         return SelectionResult(
             order=np.array(order, dtype=np.int64),
             trajectory=np.array(trajectory),
@@ -287,16 +296,16 @@ class IncrementalSelection:
         pool: _Pool,
         numbers: tuple[int, ...],
         predictions: Sequence[FloatArray] | FloatArray,
-        finite: BoolArray,
+        possible: BoolArray,
         total: Float64,
         step: int,
         stop: Stop,
     ) -> tuple[IntArray, Float64]:
         """Return the positions that can have the lowest loss, and their losses."""
         lower, upper = pool.bounds(numbers, predictions, total, step)
-        lower = np.where(finite, lower, np.inf)
-        upper = np.where(finite, upper, np.inf)
-        rivals = np.flatnonzero(finite & (lower <= upper.min() + 2 * TIE_TOLERANCE)).astype(np.int64)
+        lower = np.where(possible, lower, np.inf)
+        upper = np.where(possible, upper, np.inf)
+        rivals = np.flatnonzero(possible & (lower <= upper.min() + 2 * TIE_TOLERANCE)).astype(np.int64)
         known: dict[float, float] = {}
         losses = np.empty(len(rivals))
         for i, candidate in enumerate(rivals.tolist()):

@@ -24,6 +24,7 @@ from cashmere.ensembles import (
 from cashmere.ensembles.calibration import Calibration, can_calibrate, choose_calibration
 from cashmere.ensembles.conformal import ConformalScores, scores_of
 from cashmere.ensembles.kernels import Float64
+from cashmere.ensembles.limits import Allowed, Limit, allowed_within
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never
 from cashmere.ensembles.threshold import as_certain, decide, tune_thresholds
@@ -36,6 +37,9 @@ _TIE: TieRule = "secondary"
 
 _LEAST_ROWS, _LEAST_TRIALS = 200, 20
 """With fewer, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
+
+_ENOUGH_REPEATED = 0.75
+"""Share of the ensemble. Members with the largest weights are repeated first."""
 
 BASELINE = -1
 """Member number of the constant predictor, which is no trial."""
@@ -95,6 +99,7 @@ class EnsembleBuilder:
     ) -> None:
         self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
         self._has_model = has_model
+        self._limits: tuple[Limit, ...] = ()
         self._instead: Mapping[int, AnyArray] = {}
         self._only_instead = False
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
@@ -128,6 +133,15 @@ class EnsembleBuilder:
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
 
+    @property
+    def metric(self) -> Metric:
+        """The metric that chooses."""
+        return self._metric
+
+    def limit(self, limits: Sequence[Limit]) -> None:
+        """Select from now on ensembles that keep these limits; other methods than selection do not heed them."""
+        self._limits = tuple(limits)
+
     def choose_by(self, predictions: Mapping[int, AnyArray], *, only: bool = False) -> None:
         """Choose from now on by these predictions instead of the trials' own.
 
@@ -143,6 +157,15 @@ class EnsembleBuilder:
         self._instead, self._only_instead = predictions, only
         if self._selection is not None:
             self._selection.clear()  # it relies on predictions that do not change
+
+    def choose_by_averages(self, averages: Mapping[int, AnyArray]) -> None:
+        """Choose from now on by what trials fitted on several splits predict on average.
+
+        That is less noisy, and more like what their models predict for other rows. If these trials are most of the
+        ensemble, it is chosen among them alone: as good, with fewer members (docs/benchmarks.md#spare-time).
+        """
+        repeated = sum(weight for number, weight in self.weights.items() if number in averages)
+        self.choose_by(averages, only=repeated >= _ENOUGH_REPEATED)
 
     def update(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
         """Choose again from everything observed.
@@ -172,7 +195,10 @@ class EnsembleBuilder:
         losses = [float(o.loss) for o in observations if o.loss is not None]
         y, weight = self._pool.y, self._pool.weight
         structure = self._pool.structure
-        ensemble, loss = self._build(numbers, stacks, losses, y, weight, stop, structure, selection=self._selection)
+        allowed = allowed_within(self._limits, numbers)
+        ensemble, loss = self._build(
+            numbers, stacks, losses, y, weight, stop, structure, allowed=allowed, selection=self._selection
+        )
         thresholds, gain = self.thresholds, self.decision_gain
         if self.decides_by_threshold:
             stack = dict(zip(numbers, stacks, strict=True))
@@ -211,11 +237,12 @@ class EnsembleBuilder:
         losses = [float(o.loss) for o in observations if o.loss is not None]
         y, weight, structure = self._pool.y, self._pool.weight, self._pool.structure
         parts: list[Ensemble] = []
+        allowed = allowed_within(self._limits, numbers)
 
         def build(
             stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None, structure: RowStructure | None
         ) -> Ensemble:
-            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop, structure)[0]
+            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop, structure, allowed=allowed)[0]
             parts.append(ensemble)
             if not self.decides_by_threshold or self._metric.needs != "labels":
                 return ensemble
@@ -252,10 +279,20 @@ class EnsembleBuilder:
         return loss if calibration is None else loss - calibration.gain
 
     def _mean(self, parts: Sequence[Ensemble], numbers: Sequence[int]) -> WeightedEnsemble:
-        """Average selections by positions; leave out what only one pick of all chose: it may be wild on other rows."""
+        """Average selections by positions; leave out what only one pick of all chose: it may be wild on other rows.
+
+        Under limits, the mean of several selections may break what each of them keeps: then only members of the
+        ensemble chosen on all rows stay.
+        """
         selected = [part for part in parts if isinstance(part, WeightedEnsemble)]
         mean = mean_ensemble(selected, 1.5 / (len(selected) * self._size))
-        return WeightedEnsemble(tuple(numbers[i] for i in mean.members), mean.weights)
+        members = tuple(numbers[i] for i in mean.members)
+        if all(limit.holds(members) for limit in self._limits):
+            return WeightedEnsemble(members, mean.weights)
+        kept = {n: weight for n, weight in zip(members, mean.weights, strict=True) if n in self.ensemble.members}
+        kept = kept or self.weights
+        mass = sum(kept.values())
+        return WeightedEnsemble(tuple(kept), tuple(weight / mass for weight in kept.values()))
 
     def _take(
         self, ensemble: Ensemble, calibration: Calibration | None, predictions: Mapping[int, AnyArray], stop: Stop
@@ -337,13 +374,15 @@ class EnsembleBuilder:
         stop: Stop,
         structure: RowStructure | None,
         *,
+        allowed: Allowed | None,
         selection: IncrementalSelection | None = None,
     ) -> tuple[Ensemble, float]:
         go_on_unless(stop)
         if self._method == "selection":
             if selection is None:
                 selection = IncrementalSelection(y, self._metric, size=self._size, weight=weight, tie=_TIE)
-            result = selection.select(numbers, predictions, rng=np.random.default_rng(self._seed), stop=stop)
+            rng = np.random.default_rng(self._seed)
+            result = selection.select(numbers, predictions, rng=rng, allowed=allowed, stop=stop)
             return ensemble_of_selection(numbers, result)
         return build_ensemble(
             self._method,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Container, Mapping
+from pathlib import Path
 from typing import Any
 
 from cashmere.base.pace import Pace
@@ -18,9 +19,6 @@ from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.facts import CurvePoint
 from cashmere.study import run_digest
-
-_ENOUGH_REPEATED = 0.75
-"""Share of the ensemble. Members with the largest weights are repeated first."""
 
 _CHOOSING, _SAVING = "choosing", "saving"
 
@@ -42,11 +40,15 @@ class GrowingModel:
         Knows the encoders of other splits.
     pace : Pace
         Measures how long it takes to choose and to save.
+    folder : Path, optional
+        The model folder; by default that of the run.
 
     Attributes
     ----------
     builder : EnsembleBuilder
         The current choice.
+    folder : Path
+        The model folder.
     seconds : float
         Time taken by choices of the ensemble, in all calls of the run.
     """
@@ -60,9 +62,11 @@ class GrowingModel:
         builder: EnsembleBuilder,
         repeats: Repeats,
         pace: Pace,
+        folder: Path | None = None,
     ) -> None:
         facts = run.store.facts()
         self.builder = builder
+        self.folder = folder or run.folder / "model"
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members, self._pace = run, encoders, members, pace
         self._repeats = repeats
@@ -76,17 +80,12 @@ class GrowingModel:
         self._try_members(history)
 
     def choose_finally(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
-        """Choose as `choose`; then again with what trials fitted on several splits predict on average.
-
-        That is less noisy, and more like what their models predict for other rows. If these trials were most of the
-        ensemble, it is chosen among them alone: as good, with fewer members (docs/benchmarks.md#spare-time).
-        """
+        """Choose as `choose`; then again by averages, see `EnsembleBuilder.choose_by_averages`."""
         self.builder.choose_by({})
         self.choose(history, among=among, stop=stop)
         averages = self._members.averages
         if averages:
-            repeated = sum(weight for number, weight in self.builder.weights.items() if number in averages)
-            self.builder.choose_by(averages, only=repeated >= _ENOUGH_REPEATED)
+            self.builder.choose_by_averages(averages)
             self.choose(history, among=among, stop=stop)
 
     def _update(self, history: History, *, among: Container[int] | None = None, stop: Stop) -> None:
@@ -117,7 +116,7 @@ class GrowingModel:
         clock = time.perf_counter()
         before = self.builder.ensemble.members
         self._update(history, stop=stop)
-        if self.builder.ensemble.members != before or not (self._run.folder / "model" / "manifest.json").exists():
+        if self.builder.ensemble.members != before or not (self.folder / "manifest.json").exists():
             self.save(self.information(history), history)
         self._try_members(history)
         if self.builder.loss is not None and (not self._curve or self._curve[-1]["trials"] < len(history)):
@@ -139,8 +138,7 @@ class GrowingModel:
         # Classes of a script cannot be imported by another process; whoever passes them vouches for the run.
         if untried and not any(name.startswith("__main__.") for name in self._members.trusted):
             self.save(self.information(history), history)
-            folder = self._run.folder / "model"
-            check_first_load(folder, read_manifest(folder), trusted=self._members.trusted)
+            check_first_load(self.folder, read_manifest(self.folder), trusted=self._members.trusted)
         self._tried |= untried
 
     def information(self, history: History, cross_fitted_loss: float | None = None) -> dict[str, Any]:
@@ -149,7 +147,7 @@ class GrowingModel:
         return {
             "task": self._run.target.task_type.value,
             "target": self._run.settings.target_name,
-            "metric": self._run.metric.name,
+            "metric": self.builder.metric.name,
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
             "trials": len(history),
@@ -181,7 +179,7 @@ class GrowingModel:
         self._run.store.check_lease()
         clock = time.perf_counter()
         save_model(
-            self._run.folder / "model",
+            self.folder,
             schema=self._run.schema,
             target=self._run.target,
             encoders=self._encoders_of_members(),
@@ -261,4 +259,4 @@ class GrowingModel:
     @property
     def size_bytes(self) -> int:
         """Size of the model folder."""
-        return sum(path.stat().st_size for path in (self._run.folder / "model").iterdir())
+        return sum(path.stat().st_size for path in self.folder.iterdir())

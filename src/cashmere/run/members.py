@@ -43,8 +43,8 @@ class Members:
     ----------
     store : RunStore
         Knows where the files are.
-    baseline : sequence of FoldModel
-        The constant predictor; written at once.
+    baseline : sequence of FoldModel or None
+        The constant predictor; written at once. None if no ensemble will need it.
     pace : Pace
         Measures how long loading takes.
     trusted : collection of str
@@ -52,17 +52,19 @@ class Members:
     """
 
     def __init__(
-        self, store: RunStore, baseline: Sequence[FoldModel], *, pace: Pace, trusted: Collection[str] = ()
+        self, store: RunStore, baseline: Sequence[FoldModel] | None, *, pace: Pace, trusted: Collection[str] = ()
     ) -> None:
         self._store = store
         self.trusted = list(trusted)
-        self._loaded: dict[int, list[FoldModel]] = {BASELINE: list(baseline)}
+        self._loaded: dict[int, list[FoldModel]] = {}
         self._pace = pace
         self._algorithms: dict[int, str] = {}
         self._splits = store.splits()
-        self._known: dict[int, bool] = {BASELINE: True}
+        self._known: dict[int, bool] = {}
         self._in_own_model = members_signed_here(store.folder / "model")
-        write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
+        if baseline is not None:
+            self._loaded[BASELINE], self._known[BASELINE] = list(baseline), True
+            write_atomically(self.path(BASELINE), dump_fold_models(list(baseline)))
 
     def path(self, number: int) -> Path:
         """Return the path of the models of a trial, or of the constant predictor."""
