@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after Ctrl+C."""
 
+_OTHER_OPTIONS = {"max_latency": "max_latency", "max_size": "max_size"}
+"""Parameters that are options, but no settings of a run."""
+
 _LINE_LIMIT = 4_000
 _MESSAGE_LIMIT = 20_000
 
@@ -151,5 +154,7 @@ def _with_option(error: CashmereError) -> str:
     from cashmere.run.settings import inputs
 
     name, _, rest = str(error).partition(" ")
-    given = inputs().get(name) if isinstance(error, InvalidParameterError | LookaheadError) else None
-    return str(error) if given is None or given.option is None else f"--{given.option.replace('_', '-')} {rest}"
+    if not isinstance(error, InvalidParameterError | LookaheadError):
+        return str(error)
+    option = given.option if (given := inputs().get(name)) is not None else _OTHER_OPTIONS.get(name)
+    return str(error) if option is None else f"--{option.replace('_', '-')} {rest}"

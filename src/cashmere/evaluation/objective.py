@@ -25,6 +25,7 @@ from cashmere.model.fold_path import FoldPath
 from cashmere.protocols import Supervisor
 from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
+from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.space.component import BuildContext
 from cashmere.space.path import PathParameter
@@ -106,6 +107,23 @@ class CrossValidationObjective:
         path = self.space.algorithm_of(trial.configuration).path
         return evaluation.fit_folds() if path is None else evaluation.follow_folds(path, supervisor)
 
+    def fit(self, trial: Trial, followed: FollowedPath | None) -> list[FoldModel]:
+        """Fit the trial's configuration on every fold, without judging it.
+
+        Parameters
+        ----------
+        trial : Trial
+            What to fit.
+        followed : FollowedPath or None
+            How far to follow the path of the algorithm, if it has one: to the position that was chosen.
+        """
+        evaluation = _Evaluation(self, trial)
+        path = self.space.algorithm_of(trial.configuration).path
+        numbers = range(evaluation.n_folds)
+        if path is None or followed is None:
+            return [evaluation.fit(k)[0] for k in numbers]
+        return [evaluation.fit_to(k, path, followed) for k in numbers]
+
 
 class _Evaluation:
     """One trial's way through its folds."""
@@ -122,6 +140,11 @@ class _Evaluation:
         self.fit_seconds = self.predict_seconds = 0.0
         self._added: list[AddedFeatures] = []
 
+    @property
+    def n_folds(self) -> int:
+        """Number of folds."""
+        return len(self._folds.folds)
+
     # ------------------------------------------------------------ one value per fit
 
     def fit_folds(self) -> Outcome:
@@ -129,7 +152,7 @@ class _Evaluation:
         predictions: list[NDArray[np.float32]] = []
         models: list[FoldModel] = []
         for k in range(len(self._folds.folds)):
-            model, predicted = self._fit(k)
+            model, predicted = self.fit(k)
             if not np.isfinite(predicted).all():
                 raise FloatingPointError(f"{self._algorithm.name} predicts NaN or infinity on fold {k}.")
             models.append(model)
@@ -139,7 +162,8 @@ class _Evaluation:
                 return self._stopped(losses)
         return self._success(predictions, models)
 
-    def _fit(self, k: int) -> tuple[FoldModel, NDArray[np.float32]]:
+    def fit(self, k: int) -> tuple[FoldModel, NDArray[np.float32]]:
+        """Fit one fold; return its model and what it predicts."""
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
         clock = time.perf_counter()
         with self._fitting(k, X_train, categorical) as context:
@@ -201,6 +225,15 @@ class _Evaluation:
                 return self._stopped(losses)
         outcome = self._followed_so_far(followed)
         return outcome if reached_end else replace(outcome, cut_short=Cause(kind=CauseKind.TIME_LIMIT))
+
+    def fit_to(self, k: int, path: PathParameter, followed: FollowedPath) -> FoldModel:
+        """Fit one fold up to the position that was chosen, by way of those before it."""
+        X_train = self._folds.load(k, self._encoding, self._trial.fidelity)[0]
+        with threadpool_limits(self._n_threads(X_train), user_api="openmp"):
+            begun = self._begin_path(k, path)
+            for position in followed.positions[: followed.positions.index(followed.chosen) + 1]:
+                begun.advance(position)
+            return begun.model_at(followed.chosen)
 
     def _begin_path(self, k: int, path: PathParameter) -> FoldPath:
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)

@@ -1,6 +1,7 @@
 """A whole run: from a table and settings to a run directory with a model and a report.
 
 Command line and estimators enter by `fit_run` and `continue_run`; what they are asked to do is `RunSettings`.
+`refine_run` chooses again from a finished run.
 """
 
 from __future__ import annotations
@@ -11,20 +12,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cashmere.run.finished import FinishedRun, StopReason
     from cashmere.run.front_door import continue_run, fit_run
+    from cashmere.run.refinement import RefinedRun, refine_run
     from cashmere.run.run_directory import RunDirectory
     from cashmere.run.session import Session
     from cashmere.run.settings import RunSettings
 
-__all__ = ["FinishedRun", "RunDirectory", "RunSettings", "Session", "StopReason", "continue_run", "fit_run"]
+__all__ = [
+    "FinishedRun",
+    "RefinedRun",
+    "RunDirectory",
+    "RunSettings",
+    "Session",
+    "StopReason",
+    "continue_run",
+    "fit_run",
+    "refine_run",
+]
 
 _HOMES = {
     "FinishedRun": "cashmere.run.finished",
+    "RefinedRun": "cashmere.run.refinement",
     "RunDirectory": "cashmere.run.run_directory",
     "RunSettings": "cashmere.run.settings",
     "Session": "cashmere.run.session",
     "StopReason": "cashmere.run.finished",
     "continue_run": "cashmere.run.front_door",
     "fit_run": "cashmere.run.front_door",
+    "refine_run": "cashmere.run.refinement",
 }
 
 

@@ -136,7 +136,7 @@ class RunDirectory:
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
         self.rows, self.store = rows, store
         self._has_made_folder = False
-        self.metric: Metric = _metric(settings.metric, target)
+        self.metric: Metric = metric_for(settings.metric, target)
         self.profile = TaskProfile(
             task_type=target.task_type,
             n_rows=len(rows.y),
@@ -537,8 +537,21 @@ def _chosen_from(space: Space, settings: RunSettings) -> Space:
     return space.restricted_to(chosen)
 
 
-def _metric(metric: Any, target: TargetCoding) -> Metric:
-    """Return the metric for a name or a custom metric; a function sees labels or values."""
+def metric_for(metric: Any, target: TargetCoding) -> Metric:
+    """Return the metric for a name or a custom metric; a function sees labels or values.
+
+    Parameters
+    ----------
+    metric : str, Metric, callable or None
+        None for the default of the task.
+    target : TargetCoding
+        What is predicted.
+
+    Raises
+    ------
+    MetricError, UnknownNameError
+        If there is none of this name, or it does not fit the task.
+    """
     metric = metric or default_metric(target.task_type).name
     if callable(metric) and not isinstance(metric, Metric):
         if target.task_type.is_classification:

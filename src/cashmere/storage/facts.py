@@ -51,6 +51,14 @@ class SplitsFact(TypedDict):
     epoch: NotRequired[Annotated[int, Meta(ge=1, lt=10**6)]]
 
 
+class LatenciesFact(TypedDict):
+    """How long parts of a prediction take, see `cashmere.run.latencies`."""
+
+    machine: ShortText
+    batch_rows: Count
+    seconds: dict[ShortText, tuple[Seconds, Seconds]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
     """The facts of a run as its store keeps them; None for facts not known yet.
@@ -95,6 +103,8 @@ class RunFacts:
         is the first; see `cashmere.run.repeats`.
     latency : dict
         ``single_row_ms`` and ``batch_rows_per_second``.
+    latencies : dict
+        Seconds of the parts of a prediction, by name; known once the run was refined. See `cashmere.run.latencies`.
     digest : str
         Fingerprint of trials, losses and weights.
     elapsed_seconds : float
@@ -126,6 +136,7 @@ class RunFacts:
     decision: dict[str, Any] | None = None
     splits: dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], SplitsFact] | None = None
     latency: dict[ShortText, float] | None = None
+    latencies: LatenciesFact | None = None
     digest: _Text | None = None
     elapsed_seconds: Seconds | None = None
     busy_seconds: float | None = None

@@ -1,0 +1,583 @@
+"""A finished run, chosen from again: smaller or faster ensembles, another metric, another way to combine members.
+
+Nothing is fitted, unless a refit is asked for: ensembles are chosen by the stored predictions of the trials, from those
+whose models still exist.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.pace import Pace
+from cashmere.data.task import Encoding
+from cashmere.ensembles import WeightedEnsemble
+from cashmere.ensembles.limits import Cost, Limit
+from cashmere.ensembles.pool import ValidationPool
+from cashmere.evaluation.metrics import Metric
+from cashmere.exceptions import (
+    CorruptStoreError,
+    IncompatibleParametersError,
+    InvalidParameterError,
+    RunDirectoryError,
+)
+from cashmere.model.archives import dump_fold_models, load
+from cashmere.model.consistency import check_encoders
+from cashmere.model.files import Encoders, entry_path, read_manifest, save_model
+from cashmere.model.first_load import check_first_load
+from cashmere.model.predictor import Predictor
+from cashmere.model.signature import read_signature
+from cashmere.records.budget import Deadline, parse_memory_mib, parse_seconds
+from cashmere.records.trial import History, Observation
+from cashmere.run.ensemble_builder import EnsembleBuilder
+from cashmere.run.growing_model import GrowingModel
+from cashmere.run.latencies import Latencies
+from cashmere.run.members import Members
+from cashmere.run.refit import RefitComparison, compare_refit, refit_on_all_rows
+from cashmere.run.repeats import Repeats
+from cashmere.run.run_directory import RunDirectory, metric_for
+from cashmere.storage.directory import RESTORE
+
+_SELECTION = "selection"
+
+_LIMITS = 8
+"""Bounds of each kind that are tried, from that of the cheapest candidate to what the ensemble without bounds costs."""
+
+_MEASURING_SECONDS = 60.0
+"""For measuring candidates, in one call; a further call goes on with the others."""
+
+
+_WHOLE_SECONDS = 0.3
+"""For the rows of a whole model; the batch is predicted once besides."""
+
+_MORE = 1.01
+"""Messages name bounds that are a little higher than what the smallest ensemble needs: they are rounded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RefinedRun:
+    """What `refine_run` has found.
+
+    Attributes
+    ----------
+    front : DataFrame
+        One row for each ensemble that no other beats in score, latency and size at once, the largest first:
+        ``n_members``, ``trials`` (their numbers), ``score`` (on the rows that chose it), ``cross_fitted_score`` (on
+        rows that did not; this is the one to expect), ``single_row_ms`` and ``batch_rows_per_second`` (sums of what
+        was measured for its members), ``bytes`` (of the model folder), and ``chosen``.
+    metric : Metric
+        What the scores are of.
+    before : dict
+        ``n_members``, ``score``, ``cross_fitted_score``, ``single_row_ms``, ``batch_rows_per_second`` and ``bytes`` of
+        the model that the run has, measured now; None where they are not known.
+    after : dict or None
+        The same of the model that was written.
+    model_folder : Path or None
+        Where it was written; None if nothing was asked for.
+    refit : RefitComparison or None
+        How one model for each member compares to one for each fold; None if nothing was fitted.
+    n_unmeasured : int
+        Trials that were left out because there was no time to measure their latency.
+    """
+
+    front: pd.DataFrame
+    metric: Metric
+    before: Mapping[str, Any]
+    after: Mapping[str, Any] | None
+    model_folder: Path | None
+    refit: RefitComparison | None
+    n_unmeasured: int
+
+
+def refine_run(
+    folder: str | Path,
+    *,
+    max_latency: str | float | None = None,
+    max_size: str | float | None = None,
+    metric: Any = None,
+    ensemble: str | None = None,
+    refit: bool = False,
+    out: str | Path | None = None,
+    own_objects: Mapping[str, Any] | None = None,
+) -> RefinedRun:
+    """Choose again from the trials of a finished run, without fitting anything unless asked to.
+
+    Ensembles are selected greedily under bounds of latency and size, a new member only where it fits; then those that
+    another one beats are dropped. The model of the run stays as it is.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory.
+    max_latency : str or float, optional
+        Most time for one row, such as ``"5ms"``; a number means seconds.
+    max_size : str or float, optional
+        Most room that the model folder may take, such as ``"10MB"``; a number means MiB.
+    metric : str or callable, optional
+        Chooses the ensembles; by default that of the run.
+    ensemble : {"selection", "bagging", "stacking", "best"}, optional
+        How members are chosen and combined. Bounds need ``"selection"``, which is the default.
+    refit : bool
+        Fit the members again, each once on all rows, instead of using their models of the folds. They are smaller and
+        faster by about the number of folds. To tell what that changes in score, they are also fitted without some of
+        the rows, see `compare_refit`: all in all it takes a little longer than their trials took, in this process and
+        without limits.
+    out : path, optional
+        New folder for the model; by default ``model-refined`` in the run directory, with a number if there is one.
+        A model is written if a bound, a metric, a method, a folder or `refit` is given.
+    own_objects : dict, optional
+        The custom metric, strategy, space or resampling, if the run was started with one.
+
+    Raises
+    ------
+    RunDirectoryError
+        If there is no finished run, or no trial with a model, or `out` holds something.
+    RunLockedError
+        If the run is in progress.
+    InvalidParameterError
+        If no ensemble keeps a bound; the message says which bound the smallest or fastest keeps.
+    IncompatibleParametersError
+        If a bound is given for another method than selection, or for a latency that cannot be measured.
+    """
+    seconds = None if max_latency is None else parse_seconds(max_latency, "max_latency")
+    n_bytes = None if max_size is None else parse_memory_mib(max_size, "max_size") * 2**20
+    bounds = _Bounds(seconds=seconds, n_bytes=n_bytes, given={"max_latency": max_latency, "max_size": max_size})
+    if ensemble not in (None, _SELECTION) and bounds.are_given:
+        raise IncompatibleParametersError(
+            f"ensemble={ensemble!r} cannot be used with a bound of latency or size, which only selection heeds. Leave "
+            "out one of them.",
+            {"ensemble": ensemble, **bounds.given},
+        )
+    writes = refit or out is not None or metric is not None or ensemble is not None or bounds.are_given
+    with RunDirectory.open(folder, own_objects) as run:
+        model_folder = _new_folder(run.folder, out) if writes else None
+        refinement = _Refinement(run, metric=metric, method=ensemble or _SELECTION, refit=refit, folder=model_folder)
+        points = refinement.points(bounds)
+        chosen, after = refinement.write(points, bounds) if writes else (None, None)
+        return RefinedRun(
+            front=refinement.front(points, chosen),
+            metric=refinement.metric,
+            before=refinement.before,
+            after=after,
+            model_folder=model_folder,
+            refit=refinement.compare_refit() if refit else None,
+            n_unmeasured=refinement.n_unmeasured,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounds:
+    """The bounds that the user gives: seconds of one row, and bytes of the folder."""
+
+    seconds: float | None
+    n_bytes: float | None
+    given: Mapping[str, Any]
+
+    @property
+    def are_given(self) -> bool:
+        return self.seconds is not None or self.n_bytes is not None
+
+    def hold(self, seconds: float, n_bytes: float) -> bool:
+        return self.in_time(seconds) and (self.n_bytes is None or n_bytes <= self.n_bytes)
+
+    def in_time(self, seconds: float) -> bool:
+        return self.seconds is None or seconds <= self.seconds
+
+    def refusal(self, costs: Sequence[tuple[float, float]]) -> InvalidParameterError:
+        """Return the error for bounds that none of the ensembles keeps, given with their seconds and bytes."""
+        small = [n_bytes for seconds, n_bytes in costs if self.in_time(seconds)]
+        if small:
+            with_latency = "" if self.seconds is None else f" that keeps max_latency={self.given['max_latency']!r}"
+            least = f"at least {_MORE * min(small) / 1e6:.3g}MB, the size of the smallest ensemble{with_latency}"
+            return InvalidParameterError("max_size", self.given["max_size"], least)
+        least = (
+            f"at least {_MORE * 1000 * min(seconds for seconds, _ in costs):.3g}ms, which the fastest ensemble takes"
+        )
+        return InvalidParameterError("max_latency", self.given["max_latency"], least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Point:
+    """An ensemble selected under limits, and what it costs by the sums of its members."""
+
+    limits: tuple[Limit, ...]
+    members: tuple[int, ...]
+    loss: float
+    cross_fitted_loss: float | None
+    row_seconds: float
+    batch_seconds: float
+    n_bytes: float
+
+    @property
+    def expected_loss(self) -> float:
+        return self.loss if self.cross_fitted_loss is None else self.cross_fitted_loss
+
+    def beats(self, other: _Point) -> bool:
+        """Tell whether this one is nowhere worse and somewhere better; latencies that are not known do not count."""
+        mine, others = self._aims(), other._aims()
+        return all(a <= b for a, b in zip(mine, others, strict=True)) and mine != others
+
+    def _aims(self) -> tuple[float, float, float]:
+        return self.expected_loss, np.nan_to_num(self.row_seconds), self.n_bytes
+
+
+class _Refinement:
+    """The open run: its candidates, what they cost, and the builder that chooses among them."""
+
+    def __init__(self, run: RunDirectory, *, metric: Any, method: str, refit: bool, folder: Path | None) -> None:
+        self._run, self._method, self._refit = run, method, refit
+        self.metric: Metric = run.metric if metric is None else metric_for(metric, run.target)
+        self._trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
+        self._manifest = _manifest_of(run, self._trusted)
+        pace = Pace()
+        self._members = Members(run.store, None, pace=pace, trusted=self._trusted)
+        validated = np.unique(np.concatenate([fold.validation for fold in run.splits]))
+        rows, settings = run.rows, run.settings
+        pool = ValidationPool.draw(
+            validated, rows.y, rows.weight, structure=rows.structure, splits=run.splits, seed=settings.seed
+        )
+        self._history = self._judged(pool)
+        self._members.look(self._history)
+        by_loss = sorted(self._history.successes, key=lambda o: (o.loss, o.trial.number))
+        chosen = self._manifest["ensemble"]["members"]
+        usable = [o for o in by_loss if o.predictions is not None and self._members.exists(o.trial.number)]
+        usable.sort(key=lambda o: o.trial.number not in chosen)
+        numbers = [o.trial.number for o in usable]
+        if not numbers:
+            raise RunDirectoryError(run.folder, "holds no trial whose models still exist. Resume it with more budget.")
+        repeats = Repeats(run, None, self._members)
+        encoders = _stored_encoders(run, self._manifest, self._trusted)
+
+        def encoders_of(n_splits: int) -> Encoders:
+            return [*encoders, *repeats.encoders(n_splits)]
+
+        self._check_members_of_others(numbers, encoders_of)
+        self._sample = run.read_sample()
+        self.before = self._described_before()
+        self._row_cost: Cost | None = None
+        self._batch_cost: Cost | None = None
+        self.n_unmeasured = 0
+        if self._sample is not None:
+            forms = {o.trial.number: run.space.encoding_of(o.trial.configuration) for o in usable}
+            latencies = Latencies(run, self._members, encoders_of, forms, self._sample)
+            deadline = Deadline(_MEASURING_SECONDS)
+            measured = latencies.measure(numbers, lambda seconds: seconds <= deadline.remaining)
+            self.n_unmeasured, numbers = len(numbers) - len(measured), measured
+            whole = (self.before["single_row_ms"] / 1000, len(self._sample) / self.before["batch_rows_per_second"])
+            self._row_cost, self._batch_cost = latencies.costs(numbers, of=chosen, seconds=whole)
+        self._numbers = numbers
+        self._size_cost = Cost(
+            fixed=_fixed_bytes(run, self._manifest),
+            own={number: self._members.path(number).stat().st_size for number in numbers},
+        )
+        if refit:
+            self._size_cost = self._with_one_model(self._size_cost)
+            if self._row_cost is not None and self._batch_cost is not None:
+                self._row_cost = self._with_one_model(self._row_cost)
+                self._batch_cost = self._with_one_model(self._batch_cost)
+        self._builder = EnsembleBuilder(
+            method=method,
+            size=settings.ensemble_size,
+            metric=self.metric,
+            pool=pool,
+            seed=settings.seed,
+            has_model=set(numbers).__contains__,
+            decision_threshold=settings.decision_threshold,
+            is_mean_elsewhere=len(run.splits) > 1 and not refit,
+        )
+        self._model = GrowingModel(
+            run,
+            encoders=encoders,
+            members=self._members,
+            builder=self._builder,
+            repeats=repeats,
+            pace=pace,
+            folder=folder,
+        )
+
+    def _with_one_model(self, cost: Cost) -> Cost:
+        """Return what ensembles cost if each member has one model, fitted on all rows, instead of one for each fold."""
+        n_folds = len(self._run.splits)
+        more_rows = len(self._run.rows.y) / len(self._run.splits[0].train)
+        n_models = {number: n_folds * self._members.splits(number) for number in cost.own}
+        return replace(
+            cost,
+            own={number: more_rows * each / n_models[number] for number, each in cost.own.items()},
+            shared={name: each / n_folds for name, each in cost.shared.items()},
+        )
+
+    def _judged(self, pool: ValidationPool) -> History:
+        """Return the trials; under another metric, with their losses on all rows together."""
+        run = self._run
+        stored = run.store.load(run.space.configuration_space)
+        observations = [stored[row["number"]] for row in run.store.rows()]
+        if self.metric is run.metric:
+            return History(observations=tuple(observations))
+        judged = []
+        for each in observations:
+            if each.predictions is not None and each.succeeded:
+                loss = self.metric.loss(pool.y, pool.take(each.predictions), pool.weight)
+                each = replace(each, outcome=replace(each.outcome, loss=float(loss)))
+            judged.append(each)
+        return History(observations=tuple(judged))
+
+    def _check_members_of_others(self, numbers: Sequence[int], encoders_of: Callable[[int], Encoders]) -> None:
+        """Load models that another machine trained in a child process first, see `check_first_load`."""
+        others = [number for number in numbers if not self._members.is_own(number)]
+        if not others:
+            return
+        with tempfile.TemporaryDirectory(dir=self._run.folder) as name:
+            save_model(
+                Path(name),
+                schema=self._run.schema,
+                target=self._run.target,
+                encoders=encoders_of(max(map(self._members.splits, others))),
+                n_folds=len(self._run.splits),
+                ensemble=WeightedEnsemble(tuple(others), (1 / len(others),) * len(others)),
+                member_files={number: self._members.path(number) for number in others},
+                information={},
+                sign=False,
+            )
+            check_first_load(Path(name), read_manifest(Path(name)), trusted=self._trusted)
+
+    # ------------------------------------------------------------ the front
+
+    def points(self, bounds: _Bounds) -> list[_Point]:
+        """Return the ensembles that no other beats, the best first."""
+        if bounds.seconds is not None and self._row_cost is None:
+            raise IncompatibleParametersError(
+                "max_latency cannot be used with this run: it holds no sample of rows (sample.parquet) to measure on. "
+                "Leave it out.",
+                {"max_latency": bounds.given["max_latency"]},
+            )
+        self._builder.update(self._history)
+        if (averages := self._members.averages) and not self._refit:
+            self._builder.choose_by_averages(averages)
+        whole = self._point(())
+        if self._method != _SELECTION:
+            return [self._cross_fitted(whole)]
+        found = {whole.members: whole}
+        for limits in self._grid(bounds, whole):
+            point = self._point(limits)
+            found.setdefault(point.members, point)
+        points = _front(found.values())
+        return sorted(_front([self._cross_fitted(point) for point in points]), key=lambda point: point.expected_loss)
+
+    def _grid(self, bounds: _Bounds, whole: _Point) -> Iterator[tuple[Limit, ...]]:
+        """Yield the limits to select under: those given, and with them tighter ones of each kind and of both."""
+        given = []
+        if bounds.n_bytes is not None:
+            given.append(Limit(cost=self._size_cost, most=bounds.n_bytes))
+        if bounds.seconds is not None and self._row_cost is not None:
+            given.append(Limit(cost=self._row_cost, most=bounds.seconds))
+        ladders = []
+        for cost in filter(None, (self._size_cost, self._row_cost)):
+            least = min(cost.of([number]) for number in self._numbers)
+            # A little more than the sums, whose last digits depend on the order of the members.
+            ladder = (1 + 1e-9) * np.geomspace(least, max(least, cost.of(whole.members)), _LIMITS)
+            ladders.append([Limit(cost=cost, most=float(most)) for most in ladder])
+        steps = [*((limit,) for limit in itertools.chain(*ladders)), *zip(*ladders, strict=True)]
+        for step in ((), *steps):
+            limits = (*given, *step)
+            if limits and any(all(limit.holds([number]) for limit in limits) for number in self._numbers):
+                yield limits
+
+    def _point(self, limits: tuple[Limit, ...]) -> _Point:
+        self._builder.limit(limits)
+        self._builder.update(self._history)
+        return self._current(limits, None)
+
+    def _cross_fitted(self, point: _Point) -> _Point:
+        """Choose the ensemble of a point as that of a run is chosen at its end: averaged, calibrated and judged."""
+        self._point(point.limits)
+        return self._current(point.limits, self._builder.cross_fit(self._history))
+
+    def _current(self, limits: tuple[Limit, ...], cross_fitted_loss: float | None) -> _Point:
+        members = self._builder.ensemble.members
+        row, batch = (np.nan if cost is None else cost.of(members) for cost in (self._row_cost, self._batch_cost))
+        assert self._builder.loss is not None  # there is a candidate
+        return _Point(
+            limits=limits,
+            members=members,
+            loss=self._builder.loss,
+            cross_fitted_loss=cross_fitted_loss,
+            row_seconds=row,
+            batch_seconds=batch,
+            n_bytes=self._size_cost.of(members),
+        )
+
+    def front(self, points: Sequence[_Point], chosen: _Point | None) -> pd.DataFrame:
+        """Return points as a table."""
+        rows = []
+        for point in points:
+            cross_fitted = point.cross_fitted_loss
+            rows.append(
+                {
+                    "n_members": len(point.members),
+                    "trials": point.members,
+                    "score": self.metric.score(point.loss),
+                    "cross_fitted_score": None if cross_fitted is None else self.metric.score(cross_fitted),
+                    "single_row_ms": 1000 * point.row_seconds,
+                    "batch_rows_per_second": len(self._sample) / point.batch_seconds
+                    if self._sample is not None
+                    else np.nan,
+                    "bytes": int(point.n_bytes),
+                    "chosen": point is chosen,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    # ------------------------------------------------------------ models
+
+    def write(self, points: Sequence[_Point], bounds: _Bounds) -> tuple[_Point, dict[str, Any]]:
+        """Write the best of the points that keeps the bounds, by sums and then as measured with the whole model."""
+        within = [point for point in points if bounds.hold(np.nan_to_num(point.row_seconds), point.n_bytes)]
+        if not within:
+            seconds = self._row_cost
+            singles = [[number] for number in self._numbers]
+            raise bounds.refusal([(seconds.of(n) if seconds else 0.0, self._size_cost.of(n)) for n in singles])
+        measured = []
+        for point in within:
+            after = self._save(point)
+            cost = ((after["single_row_ms"] or 0.0) / 1000, float(after["bytes"]))
+            if bounds.hold(*cost):
+                return point, after
+            measured.append(cost)
+        for path in self._model.folder.iterdir():
+            path.unlink()
+        self._model.folder.rmdir()
+        raise bounds.refusal(measured)
+
+    def _save(self, point: _Point) -> dict[str, Any]:
+        """Write the model of a point, load it as anyone would, and measure it."""
+        cross_fitted_loss = self._cross_fitted(point).cross_fitted_loss
+        information = self._model.information(self._history, cross_fitted_loss)
+        with self._saving() as save:
+            save(information)
+            latency = self._latency(self._model.folder)
+            save({**information, "latency": latency})
+        assert self._builder.loss is not None
+        return {
+            "n_members": len(self._builder.ensemble.members),
+            "score": self.metric.score(self._builder.loss),
+            "cross_fitted_score": None if cross_fitted_loss is None else self.metric.score(cross_fitted_loss),
+            "single_row_ms": latency.get("single_row_ms"),
+            "batch_rows_per_second": latency.get("batch_rows_per_second"),
+            "bytes": self._model.size_bytes,
+        }
+
+    @contextlib.contextmanager
+    def _saving(self) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+        """Yield what writes the model of the current ensemble with some information."""
+        if not self._refit:
+            yield lambda information: self._model.save(information, self._history)
+            return
+        encoders, models = refit_on_all_rows(self._run, self._observations())
+        with tempfile.TemporaryDirectory(dir=self._run.folder) as name:
+            files = {number: Path(name) / f"{number:06d}.skops" for number in models}
+            for number, path in files.items():
+                path.write_bytes(dump_fold_models(models[number]))
+
+            def save(information: Mapping[str, Any]) -> None:
+                save_model(
+                    self._model.folder,
+                    schema=self._run.schema,
+                    target=self._run.target,
+                    encoders=encoders,
+                    ensemble=self._builder.ensemble,
+                    member_files=files,
+                    information=information,
+                    thresholds=self._builder.thresholds,
+                    calibration=self._builder.calibration,
+                )
+
+            yield save
+
+    def _observations(self) -> list[Observation]:
+        """Return the trials of the current ensemble."""
+        members = self._builder.ensemble.members
+        return [o for o in self._history.successes if o.trial.number in members]
+
+    def compare_refit(self) -> RefitComparison:
+        """Judge one model for each member beside one for each fold, see `cashmere.run.refit.compare_refit`."""
+        return compare_refit(self._run, self._observations(), self._builder.ensemble, self.metric)
+
+    def _latency(self, folder: Path) -> dict[str, float]:
+        if self._sample is None:
+            return {}
+        predictor = Predictor.load(folder, trusted=self._trusted)
+        return predictor.measure_latency(self._sample, seconds=_WHOLE_SECONDS)
+
+    def _described_before(self) -> dict[str, Any]:
+        """Return what the model of the run is now; no scores if they would be of another metric."""
+        facts, folder = self._run.store.facts(), self._run.folder / "model"
+        losses = {"score": facts.ensemble_loss, "cross_fitted_score": facts.cross_fitted_loss}
+        latency = self._latency(folder)
+        return {
+            "n_members": len(self._manifest["ensemble"]["members"]),
+            **{
+                name: None if loss is None or self.metric is not self._run.metric else self.metric.score(loss)
+                for name, loss in losses.items()
+            },
+            "single_row_ms": latency.get("single_row_ms"),
+            "batch_rows_per_second": latency.get("batch_rows_per_second"),
+            "bytes": sum(path.stat().st_size for path in folder.iterdir()),
+        }
+
+
+def _front(points: Collection[_Point]) -> list[_Point]:
+    """Return the points that no other beats."""
+    return [point for point in points if not any(other.beats(point) for other in points)]
+
+
+def _new_folder(run_folder: Path, out: str | Path | None) -> Path:
+    """Return a folder for a model that does not exist yet, or is empty."""
+    if out is None:
+        names = (f"model-refined{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
+        return next(folder for name in names if not (folder := run_folder / name).exists())
+    folder = Path(out)
+    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+        raise RunDirectoryError(folder, "holds something already. Give a new folder for the model.")
+    return folder
+
+
+def _manifest_of(run: RunDirectory, trusted: Sequence[str]) -> dict[str, Any]:
+    """Return the manifest of the run's model, which is first loaded in a child process if it is somebody else's."""
+    folder = run.folder / "model"
+    if run.store.facts().ensemble is None or not (folder / "manifest.json").exists():
+        text = "is not finished: it has no final ensemble. Continue it with `cashmere resume`, then refine it."
+        raise RunDirectoryError(run.folder, text)
+    manifest = read_manifest(folder)
+    if not read_signature(folder, manifest["checksum"]).signer.is_trusted:
+        check_first_load(folder, manifest, trusted=trusted)
+    return manifest
+
+
+def _stored_encoders(run: RunDirectory, manifest: Mapping[str, Any], trusted: Sequence[str]) -> Encoders:
+    """Return the encoders of the first split from the model of the run."""
+    entry = manifest["encoders"]
+    path = entry_path(run.folder / "model", entry)
+    try:
+        stored = load(path, trusted=trusted, sha256=entry["sha256"])
+        encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in stored]
+        if len(encoders) < len(run.splits):
+            raise ValueError(f"it holds encoders of {len(encoders)} folds; the run has {len(run.splits)}")
+    except (TypeError, AttributeError, ValueError) as error:
+        raise CorruptStoreError(path, f"holds other encoders than those of the run ({error}). {RESTORE}") from error
+    check_encoders(path, encoders, run.schema)
+    return encoders[: len(run.splits)]
+
+
+def _fixed_bytes(run: RunDirectory, manifest: Mapping[str, Any]) -> float:
+    """Return the bytes of the run's model that do not depend on its members: encoders, manifest and signature."""
+    folder = run.folder / "model"
+    of_members = {entry["file"] for entry in manifest["members"].values()}
+    return float(sum(path.stat().st_size for path in folder.iterdir() if path.name not in of_members))
