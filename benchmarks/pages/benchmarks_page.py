@@ -16,6 +16,7 @@ from benchmarks.pages import (
     first_configurations,
     large_tables,
     match,
+    refining,
     surrogates,
     trials,
 )
@@ -51,6 +52,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _loss_tau()
     yield _last_step()
     yield _spare_time()
+    yield from refining.parts()
     yield from ablation.parts()
     yield from coverage.parts()
     yield _deadline()
