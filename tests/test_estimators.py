@@ -54,7 +54,10 @@ def quick(estimator=AutoClassifier, **changes):
     return estimator(**{**settings, **changes})
 
 
-CHECKED = [quick(estimator, budget="2trials", space=linear_space, resampling="holdout") for estimator in (AutoClassifier, AutoRegressor)]
+CHECKED = [
+    quick(estimator, budget="2trials", space=linear_space, resampling="holdout")
+    for estimator in (AutoClassifier, AutoRegressor)
+]
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=lambda estimator: {})

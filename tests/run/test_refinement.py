@@ -212,3 +212,16 @@ def test_the_command_names_its_option(folder, front):
     run = CliRunner().invoke(app, ["refine", str(folder), "--max-size", "1kB"])
     assert run.exit_code == 2
     assert "--max-size must be at least" in run.output
+
+
+def test_what_was_not_repeated_may_be_chosen_where_most_of_the_ensemble_was(tmp_path):
+    settings = {"repeats": 1, "resampling": "3fold", "isolation": "none", "run_directory": tmp_path / "run"}
+    AutoClassifier(budget="6trials", **settings).fit(X, Y)
+    with RunStore(tmp_path / "run", read_only=True) as store:
+        repeated = {int(number) for number in store.facts().splits}
+        numbers = [row["number"] for row in store.rows()]
+        sizes = {number: store.member_path(number, 2 if number in repeated else 1).stat().st_size for number in numbers}
+    smallest = min(sizes, key=sizes.get)
+    assert repeated and smallest not in repeated
+    front = refine_run(tmp_path / "run").front
+    assert front.loc[front["bytes"].idxmin(), "trials"] == (smallest,)

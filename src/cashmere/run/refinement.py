@@ -360,7 +360,7 @@ class _Refinement:
             )
         self._builder.update(self._history)
         if (averages := self._members.averages) and not self._refit:
-            self._builder.choose_by_averages(averages)
+            self._builder.choose_by(averages)  # but among all trials: the small and fast ones need not be repeated
         whole = self._point(())
         if self._method != _SELECTION:
             return [self._cross_fitted(whole)]
