@@ -14,8 +14,8 @@ import pytest
 ALLOWED_TAGS = set(
     re.findall(
         r"\w+",
-        "html head meta title style link body main header nav section footer h1 h2 h3 p a b bdi span code pre wbr dl "
-        "dt dd div table thead tbody tr th td details summary svg g path line rect circle text desc",
+        "html head meta title style link body main header nav section footer h1 h2 h3 p a b bdi small span code pre "
+        "wbr dl dt dd div table thead tbody tr th td details summary svg g path line rect circle text desc",
     )
 )
 CONTROL = re.compile(

@@ -78,7 +78,8 @@ def read_predictions(
     run, schema = read_description(folder)
     with RunStore(folder, read_only=True) as store:
         rows = store.rows()
-    y, weight = _targets(folder, run.get("settings") or {}, (schema.get("target") or {}).get("task_type"))
+    found = validation_rows(folder, run.get("settings") or {}, (schema.get("target") or {}).get("task_type"))
+    y, weight = found.y, found.weight
     losses = np.array([np.nan if row["loss"] is None else row["loss"] for row in rows], dtype=np.float64)
     wanted = range(len(rows)) if trials is None else trials
     predictions: list[AnyArray | None] = [None] * len(rows)
@@ -86,7 +87,7 @@ def read_predictions(
     for number in wanted:
         if rows[number]["status"] != "success" or rows[number]["predictions_crc"] is None:
             continue
-        mapped = _mapped(store.predictions_path(number), len(y))
+        mapped = map_predictions(store.predictions_path(number), len(y))
         if chosen is None:
             n_values = 1 if mapped.ndim == 1 else mapped.shape[1]
             limit = max_rows if max_values is None else min(max_rows, max(1, max_values // n_values))
@@ -97,7 +98,8 @@ def read_predictions(
     return RecordedPredictions(predictions=tuple(predictions), losses=losses, y=y, weight=weight)
 
 
-def _mapped(path: Path, n_rows: int) -> AnyArray:
+def map_predictions(path: Path, n_rows: int) -> AnyArray:
+    """Map stored predictions for so many rows into memory; others raise `CorruptStoreError`."""
     with failures_as(CorruptStoreError, path, "Restore it from a copy."), open_regular(path) as file:
         mapped = map_array(file)
     if mapped.dtype.kind != "f" or mapped.ndim not in (1, 2) or len(mapped) != n_rows:
@@ -105,24 +107,54 @@ def _mapped(path: Path, n_rows: int) -> AnyArray:
     return mapped
 
 
-def _targets(folder: Path, settings: Mapping[str, Any], task_type: str | None) -> tuple[AnyArray, FloatArray | None]:
-    """Return targets and weights of the validation rows, from the prepared folds or by making the folds again."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ValidationRows:
+    """The rows that out-of-fold predictions are for, in their order.
+
+    Attributes
+    ----------
+    rows : (n_rows,) int array
+        Their numbers among the training rows, ascending.
+    y : (n_rows,) array
+        Class codes or values.
+    weight : (n_rows,) array or None
+        Row weights.
+    folds : tuple of int arrays
+        Numbers of the rows that each fold validates.
+    """
+
+    rows: IntArray
+    y: AnyArray
+    weight: FloatArray | None
+    folds: tuple[IntArray, ...]
+
+
+def validation_rows(folder: Path, settings: Mapping[str, Any], task_type: str | None) -> ValidationRows:
+    """Return the validation rows of a run, from the prepared folds or by making the folds again.
+
+    Raises
+    ------
+    RunDirectoryError, CorruptStoreError
+        As `read_predictions`.
+    """
     try:
         prepared = PreparedFolds(folder / "prepared")
-        rows, y, weight = prepared.validation_rows, prepared.y, prepared.weight
+        folds, y, weight = prepared.folds, prepared.y, prepared.weight
     except RunDirectoryError:
         if "resampling" in settings.get("own_objects", ()) or task_type not in set(TaskType):
             raise
         y, weight = read_targets(folder / "table.npz")
         structure = read_structure(folder / "table.npz")
         with failures_as(CorruptStoreError, folder / "run.json", "Restore it from a copy."):
-            folds = make_folds(
+            made = make_folds(
                 y,
                 TaskType(task_type),
                 settings.get("resampling", "auto"),
                 seed=settings.get("seed", 0),
                 structure=structure,
             )
-        rows = np.unique(np.concatenate([fold.validation for fold in folds]))
+        folds = tuple(made)
     with failures_as(CorruptStoreError, folder / "prepared", "Resume the run, which prepares the folds again."):
-        return y[rows], None if weight is None else weight[rows]
+        parts = tuple(np.asarray(fold.validation) for fold in folds)
+        rows = np.unique(np.concatenate(parts))
+        return ValidationRows(rows=rows, y=y[rows], weight=None if weight is None else weight[rows], folds=parts)

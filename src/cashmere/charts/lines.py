@@ -25,18 +25,21 @@ class Series:
         Its name in the legend; a blank one is not there.
     x, y : sequence of float
         Coordinates in ascending order of x. A ``"constant"`` has one y and no x, a ``"rug"`` x only.
-    kind : {"step", "line", "dots", "constant", "rug"}
-        A value that holds until the next one; joined points; separate points; a dashed line across; short marks on the
-        x axis.
+    kind : {"step", "line", "segments", "dots", "constant", "rug"}
+        A value that holds until the next one; joined points; pairs of joined points, one after the other; separate
+        points; a dashed line across; short marks on the x axis.
     css : str
         Class that gives the colour.
+    radius : float
+        Of dots.
     """
 
     label: str
     x: Sequence[float] = ()
     y: Sequence[float] = ()
-    kind: Literal["step", "line", "dots", "constant", "rug"] = "step"
+    kind: Literal["step", "line", "segments", "dots", "constant", "rug"] = "step"
     css: str = "s1"
+    radius: float = 2.6
 
 
 def line_chart(
@@ -110,10 +113,13 @@ def _drawn(series: Series, x: Scale, y: Scale) -> list[str]:
         path = "".join(f"M{a:g} {y.start:g}v-7" for a in marks)
         return [element("path", class_=f"rug {css}", d=path)] if path else []
     if series.kind == "dots":
-        return [dot(x(a), y(b), 2.6, css, is_inside=b in y) for a, b in thinned(points)]
+        return [dot(x(a), y(b), series.radius, css, is_inside=b in y) for a, b in thinned(points)]
     if not points:
         return []
-    if series.kind == "line":
+    if series.kind == "segments":
+        places = [f"{x(a):g} {y(b):g}" for a, b in points]
+        path = "".join(f"M{start}L{end}" for start, end in zip(places[::2], places[1::2], strict=True))
+    elif series.kind == "line":
         path = "M" + "L".join(f"{x(a):g} {y(b):g}" for a, b in thinned(points))
     else:
         path = _steps(points, x, y)
@@ -172,7 +178,7 @@ def _sample(series: Series, x: float, y: float) -> str:
     """Draw the symbol of a series for the legend."""
     css = css_name(series.css)
     if series.kind == "dots":
-        return dot(x + 9, y - 4, 3.2, css)
+        return dot(x + 9, y - 4, max(3.2, series.radius), css)
     if series.kind == "rug":
         return element("path", class_=f"rug {css}", d=f"M{x + 5:g} {y:g}v-8m4 8v-8m4 8v-8")
     kind = "constant" if series.kind == "constant" else "step"

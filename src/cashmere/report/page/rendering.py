@@ -15,11 +15,13 @@ from cashmere.charts.latent_map import MAX_MARKS
 from cashmere.exceptions import RunDirectoryError
 from cashmere.report.figures.algorithms import algorithm_charts
 from cashmere.report.figures.contest import contest_charts
+from cashmere.report.figures.diagnostics import diagnostic_charts
 from cashmere.report.figures.diversity import course_charts, heat_maps
 from cashmere.report.figures.latent_map import latent_charts
 from cashmere.report.figures.progress import progress_charts
 from cashmere.report.format import format_bytes, format_count, format_number, format_percent, format_seconds
 from cashmere.report.summary.data import CLASSES_SHOWN
+from cashmere.report.summary.diagnostics import CLASSES_WITH_CURVES
 from cashmere.report.summary.run import summarise_run
 from cashmere.storage.remote_run import local_run
 
@@ -93,11 +95,13 @@ def render_report(summary: Mapping[str, Any]) -> str:
         bytes=format_bytes,
         count=format_count,
         percent=format_percent,
+        points="{:.2g}".format,
     )
     largest = max((m["weight"] or 0.0 for m in summary["ensemble"]["members"]), default=0.0) or 1.0
     return environment.get_template("report.html").render(
         **summary,
         charts=[Markup(svg) for svg in progress_charts(summary)],
+        diagnostic_charts=[Markup(svg) for svg in diagnostic_charts(summary)],
         strips=[Markup(svg) for svg in algorithm_charts(summary)],
         course_charts=[[Markup(svg) for svg in charts] for charts in course_charts(summary)],
         heat_maps=[Markup(svg) for svg in heat_maps(summary)],
@@ -117,5 +121,6 @@ def render_report(summary: Mapping[str, Any]) -> str:
         leaderboard_length=LEADERBOARD_LENGTH,
         causes_shown=_CAUSES_SHOWN,
         classes_shown=CLASSES_SHOWN,
+        classes_with_curves=CLASSES_WITH_CURVES,
         trials_named=_TRIALS_NAMED,
     )

@@ -18,6 +18,7 @@ from cashmere.report.summary.contest import contest_section
 from cashmere.report.summary.curves import curves_section
 from cashmere.report.summary.data import data_section
 from cashmere.report.summary.decision import decision_section
+from cashmere.report.summary.diagnostics import diagnostics_section
 from cashmere.report.summary.diversity import diversity_section
 from cashmere.report.summary.failures import failures_section
 from cashmere.report.summary.headline import headline_section
@@ -70,6 +71,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "leaderboard": board,
         "ensemble": ensemble_section(rows, weights, facts, metric),
         "decision": decision_section(facts, target),
+        "diagnostics": diagnostics_section(folder, weights, target),
         "diversity": diversity_section(folder, rows, weights, settings, metric),
         "contest": contest_section(facts, rows, metric),
         "latent_map": latent_map_section(facts, metric),

@@ -1,0 +1,72 @@
+"""The confusion matrix: which classes are taken for which."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.base.arrays import FloatArray, IntArray
+
+
+def confusion_matrix(
+    y: IntArray, decided: IntArray, n_classes: int, weight: FloatArray | None = None
+) -> NDArray[np.float64]:
+    """Count rows by true and by predicted class.
+
+    Parameters
+    ----------
+    y, decided : (n_rows,) int arrays
+        Codes of the true and of the predicted classes.
+    n_classes : int
+        Classes of the task.
+    weight : (n_rows,) array, optional
+        Row weights, summed instead of rows.
+
+    Returns
+    -------
+    (n_classes, n_classes) array
+        True classes down, predicted classes across.
+
+    Examples
+    --------
+    >>> confusion_matrix(np.array([0, 0, 1]), np.array([0, 1, 1]), 2)
+    array([[1., 1.],
+           [0., 1.]])
+    """
+    cells = np.bincount(y * n_classes + decided, weights=weight, minlength=n_classes**2)
+    return np.asarray(cells.reshape(n_classes, n_classes), dtype=np.float64)
+
+
+def join_small_classes(matrix: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], list[int]]:
+    """Keep the classes with most rows, and join the others into a last one.
+
+    Parameters
+    ----------
+    matrix : (n_classes, n_classes) array
+        From `confusion_matrix`.
+    most : int
+        Classes to keep, the joined one counted.
+
+    Returns
+    -------
+    matrix : (n_kept, n_kept) array
+        Its last row and column are those of the joined classes, if there are any.
+    kept : list of int
+        Codes of the classes that are not joined, ascending.
+
+    Examples
+    --------
+    >>> join_small_classes(np.diag([5.0, 1.0, 2.0, 9.0]), 3)
+    (array([[5., 0., 0.],
+           [0., 9., 0.],
+           [0., 0., 3.]]), [0, 3])
+    """
+    n_classes = len(matrix)
+    if n_classes <= most:
+        return matrix, list(range(n_classes))
+    kept = np.sort(np.argsort(-matrix.sum(axis=1), kind="stable")[: most - 1])
+    place = np.full(n_classes, most - 1)
+    place[kept] = np.arange(most - 1)
+    joined = np.zeros((most, most))
+    np.add.at(joined, (place[:, None], place[None, :]), matrix)
+    return joined, kept.tolist()

@@ -1,0 +1,169 @@
+"""What the ensemble of a run predicts for rows that its models have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.analysis.recorded import map_predictions, validation_rows
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.files import failures_as
+from cashmere.data.task import TaskType
+from cashmere.ensembles import Ensemble, choose_rows, ensemble_from_json
+from cashmere.ensembles.calibration import Calibration
+from cashmere.ensembles.threshold import decide
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+from cashmere.storage.directory import RESTORE
+from cashmere.storage.facts import RunFacts
+from cashmere.storage.store import RunStore
+from cashmere.storage.trial_tables import read_description
+
+_MOST_VALUES = 20_000_000
+"""Rows times classes times members that are read at most: 80 MB."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OutOfFold:
+    """Truth and out-of-fold predictions of the ensemble of a run, for its validation rows or a part of them.
+
+    Each row is predicted by models that have not seen it. It did take part in choosing the ensemble, as in the
+    selection score.
+
+    Attributes
+    ----------
+    y : (n_rows,) array
+        Class codes or values.
+    predictions : (n_rows, n_classes) or (n_rows,) array
+        Probabilities, calibrated as those of the model, rows sum to one; or values.
+    weight : (n_rows,) array or None
+        Row weights.
+    thresholds : (n_classes,) array or None
+        How the model decides between classes, see `cashmere.ensembles.threshold.decide`.
+    n_validation_rows : int
+        How many validation rows the run has; `y` holds all of them, or those read.
+    """
+
+    y: AnyArray
+    predictions: NDArray[np.float64]
+    weight: FloatArray | None
+    thresholds: NDArray[np.float64] | None
+    n_validation_rows: int
+
+    @property
+    def decided(self) -> IntArray:
+        """Codes of the predicted classes, ``(n_rows,)``."""
+        return decide(self.predictions, self.thresholds)
+
+
+def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 0) -> OutOfFold:
+    """Read what the final ensemble of a run predicts out of fold; the directory may be read-only.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory.
+    max_rows : int
+        Largest number of validation rows to read, spread evenly over the targets; fewer if there are very many classes.
+    seed : int
+        Of the choice of rows.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not a run, has no final ensemble yet, or its model is the constant prediction.
+    CorruptStoreError
+        If a file is missing or damaged.
+
+    Examples
+    --------
+    ::
+
+        found = read_out_of_fold("income-run")
+        sklearn.metrics.brier_score_loss(found.y, found.predictions[:, 1])
+    """
+    folder = Path(folder)
+    run, schema = read_description(folder)
+    target: Mapping[str, Any] = schema.get("target") or {}
+    with RunStore(folder, read_only=True) as store:
+        facts = store.facts()
+    ensemble = final_ensemble(folder, facts)
+    validation = validation_rows(folder, run.get("settings") or {}, target.get("task_type"))
+    y, weight = validation.y, validation.weight
+    with failures_as(CorruptStoreError, folder / "schema.json", RESTORE):
+        is_classification = TaskType(str(target.get("task_type"))).is_classification
+        n_classes = len(target["classes"]) if is_classification else 1
+        if not n_classes:
+            raise ValueError("it names no class")
+    rows = choose_rows(
+        y, max(1, min(max_rows, _MOST_VALUES // (n_classes * len(ensemble.members)))), np.random.default_rng(seed)
+    )
+    stack = [_member_predictions(store, facts, number, len(y))[rows] for number in ensemble.members]
+    shape = (len(rows), n_classes) if is_classification else (len(rows),)
+    with failures_as(CorruptStoreError, folder / "run.sqlite", RESTORE):
+        if any(each.shape != shape or not np.isfinite(each).all() for each in stack):
+            raise ValueError(f"a member's predictions are not {shape} finite numbers")
+        calibration = None if facts.calibration is None else Calibration.from_json(facts.calibration)
+        combined = ensemble.combine(stack)
+        if calibration is not None:
+            combined = calibration.apply(combined)
+        if is_classification:
+            combined = combined / combined.sum(axis=1, keepdims=True)
+        thresholds = _thresholds(facts, n_classes)
+    if is_classification and not (y.dtype.kind == "i" and 0 <= y.min() <= y.max() < n_classes):
+        raise CorruptStoreError(folder / "table.npz", f"holds codes of classes that schema.json lacks. {RESTORE}")
+    return OutOfFold(
+        y=y[rows],
+        predictions=combined,
+        weight=None if weight is None else weight[rows],
+        thresholds=thresholds,
+        n_validation_rows=len(y),
+    )
+
+
+def final_ensemble(folder: Path, facts: RunFacts) -> Ensemble:
+    """Return the final ensemble of a run.
+
+    Raises
+    ------
+    RunDirectoryError
+        If there is none yet, or it is the constant prediction.
+    CorruptStoreError
+        If the stored one is damaged.
+    """
+    if facts.ensemble is None:
+        text = "holds no final ensemble yet. Wait for the run to end, or continue it with `cashmere resume`."
+        raise RunDirectoryError(folder, text)
+    with failures_as(CorruptStoreError, folder / "run.sqlite", RESTORE):
+        ensemble = ensemble_from_json(facts.ensemble)
+    if min(ensemble.members) < 0:
+        text = (
+            "holds a model that predicts a constant: no trial has succeeded. Continue it with `cashmere resume DIR "
+            "--budget 10m`."
+        )
+        raise RunDirectoryError(folder, text)
+    return ensemble
+
+
+def _member_predictions(store: RunStore, facts: RunFacts, number: int, n_rows: int) -> AnyArray:
+    """Return what a member predicts: the mean over the splits it was fitted on, as the ensemble was chosen by."""
+    split = (facts.splits or {}).get(str(number))
+    n_splits = 1 if split is None else split["count"]
+    path = store.predictions_path(number, n_splits)
+    if n_splits > 1 and not path.exists():
+        path = store.predictions_path(number)
+    return map_predictions(path, n_rows)
+
+
+def _thresholds(facts: RunFacts, n_classes: int) -> NDArray[np.float64] | None:
+    stored = (facts.decision or {}).get("thresholds")
+    if stored is None:
+        return None
+    thresholds = np.array(stored, dtype=np.float64)
+    if thresholds.shape != (n_classes,) or not (thresholds >= 0).all() or not np.isfinite(thresholds).all():
+        raise ValueError(f"the decision thresholds are not {n_classes} numbers of at least 0")
+    return thresholds

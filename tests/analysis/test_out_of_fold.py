@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_runs import make_run, predictions_of, weighted
+
+from cashmere.analysis import read_out_of_fold
+from cashmere.ensembles.calibration import Calibration
+from cashmere.exceptions import CorruptStoreError, RunDirectoryError
+
+Y = np.repeat([0, 1], [300, 700])
+
+
+def test_predictions_are_those_of_the_weighted_members(tmp_path):
+    run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8))
+    found = read_out_of_fold(run)
+    expected = (predictions_of(Y, "binary", 3).astype(float) + predictions_of(Y, "binary", 8)) / 2
+    np.testing.assert_array_equal(found.y, Y)
+    np.testing.assert_allclose(found.predictions, expected, rtol=1e-6)
+    assert (found.n_validation_rows, found.weight, found.thresholds) == (1000, None, None)
+    np.testing.assert_array_equal(found.decided, expected.argmax(axis=1))
+
+
+def test_calibration_and_thresholds_are_those_of_the_model(tmp_path):
+    calibration = Calibration(scales=(0.5, 0.5), offsets=(0.3, 0.0), gain=0.01)
+    decision = {"metric": "g_mean", "thresholds": [0.3, 0.7], "gain": 0.1, "tuned": True}
+    facts = {**weighted(3), "calibration": calibration.to_json(), "decision": decision}
+    found = read_out_of_fold(make_run(tmp_path / "run", predictions=True, facts=facts))
+    expected = calibration.apply(predictions_of(Y, "binary", 3))
+    np.testing.assert_allclose(found.predictions, expected, rtol=1e-6)
+    np.testing.assert_array_equal(found.decided, expected[:, 1] >= 0.7)
+
+
+def test_rows_are_limited_and_values_have_one_column(tmp_path):
+    run = make_run(tmp_path / "run", predictions=True, task="regression", classes=(), facts=weighted(3, 8))
+    found = read_out_of_fold(run, max_rows=100)
+    assert found.predictions.shape == found.y.shape == (100,)
+    assert found.n_validation_rows == 1000
+    assert np.corrcoef(found.y, found.predictions)[0, 1] > 0.8
+
+
+def test_unfinished_constant_and_damaged_runs_are_refused(tmp_path):
+    with pytest.raises(RunDirectoryError, match="no final ensemble yet"):
+        read_out_of_fold(make_run(tmp_path / "open", n_trials=4, finished=False, predictions=True))
+    with pytest.raises(RunDirectoryError, match="predicts a constant"):
+        read_out_of_fold(make_run(tmp_path / "none", n_trials=2, predictions=True))
+    run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8))
+    np.save(run / "predictions" / "000008.npy", np.full((1000, 2), np.nan, dtype=np.float32))
+    with pytest.raises(CorruptStoreError, match="finite"):
+        read_out_of_fold(run)
+    (run / "predictions" / "000008.npy").unlink()
+    with pytest.raises(CorruptStoreError, match="000008"):
+        read_out_of_fold(run)
