@@ -165,15 +165,17 @@ class BayesianOptimisation:
         scorer, seen = self.scorer(rows, history, rng), set(self.encoder.keys(decided).tolist())
         leaves, unchanging = forest.leaves(rows), model.log_success(rows) - discount(rows)
         suggestions: list[Suggestion] = []
+        is_left = np.ones(len(rows), dtype=np.bool_)
         while len(suggestions) < n:
             mean, variance = forest.moments(leaves)
             improvement = log_expected_improvement(mean, np.sqrt(variance), model.best) + unchanging
             order = order_by_ranks(scorer(improvement), improvement, rng)
-            chosen = self._first_unseen(rows, order, seen)
+            chosen = self._first_unseen(rows, order[is_left[order]], seen)
             if chosen is None:
                 break
             position, suggestion = chosen
             suggestions.append(suggestion)
+            is_left[position] = False
             forest.count(leaves[:, position], model.liar)
         return suggestions
 
