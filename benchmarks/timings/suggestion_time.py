@@ -3,12 +3,14 @@
     python -m benchmarks.timings.suggestion_time [--space volcano] [--strategies bo random] [--repeats 10]
 
 Losses and the predictions of 2000 rows (two classes, log loss) are synthetic; nothing is trained. Each call
-gets a new `History`, as in a study. One thread. With `--out`, rows are added to a file.
+gets a new `History`, as in a study. One thread. With `--out`, rows are added to a file. `--batch 64` measures
+decisions of which 64 are taken together, as beside 256 workers.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 from dataclasses import dataclass
@@ -23,7 +25,7 @@ from benchmarks.runs.row_file import RowFile
 from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingParameterError
-from cashmere.protocols import Strategy, TableAware
+from cashmere.protocols import BatchStrategy, Strategy, TableAware
 from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
@@ -32,11 +34,12 @@ from cashmere.strategies import make_strategy, strategy_names
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestionSeconds:
-    """Wall seconds of a suggestion: the median and the 90 % quantile of some calls."""
+    """CPU seconds of a suggestion, of which some are made in one call: the median and the 90 % quantile of calls."""
 
     space: str
     strategy: str
     observations: int
+    batch: int
     median: float
     upper: float
 
@@ -114,8 +117,10 @@ def made_up_predictions(targets: np.ndarray, loss: float, noise: np.ndarray) -> 
     return np.stack([1 - second, second], axis=1)
 
 
-def time_suggestions(strategy: Strategy, observations: tuple[Observation, ...], repeats: int) -> list[float]:
-    """Return the seconds of each call, after one that fills the caches."""
+def time_suggestions(
+    strategy: Strategy, observations: tuple[Observation, ...], repeats: int, batch: int = 1
+) -> list[float]:
+    """Return the seconds of each call by the suggestions made in it, after one call that fills the caches."""
     seconds = []
     metric, targets = get_metric("log_loss", TaskType.BINARY), made_up_targets()
     for seed in range(repeats + 1):
@@ -126,9 +131,12 @@ def time_suggestions(strategy: Strategy, observations: tuple[Observation, ...], 
             baseline_loss=np.log(2),
             budget=WorkBudget(trials=2 * len(observations)),
         )
-        start = time.perf_counter()
-        strategy.suggest(history, np.random.default_rng(seed))
-        seconds.append(time.perf_counter() - start)
+        start = time.process_time()
+        if batch > 1 and isinstance(strategy, BatchStrategy) and strategy.decides_in_batches:
+            made = strategy.suggest_batch(history, np.random.default_rng(seed), batch)
+        else:
+            made = [strategy.suggest(history, np.random.default_rng(seed))]
+        seconds.append((time.process_time() - start) / len(made))
     return seconds[1:]
 
 
@@ -139,6 +147,7 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=strategy_names())
     parser.add_argument("--observations", nargs="+", type=int, default=[50, 250, 1000])
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--batch", type=int, nargs="+", default=[1], help="suggestions made in one call")
     parser.add_argument("--out", type=Path, help="file for the rows (csv); grows")
     arguments = parser.parse_args()
 
@@ -146,22 +155,27 @@ def main() -> None:
     observations = made_up_observations(space, max(arguments.observations))
     active = np.median([len(dict(observation.trial.configuration)) for observation in observations[:200]])
     print(f"space {arguments.space}: {len(space)} parameters, {active:.0f} active (median)")
-    print(f"{'strategy':<24} {'observations':>12} {'median s':>10} {'p90 s':>10}")
+    print(f"{'strategy':<24} {'observations':>12} {'batch':>6} {'median s':>10} {'p90 s':>10}")
     for name in arguments.strategies:
         strategy = make_strategy(name, space)
         if isinstance(strategy, TableAware):
             strategy = strategy.for_table({})  # a table with no known meta-features
-        for n in arguments.observations:
+        for n, batch in itertools.product(arguments.observations, arguments.batch):
             try:
-                seconds = time_suggestions(strategy, observations[:n], arguments.repeats)
+                seconds = time_suggestions(strategy, observations[:n], arguments.repeats, batch)
             except MissingParameterError as error:  # no artefact for the space
                 print(f"{name:<24} {error}")
                 break
             median, upper = (round(float(np.quantile(seconds, q)), 5) for q in (0.5, 0.9))
-            print(f"{name:<24} {n:>12} {median:>10.4f} {upper:>10.4f}", flush=True)
+            print(f"{name:<24} {n:>12} {batch:>6} {median:>10.4f} {upper:>10.4f}", flush=True)
             if arguments.out is not None:
                 row = SuggestionSeconds(
-                    space=arguments.space, strategy=name, observations=n, median=median, upper=upper
+                    space=arguments.space,
+                    strategy=name,
+                    observations=n,
+                    batch=batch,
+                    median=median,
+                    upper=upper,
                 )
                 RowFile(arguments.out, SuggestionSeconds).add([row])
 
