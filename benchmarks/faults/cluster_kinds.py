@@ -84,8 +84,7 @@ class KillDaskWorkers(ClusterFault):
     """SIGKILL to all Dask workers and their nannies at once; new ones join."""
 
     def strike(self, command: Command, rng: Random) -> str:
-        for process in [*self.cluster.nannies, *self.cluster.workers]:
-            send(process.pid, signal.SIGKILL)
+        self.cluster.kill([*self.cluster.nannies, *self.cluster.workers])
         self.cluster.repair()
         return "SIGKILL, new ones joined"
 
@@ -94,7 +93,7 @@ class KillNanny(ClusterFault):
     """SIGKILL to one nanny, which ends its worker; another joins."""
 
     def strike(self, command: Command, rng: Random) -> str:
-        send(rng.choice(self.cluster.nannies).pid, signal.SIGKILL)
+        self.cluster.kill([rng.choice(self.cluster.nannies)])
         self.cluster.repair()
         return "SIGKILL, another joined"
 

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import distributed
@@ -21,6 +21,8 @@ TTL_SECONDS = 3.0
 """How long a worker may be silent until the scheduler takes it for lost; Dask's own default is 5 minutes."""
 
 _START_SECONDS = 90.0
+
+_END_SECONDS = 10.0
 
 
 class DaskProcesses:
@@ -43,6 +45,11 @@ class DaskProcesses:
     def address(self) -> str:
         """Where the scheduler is."""
         return f"tcp://127.0.0.1:{self._port}"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all processes have been ended."""
+        return self._scheduler is None
 
     @property
     def scheduler(self) -> psutil.Process:
@@ -74,6 +81,14 @@ class DaskProcesses:
         """Connect for the block, beside the run."""
         with distributed.Client(self.address, timeout=30, set_as_default=False) as client:
             yield client
+
+    @staticmethod
+    def kill(processes: Sequence[psutil.Process]) -> None:
+        """Kill some processes of the cluster, and wait for their end."""
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=_END_SECONDS)
 
     def repair(self) -> None:
         """Start what is missing: workers of a scheduler that is gone are started again with it."""
@@ -125,7 +140,7 @@ class DaskProcesses:
             process.send_signal(signal.SIGTERM)
         for process in processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(10)
+                process.wait(_END_SECONDS)
             process.kill()
             process.wait()
         self._nannies, self._scheduler = [], None
@@ -138,7 +153,7 @@ class _OwnProcesses(Collection[int]):
         self._cluster = cluster
 
     def _pids(self) -> set[int]:
-        pids = {self._cluster.scheduler.pid}
+        pids = set() if self._cluster.is_closed else {self._cluster.scheduler.pid}
         for nanny in self._cluster.nannies:
             with contextlib.suppress(psutil.Error):
                 pids |= {nanny.pid, *(child.pid for child in nanny.children())}
