@@ -238,6 +238,8 @@ class _Case:
             command.wait_until(command.elapsed + self._rng.uniform(0.0, 0.3 * self._reference.resume_seconds))
         else:
             instant = "any"
+            if self._fault.waits_for_trials:
+                command.wait_for_files(self._fault.run / "predictions", HANG_SECONDS)
             command.wait_until(command.elapsed + self._rng.uniform(0.0, whole))
         return instant, command.elapsed
 

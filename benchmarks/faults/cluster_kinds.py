@@ -22,10 +22,10 @@ from benchmarks.faults.kinds import Fault, Kind, send
 from benchmarks.faults.outcome import FaultOutcome
 
 _FREE_SECONDS = 60.0
-"""How long after a run all of the cluster must be free again."""
+"""How long after a run all cores and all memory of the cluster must be free again."""
 
 _EXPIRY_SECONDS = 30.0
-"""Files of a coordinator that was killed may stay longer: their site has to notice."""
+"""How much longer files of a coordinator that was killed may stay: their site has to notice."""
 
 
 class ClusterFault(Fault):
@@ -40,7 +40,7 @@ class ClusterFault(Fault):
     strategies: ClassVar[tuple[str, ...]] = ("random", "optdivbo")
     most_strikes = 3
     goes_on = True
-    costs_trials = False
+    waits_for_trials = True
 
     def __init__(self, place: Path) -> None:
         super().__init__(place)
@@ -66,7 +66,7 @@ class ClusterFault(Fault):
     def close(self) -> tuple[FaultOutcome, str] | None:
         try:
             self.repair()
-            kept = self.cluster.what_is_kept(_FREE_SECONDS + _EXPIRY_SECONDS)
+            kept = self.cluster.what_is_kept(_FREE_SECONDS) or self.cluster.files_kept(_EXPIRY_SECONDS)
         finally:
             self.cluster.close()
         return (FaultOutcome.ORPHAN, f"left on the cluster: {kept}") if kept else None

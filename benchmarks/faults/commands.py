@@ -188,6 +188,11 @@ class Command:
         while text not in self.printed() and not self.has_ended and self.elapsed < seconds:
             time.sleep(0.02)
 
+    def wait_for_files(self, folder: Path, seconds: float) -> None:
+        """Wait until a folder holds files, or the command is that old, or has ended."""
+        while not any(folder.glob("*")) and not self.has_ended and self.elapsed < seconds:
+            time.sleep(0.02)
+
     def end(self) -> Ending:
         """Wait for the end; kill the command if it hangs."""
         try:

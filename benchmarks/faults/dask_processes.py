@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import distributed
@@ -113,25 +113,19 @@ class DaskProcesses:
         )
 
     def what_is_kept(self, seconds: float) -> str:
-        """Wait until nothing of a run is left on the cluster; return what still is, empty if nothing is.
+        """Wait until no process below the workers and no task is left; return what still is, empty if nothing is."""
 
-        Parameters
-        ----------
-        seconds : float
-            How long to wait: tasks of the scheduler, processes below the workers, files in their local directories.
-        """
-        end = time.monotonic() + seconds
-        while (kept := self._kept()) and time.monotonic() < end:
-            time.sleep(0.2)
-        return kept
+        def kept() -> str:
+            below = [child for worker in self.workers for child in worker.children(recursive=True)]
+            with self.client() as client:
+                tasks = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+            return ", ".join(map(str, [*below, *tasks]))
 
-    def _kept(self) -> str:
-        below = [child for worker in self.workers for child in worker.children(recursive=True)]
-        with self.client() as client:
-            tasks = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
-        folders = list(self._place.rglob("cashmere-*"))
-        found = {"processes": below, "tasks": tasks, "folders": folders}
-        return "; ".join(f"{name}: {', '.join(map(str, kept))}" for name, kept in found.items() if kept)
+        return _wait_until_empty(kept, seconds)
+
+    def files_kept(self, seconds: float) -> str:
+        """Wait until no folder of a run is left in the local directories; return those that are."""
+        return _wait_until_empty(lambda: ", ".join(map(str, self._place.rglob("cashmere-*"))), seconds)
 
     def close(self) -> None:
         """End all processes."""
@@ -167,6 +161,13 @@ class _OwnProcesses(Collection[int]):
 
     def __len__(self) -> int:
         return len(self._pids())
+
+
+def _wait_until_empty(text: Callable[[], str], seconds: float) -> str:
+    end = time.monotonic() + seconds
+    while (left := text()) and time.monotonic() < end:
+        time.sleep(0.2)
+    return left
 
 
 def _free_port() -> int:

@@ -45,6 +45,8 @@ class Fault:
     """Exit statuses that are as promised, besides typed errors."""
     follows_paths: ClassVar[bool] = False
     """Whether its runs follow paths for a time, with checkpoints; no two of them are the same."""
+    waits_for_trials: ClassVar[bool] = False
+    """Whether instants at random are in the search: it begins late where workers of a cluster have to come first."""
     costs_trials: ClassVar[bool] = False
     """Whether each fault may make one trial fail."""
 
