@@ -116,6 +116,23 @@ def test_lost_scheduler_ends_the_search_with_a_sentence(tmp_path):
 
 
 @pytest.mark.slow
+def test_client_that_its_owner_closes_ends_the_search_with_a_sentence(client, tmp_path):
+    def endless(trial):
+        (tmp_path / str(os.getpid())).touch()
+        time.sleep(1000)
+
+    closed = distributed.Client(client.scheduler.address, set_as_default=False)
+    executor = DaskExecutor(closed, 1)
+    future = executor.submit(endless, trial(0))
+    wait_until(lambda: list(tmp_path.iterdir()))
+    closed.close()
+    with pytest.raises(ClusterError, match=r"was lost.* resume the run"):
+        future.result(timeout=60)
+    executor.shutdown()
+    wait_until(lambda: not any(psutil.pid_exists(int(path.name)) for path in tmp_path.iterdir()))
+
+
+@pytest.mark.slow
 def test_trial_that_ends_every_worker_fails_and_does_not_harm_others():
     with two_workers() as client:
         executor = DaskExecutor(client, 2)
@@ -168,3 +185,32 @@ def test_worker_that_hangs_is_lost_and_its_late_outcome_is_ignored(tmp_path):
         assert [executor.submit(square, trial(i)).result(timeout=60).loss for i in range(1, 4)] == [0.25] * 3
         executor.shutdown()
         wait_until(lambda: not psutil.pid_exists(int(first.name)))
+
+
+@pytest.mark.slow
+def test_trials_that_dask_steals_for_another_worker_run_once(tmp_path):
+    def slow(trial):
+        (tmp_path / f"{trial.number}-{os.getpid()}-{time.monotonic_ns()}").touch()
+        time.sleep(1)
+        return square(trial)
+
+    def n_stolen(dask_scheduler):
+        return sum(dask_scheduler.extensions["stealing"].metrics["request_count_total"].values())
+
+    # Dask gives all trials to the one worker there is; without the setting it keeps them at the scheduler.
+    with (
+        dask.config.set({"distributed.scheduler.worker-saturation": "inf"}),
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        executor = DaskExecutor(client, 8)
+        futures = [executor.submit(square, trial(0))]
+        futures += [executor.submit(slow, trial(i)) for i in range(1, 8)]
+        wait_until(lambda: list(tmp_path.iterdir()))
+        cluster.scale(2)
+        assert [future.result(timeout=60).loss for future in futures] == [0.25] * 8
+        begun = [path.name.split("-") for path in tmp_path.iterdir()]
+        assert sorted(number for number, *_ in begun) == list("1234567")
+        assert len({pid for _, pid, _ in begun}) == 2
+        assert client.run_on_scheduler(n_stolen) > 0
+        executor.shutdown()
