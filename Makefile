@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint types unit test-min test-python test-slow test-slurm site browser hooks lock nightly bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow test-ray test-slurm site browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,7 +13,7 @@ help:
 	@echo "make test-slow  the statistical and the long fault tests"
 	@echo "make test-min   the main tests with the lowest versions that pyproject.toml allows"
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
-	@echo "make test-slurm trials on Debian's SLURM, which it installs (as root)"
+	@echo "make test-ray   trials on Ray; make test-slurm: on Debian's SLURM, which it installs (as root)"
 	@echo "make site       the documentation with examples and API reference, in site/_build/html"
 	@echo "make hooks      check each commit before it is made (pre-commit)"
 	@echo "make lock       renew the versions in constraints.txt"
@@ -78,9 +78,12 @@ test-slow: $(VENV)/.dev browser
 CLUSTERS := .venv-clusters
 $(CLUSTERS)/.done: $(UV) pyproject.toml constraints.txt
 	$(UV) venv --quiet --clear --python 3.11 $(CLUSTERS)
-	$(UV) pip install --quiet --python $(CLUSTERS) --constraint constraints.txt -e '.[dask]' \
+	$(UV) pip install --quiet --python $(CLUSTERS) --constraint constraints.txt -e '.[dask,ray]' \
 	  dask-jobqueue pytest pytest-timeout
 	@touch $@
+
+test-ray: $(CLUSTERS)/.done
+	OMP_NUM_THREADS=1 $(CLUSTERS)/bin/python -m pytest tests/execution/test_ray_executor.py tests/execution/test_ray_address.py
 
 test-slurm: $(CLUSTERS)/.done
 	@command -v slurmctld >/dev/null || { apt-get update -qq && apt-get install -qq -y --no-install-recommends \

@@ -307,7 +307,9 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         tiny budgets and debugging).
     executor : distributed.Client or str, optional
         Run the trials on a Dask cluster: that of a client, which stays open; that of a scheduler, given its address
-        such as ``"tcp://host:8786"``; or with ``"dask"`` one in this process. See docs/more_machines.md.
+        such as ``"tcp://host:8786"``; or with ``"dask"`` one in this process. Or on a Ray cluster, given its address
+        such as ``"ray://host:10001"``, or with ``"ray"`` the one that this process is connected to, otherwise one on
+        this machine. See docs/more_machines.md.
     run_directory : path, optional
         Keep the run in this directory, report included; otherwise it is temporary and removed.
     resume : bool

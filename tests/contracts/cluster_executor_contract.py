@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 import cashmere.execution.dask_executor
+import cashmere.execution.ray_executor
 from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterVersionError
 from cashmere.execution.limits import Limits
@@ -124,6 +125,7 @@ class ClusterExecutorContract(ExecutorContract):
 
     def test_coordinator_of_another_version_is_refused(self, new_executor, monkeypatch):
         ours = {**versions(), "cashmere-automl": "9.9"}
-        monkeypatch.setattr(cashmere.execution.dask_executor, "versions", lambda: ours)
+        for module in (cashmere.execution.dask_executor, cashmere.execution.ray_executor):
+            monkeypatch.setattr(module, "versions", lambda: ours)
         with pytest.raises(ClusterVersionError, match=r"has cashmere-automl .* \(here 9\.9\)\. Install"):
             new_executor.submit(square, trial(0)).result(timeout=60)

@@ -68,7 +68,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         metavar="ADDRESS",
-        help="Compute on the Dask cluster with this scheduler, such as tcp://host:8786.",
+        help="Compute on a Dask or Ray cluster: tcp://host:8786 or ray://host:10001.",
     ),
 ]
 

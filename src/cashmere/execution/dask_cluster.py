@@ -77,7 +77,10 @@ def open_dask_cluster(executor: object, *, n_threads: int) -> Iterator[DaskClust
     elif isinstance(executor, distributed.Client) and not executor.asynchronous:
         yield _checked(executor)
     else:
-        expected = "a synchronous Dask client, the address of a scheduler such as 'tcp://host:8786', or 'dask'"
+        expected = (
+            "a synchronous Dask client, the address of a Dask scheduler such as 'tcp://host:8786' or of a Ray cluster "
+            "such as 'ray://host:10001', 'dask' or 'ray'"
+        )
         raise InvalidParameterError("executor", executor, expected)
 
 

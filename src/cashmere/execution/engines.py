@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from cashmere.execution.cluster import Cluster
 from cashmere.execution.dask_cluster import open_dask_cluster
+from cashmere.execution.ray_cluster import open_ray_cluster
 
 
 @contextmanager
@@ -16,8 +17,9 @@ def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None
     Parameters
     ----------
     executor : distributed.Client, str or None
-        A Dask client; the address of a Dask scheduler; ``"dask"`` for a Dask cluster in this process; None for no
-        cluster.
+        A Dask client; the address of a Dask scheduler; ``"dask"`` for a Dask cluster in this process; the address of a
+        Ray cluster, which begins with ``ray://``; ``"ray"`` for the Ray cluster that this process is connected to or
+        ``RAY_ADDRESS`` names, otherwise one on this machine; None for no cluster.
     n_threads : int
         Trials at the same time for a cluster that is made here.
 
@@ -34,6 +36,9 @@ def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None
     """
     if executor is None:
         yield None
+    elif isinstance(executor, str) and (executor == "ray" or executor.startswith("ray://")):
+        with open_ray_cluster(executor, n_threads=n_threads) as ray:
+            yield ray
     else:
         with open_dask_cluster(executor, n_threads=n_threads) as dask:
             yield dask

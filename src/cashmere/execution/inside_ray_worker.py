@@ -1,0 +1,69 @@
+"""Code that runs inside a Ray actor: it hands trials to the sites of its process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cashmere.execution import sites
+from cashmere.execution.file_bundle import FileBundle
+from cashmere.execution.messages import unpack
+from cashmere.execution.shared_folder import SharedFolder
+from cashmere.execution.sites import Answer, Site, answer_trial, open_site
+
+if TYPE_CHECKING:
+    import ray
+
+
+class TrialActor:
+    """The Ray actor that runs trials, one at a time.
+
+    Ray ends the actor with the coordinator, and with it the processes and files of its trials. Actors on one machine
+    share the files.
+    """
+
+    def address(self) -> str:
+        """Return where this actor runs, which tells actors apart."""
+        from ray.util import get_node_ip_address
+
+        return f"{get_node_ip_address()} (process {os.getpid()})"
+
+    def deliver(self, site: str, packed: bytes, bundle: Sequence[ray.ObjectRef[FileBundle]]) -> str | None:
+        """Make a site in this process, unless there is one of this name; return what went wrong, if something did.
+
+        Parameters
+        ----------
+        site : str
+            Name of the site.
+        packed : bytes
+            The objective and the `Limits` of its trials, packed.
+        bundle : sequence of 1 reference
+            The files that it reads, which Ray brings to each machine once.
+        """
+        return open_site(site, partial(_make_site, site, packed, bundle))
+
+    def run_trial(self, site: str, wanted: Mapping[str, str], trial: bytes) -> tuple[Answer, bytes | str]:
+        """Run a trial; see `answer_trial`."""
+        return answer_trial(site, self.address(), wanted, trial, lambda: True)
+
+    def close_sites(self, names: Sequence[str]) -> None:
+        """Close the sites of these names, as far as they are in this process."""
+        sites.close_sites(names)
+
+
+def _make_site(name: str, packed: bytes, bundle: Sequence[ray.ObjectRef[FileBundle]]) -> Site:
+    import ray
+
+    def fill(folder: Path) -> None:
+        ray.get(bundle[0]).write(folder)
+
+    folder = SharedFolder(Path(ray.get_runtime_context().get_temp_dir()) / name, fill)
+    try:
+        objective, limits = unpack(packed)
+        return Site(objective, limits, folder=folder.files, leave=folder.leave)
+    except BaseException:
+        folder.leave()
+        raise
