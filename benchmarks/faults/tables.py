@@ -44,7 +44,7 @@ def kills_table(rows: Sequence[Row]) -> Table:
 
 def clusters_table(rows: Sequence[Row]) -> Table:
     """Return a line for each kind of fault that strikes runs on a cluster."""
-    return _faults_table("Faults on a cluster", rows, CLUSTER_FAULTS)
+    return _faults_table("Runs on a cluster", rows, CLUSTER_FAULTS)
 
 
 def _faults_table(title: str, rows: Sequence[Row], kinds: Iterable[str]) -> Table:
