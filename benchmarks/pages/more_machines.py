@@ -1,24 +1,30 @@
-"""The numbers of docs/more_machines.md: how busy simulated workers are kept, and how long decisions take."""
+"""The numbers of docs/more_machines.md: how busy simulated workers are kept, and what a large lookahead costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from benchmarks.pages.kept_rows import Frame, kept
-from benchmarks.pages.statement import Body, row
+from benchmarks.pages.statement import Body, Statement, row, signed
+from benchmarks.statistics import comparison
 
 PAGE = "docs/more_machines.md"
 
+LOOKAHEADS = {"optdivbo@8": "8", "optdivbo@64": "64", "optdivbo@256": "256"}
 BATCHES = (1, 64)
 
 MEMORY = "/dev/shm"
 """Where files are in memory, under Linux."""
 
+PARTS: tuple[comparison.Part, ...] = ("validation", "test")
+AFTER = (60, 150)
 
-def parts() -> Iterator[Body]:
+
+def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page."""
     yield _simulated(kept("coordinator"))
     yield _decisions(kept("decision_seconds"))
+    yield from _lookahead(kept("replay_lookahead"))
 
 
 def _simulated(runs: Frame) -> Body:
@@ -52,3 +58,25 @@ def _decisions(rows: Frame) -> Body:
         for name in ("random", "bo", "optdivbo")
     ]
     return Body(header="| decisions at 5,000 observations | each of its own | 64 together |", lines=tuple(lines))
+
+
+def _lookahead(runs: Frame) -> Iterator[Statement | Body]:
+    cells: dict[tuple[comparison.Part, int], Frame] = {
+        (part, n): comparison.relative_differences(runs, n, part, "optdivbo") for part in PARTS for n in AFTER
+    }
+    lines = []
+    for name, shown in LOOKAHEADS.items():
+        found = [cells[part, n].loc[(name, "")] for part in PARTS for n in AFTER]
+        shares = [
+            f"{signed(each['difference'], 1)} % [{signed(each['low'], 1)}, {signed(each['high'], 1)}]" for each in found
+        ]
+        lines.append(row(shown, *shares))
+    yield Body(
+        header="| lookahead | validation loss after 60 trials | after 150 | test loss after 60 | after 150 |",
+        lines=tuple(lines),
+    )
+    pairs = len(runs[["recording", "seed"]].drop_duplicates())
+    yield Statement(
+        text="mean differences from a lookahead of 1 over {pairs:word} pairs of recording and seed",
+        values={"pairs": pairs},
+    )

@@ -13,6 +13,7 @@ import argparse
 import itertools
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from cashmere.data.task import TaskType
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingParameterError
 from cashmere.protocols import BatchStrategy, Strategy, TableAware
-from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Suggestion, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.strategies import make_strategy, strategy_names
@@ -131,6 +132,7 @@ def time_suggestions(
             baseline_loss=np.log(2),
             budget=WorkBudget(trials=2 * len(observations)),
         )
+        made: Sequence[Suggestion | None]
         start = time.process_time()
         if batch > 1 and isinstance(strategy, BatchStrategy) and strategy.decides_in_batches:
             made = strategy.suggest_batch(history, np.random.default_rng(seed), batch)
