@@ -25,7 +25,7 @@ ROOMS = [
     *("space/splitting", "space", "space/encoding", "space/estimators", "space/paths", "space/named"),
     *("acquisition", "surrogates", "costs", "model/content", "model", "evaluation", "metalearning"),
     *("execution", "storage"),
-    *("strategies/shared", "strategies", "study", "analysis", "charts", "inspection"),
+    *("strategies/shared", "strategies", "study", "analysis", "charts", "explanations", "inspection"),
     *("report", "report/summary", "report/figures", "report/page"),
     *("run", "pretraining/collection", "pretraining", "estimators", "cli", "__main__"),
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cashmere.estimators import AutoClassifier, AutoRegressor
+    from cashmere.explanations import explain
     from cashmere.inspection import inspect_table
     from cashmere.model.predictor import Predictor
     from cashmere.strategies import cite
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite", "inspect_table"]
+__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite", "explain", "inspect_table"]
 
 _HOMES = {
     "AutoClassifier": "cashmere.estimators",
@@ -22,6 +23,7 @@ _HOMES = {
     "Predictor": "cashmere.model.predictor",
     "Study": "cashmere.study",
     "cite": "cashmere.strategies",
+    "explain": "cashmere.explanations",
     "inspect_table": "cashmere.inspection",
 }
 

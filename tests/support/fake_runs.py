@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
+from cashmere.data.schema import ColumnKind
 from cashmere.ensembles.weights import WeightedEnsemble
+from cashmere.explanations import Explanation
+from cashmere.explanations.effects import Effect
+from cashmere.explanations.permutation import Importance
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 from cashmere.run import RunSettings
@@ -264,3 +268,48 @@ def hostile_run(folder: Path) -> Path:
 def weighted(*numbers: int) -> dict[str, Any]:
     """Return the fact of an ensemble in which these trials have equal weights."""
     return {"ensemble": WeightedEnsemble(numbers, (1 / len(numbers),) * len(numbers)).to_json()}
+
+
+def make_explanation(
+    names: list[str], outputs: tuple[str, ...] = ("good",), digest: str = "3f0c6a1b9d22"
+) -> Explanation:
+    """Return an explanation whose columns, levels and classes have these names; the digest is that of `make_run`."""
+    n, n_outputs = len(names), len(outputs)
+    rng = np.random.default_rng(0)
+    columns = [(name,) for name in names[:-2]] + [tuple(names[-2:])]
+    means = np.sort(rng.gamma(0.3, 0.05, len(columns)))[::-1]
+    x = np.linspace(0, 5, 17)
+    curve = np.sin(x)[:, None] * np.arange(1, n_outputs + 1) / n_outputs
+    return Explanation(
+        digest=digest,
+        metric="roc_auc",
+        greater_is_better=True,
+        loss=0.2,
+        n_rows=900,
+        n_validation_rows=1000,
+        repeats=5,
+        n_columns=n + 1,
+        outputs=outputs,
+        importances=tuple(
+            Importance(columns=group, mean=float(mean), lower=float(mean) - 0.01, upper=float(mean) + 0.01)
+            for group, mean in zip(columns, means, strict=True)
+        ),
+        effects=(
+            Effect(
+                column=names[0],
+                kind=ColumnKind.CATEGORICAL,
+                points=tuple(names[:9]),
+                partial_dependence=rng.random((len(names[:9]), n_outputs)),
+                ale=None,
+                share=np.full(len(names[:9]), 1 / n),
+            ),
+            Effect(
+                column=names[1],
+                kind=ColumnKind.NUMERIC,
+                points=tuple(x.tolist()),
+                partial_dependence=curve,
+                ale=curve + 0.1,
+                share=np.full(17, 1 / 17),
+            ),
+        ),
+    )

@@ -222,7 +222,7 @@ class Predictor:
 
     def _ready_models(self, n_rows: int) -> dict[int, list[FoldModel]]:
         """Return the models of the members, made ready for so many rows."""
-        self._use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
+        self.use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
         return {
             number: [for_many_rows(model, n_rows, n_threads=self._threads) for model in self.models[number]]
             for number in self.ensemble.members
@@ -260,7 +260,7 @@ class Predictor:
             combined = self.calibration.apply(combined)
         return np.asarray(combined, dtype=np.float32)
 
-    def _use_threads(self, n_threads: int) -> None:
+    def use_threads(self, n_threads: int) -> None:
         """Let learners use one thread for few rows, where starting threads costs more than it saves.
 
         Those that would give other results use one in any case, and `predict_in_threads` shares the rows among threads.

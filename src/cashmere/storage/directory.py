@@ -32,6 +32,9 @@ SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
 
 _FIRST_FOLDERS = {"predictions", "members", "logs"}
 
+EXPLANATION = "explanations.json"
+"""What `cashmere explain` writes into a finished run."""
+
 FILES = {"run.json", "schema.json", "table.npz", "sample.parquet"}
 """Files beside those of epochs, see `cashmere.storage.epochs`."""
 

@@ -13,6 +13,7 @@ from cashmere.base.remote import below, fetch, is_url
 from cashmere.base.text import clean_text
 from cashmere.exceptions import RunDirectoryError
 from cashmere.storage.database import MOST_BYTES as DATABASE_BYTES
+from cashmere.storage.directory import EXPLANATION
 from cashmere.storage.epochs import FIRST, database_path
 from cashmere.storage.store import RunStore
 
@@ -29,7 +30,7 @@ def local_run(place: str | Path, *, with_predictions: bool = False) -> Iterator[
     place : path or URL
         A directory is given as it is. Of a URL, description and database are copied.
     with_predictions : bool
-        Whether to copy the training rows and the predictions of the trials, too.
+        Whether to copy the training rows, the predictions of the trials and the explanation, too.
 
     Raises
     ------
@@ -85,6 +86,8 @@ def _copy(url: str, folder: Path, *, with_predictions: bool) -> None:
         return
     with contextlib.suppress(FileNotFoundError):
         fetch(below(url, "table.npz"), folder / "table.npz", limit=MOST_BYTES)
+    with contextlib.suppress(FileNotFoundError):
+        fetch(below(url, EXPLANATION), folder / EXPLANATION, limit=JSON_BYTES)
     (folder / "predictions").mkdir()
     with RunStore(folder, read_only=True) as store:
         for row in store.rows():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_runs import hostile_run, make_run, some_failures
+from fake_runs import hostile_run, hostile_texts, make_explanation, make_run, some_failures, weighted
 from report_page import CONTROL, check_inert
 
 from cashmere.exceptions import RunDirectoryError
@@ -51,3 +51,15 @@ def test_hostile_names_stay_text(tmp_path):
     assert "{{ 7 * 7 }}" in page.text
     assert not CONTROL.search(json.dumps(summary, ensure_ascii=False).replace("\\n", ""))
     assert len(render_report(summary)) < 1_000_000
+
+
+def test_hostile_names_in_an_explanation_stay_text(tmp_path):
+    run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8), classes=tuple(hostile_texts()[:2]))
+    names = [text[:5000].replace("\ud800", "") for text in hostile_texts()]
+    make_explanation(names, outputs=tuple(names[:3])).save(run)
+    summary = summarise_run(run)
+    assert summary["explanation"]["why_not"] is None
+    page = check_inert(render_report(summary))
+    assert "Which columns does it rely on?" in page.text
+    assert f"{len(names) - 21} more" in page.text
+    assert len(render_report(summary)) < 500_000

@@ -20,6 +20,7 @@ from cashmere.report.summary.data import data_section
 from cashmere.report.summary.decision import decision_section
 from cashmere.report.summary.diagnostics import diagnostics_section
 from cashmere.report.summary.diversity import diversity_section
+from cashmere.report.summary.explanation import explanation_section
 from cashmere.report.summary.failures import failures_section
 from cashmere.report.summary.headline import headline_section
 from cashmere.report.summary.latent_map import latent_map_section
@@ -72,6 +73,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "ensemble": ensemble_section(rows, weights, facts, metric),
         "decision": decision_section(facts, target),
         "diagnostics": diagnostics_section(folder, weights, target),
+        "explanation": explanation_section(folder, facts.digest),
         "diversity": diversity_section(folder, rows, weights, settings, metric),
         "contest": contest_section(facts, rows, metric),
         "latent_map": latent_map_section(facts, metric),

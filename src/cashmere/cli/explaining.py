@@ -1,0 +1,64 @@
+"""``cashmere explain``: which columns the ensemble of a run relies on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cashmere.cli.app import app
+from cashmere.cli.terminal import Quiet, RunFolder, plain, say, typed_errors
+
+
+@app.command()
+def explain(
+    folder: RunFolder,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Validation rows to predict; by default as many as half a minute allows."
+        ),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Permutations of each column.")] = 5,
+    effects: Annotated[int, typer.Option(min=0, metavar="N", help="Columns whose effects are drawn.")] = 6,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of permutations and rows.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the importances of all columns to this file, too."),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how important columns are. Shows a table, and writes importances and effects into the report."""
+    with typed_errors():
+        from rich.console import Console
+        from rich.table import Table
+
+        from cashmere.cli.output_files import check_output, write_table
+        from cashmere.explanations import explain as explain_run
+        from cashmere.report import write_report
+
+        if output is not None:
+            check_output(output)
+        found = explain_run(folder, rows=rows, repeats=repeats, effects=effects, seed=seed)
+        found.save(folder)
+        path = write_report(folder)
+        table = found.importance
+        if output is not None:
+            write_table(table, output)
+            say(quiet, f"{len(table)} importances written to {output}")
+        if quiet:
+            return
+        direction = "fall" if found.greater_is_better else "rise"
+        measured = sum(len(each.columns) for each in found.importances)
+        caption = f"{found.n_rows} of {found.n_validation_rows} validation rows, {repeats} permutations each"
+        if measured < found.n_columns:
+            caption += f"; the {measured} of {found.n_columns} columns that go most with the predictions"
+        grid = Table(title=plain(f"{direction} of {found.metric} without a column"), caption=plain(caption), box=None)
+        grid.add_column("column, or columns that go together", overflow="fold")
+        for name in (direction, "90 % from", "to"):
+            grid.add_column(name, justify="right", no_wrap=True)
+        for row in table.itertuples(index=False):
+            grid.add_row(*map(plain, row))
+        Console().print(grid)
+        say(quiet, str(path))

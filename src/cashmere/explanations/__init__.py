@@ -1,0 +1,6 @@
+"""What the ensemble of a run relies on: importances of columns, and how predictions follow their values."""
+
+from cashmere.explanations.explaining import explain
+from cashmere.explanations.explanation import Explanation, read_explanation
+
+__all__ = ["Explanation", "explain", "read_explanation"]

@@ -1,0 +1,215 @@
+"""Validation rows with the models that have not seen them: predict them again with other values in some columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cashmere.analysis.recorded import validation_rows
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.data.row_structure import StructureKind
+from cashmere.data.schema import ColumnKind, TableSchema, take_rows
+from cashmere.data.task import Encoding
+from cashmere.ensembles import choose_rows
+from cashmere.exceptions import CorruptStoreError
+from cashmere.model.many_rows import predict_in_threads
+from cashmere.model.predictor import Predictor
+from cashmere.storage.directory import RESTORE, TrainingRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumn:
+    """A column of the user's table, and where its values are in the coded table.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    kind : ColumnKind
+        How its values are understood.
+    categories : tuple of str
+        Levels of a categorical column, by code.
+    places : tuple of int
+        Its columns of `CodedTable.values`: none for a text, several for a date.
+    text : int or None
+        Its number among the texts.
+    """
+
+    name: str
+    kind: ColumnKind
+    categories: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
+    text: int | None = None
+
+
+def source_columns(schema: TableSchema) -> list[SourceColumn]:
+    """Return the used columns of a table, in its order."""
+    found, n_values, n_texts = [], 0, 0
+    for column in schema.used:
+        is_text = column.kind is ColumnKind.TEXT
+        width = len(column.value_names)
+        found.append(
+            SourceColumn(
+                name=column.name,
+                kind=column.kind,
+                categories=column.categories,
+                places=tuple(range(n_values, n_values + width)),
+                text=n_texts if is_text else None,
+            )
+        )
+        n_values, n_texts = n_values + width, n_texts + is_text
+    return found
+
+
+@dataclass(kw_only=True, eq=False)
+class UnseenRows:
+    """Some validation rows of a run, each with the models of a fold that has not trained on it.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The ensemble.
+    values, texts
+        The rows as `CodedTable` holds them.
+    y : (n_rows,) array
+        Class codes or values.
+    weight : (n_rows,) array or None
+        Row weights.
+    fold : (n_rows,) int array
+        The fold whose models predict each row: the first that validates it.
+    group : (n_rows,) int array
+        Rows of one group came together; each row is one of its own where there are no groups.
+    n_validation_rows : int
+        How many validation rows the run has.
+    """
+
+    predictor: Predictor
+    values: FloatArray
+    texts: tuple[AnyArray, ...]
+    y: AnyArray
+    weight: FloatArray | None
+    fold: IntArray
+    group: IntArray
+    n_validation_rows: int
+    _components: dict[tuple[int, Encoding], NDArray[np.float32]] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def draw(
+        cls, folder: Path, predictor: Predictor, settings: Mapping[str, Any], *, n_rows: int, seed: int
+    ) -> UnseenRows:
+        """Take so many validation rows of a run, spread evenly over the targets.
+
+        Raises
+        ------
+        RunDirectoryError, CorruptStoreError
+            If the stored rows cannot be read, or do not fit the model.
+        """
+        table = TrainingRows.read(folder / "table.npz")
+        _check(folder, table, predictor)
+        validation = validation_rows(folder, settings, predictor.target.task_type.value)
+        if len(table.y) <= validation.rows[-1] or min(map(len, predictor.models.values())) < len(validation.folds):
+            raise CorruptStoreError(folder, f"holds a model of other folds than its rows were split into. {RESTORE}")
+        chosen = choose_rows(validation.y, n_rows, np.random.default_rng(seed))
+        rows = validation.rows[chosen]
+        fold = np.full(len(table.y), -1, dtype=np.int64)
+        for k in reversed(range(len(validation.folds))):
+            fold[validation.folds[k]] = k
+        grouped = table.structure is not None and table.structure.kind is StructureKind.GROUPS
+        group = table.structure.codes[rows] if grouped and table.structure is not None else np.arange(len(rows))
+        return cls(
+            predictor=predictor,
+            values=take_rows(table.values, rows),
+            texts=tuple(np.asarray(text[rows], dtype=object) for text in table.texts),
+            y=validation.y[chosen],
+            weight=None if validation.weight is None else validation.weight[chosen],
+            fold=fold[rows],
+            group=np.unique(group, return_inverse=True)[1],
+            n_validation_rows=len(validation.rows),
+        )
+
+    def predict(
+        self, values: FloatArray | None = None, rows: IntArray | None = None, texts: tuple[AnyArray, ...] | None = None
+    ) -> NDArray[np.float64]:
+        """Predict rows as the model would, each by the ensemble of the models that have not seen it.
+
+        Parameters
+        ----------
+        values : (n, n_value_columns) array, optional
+            Coded values, by default those of the rows.
+        rows : (n,) int array, optional
+            Which of the rows each stands for; by default all of them in their order.
+        texts : tuple of (n,) arrays, optional
+            By default those of the rows.
+
+        Returns
+        -------
+        (n, n_classes) or (n,) array
+            Calibrated probabilities that sum to one, or values.
+        """
+        rows = np.arange(len(self)) if rows is None else rows
+        values = take_rows(self.values, rows) if values is None else values
+        fold = self.fold[rows]
+        result: NDArray[np.float64] | None = None
+        for k in np.unique(fold).tolist():
+            own = np.flatnonzero(fold == k)
+            own_texts = None if texts is None else tuple(text[own] for text in texts)
+            part = self._predict_by(k, take_rows(values, own), rows[own], own_texts)
+            if result is None:
+                result = np.empty((len(rows), *part.shape[1:]))
+            result[own] = part
+        assert result is not None  # there is a row
+        return result
+
+    def _predict_by(
+        self, k: int, values: FloatArray, rows: IntArray, texts: tuple[AnyArray, ...] | None
+    ) -> NDArray[np.float64]:
+        """Predict with the models of one fold."""
+        model = self.predictor
+        prepared: dict[Encoding, NDArray[np.float32]] = {}
+        stack = []
+        for number in model.ensemble.members:
+            fold_model = model.models[number][k]
+            encoding = fold_model.encoding
+            if encoding not in prepared:
+                encoder = model.encoders[k][encoding]
+                if texts is None:
+                    components = self._text_components(k, encoding)[rows]
+                else:
+                    components = encoder.text_components(texts, len(rows))
+                prepared[encoding] = encoder.transform_values(values, components)
+            stack.append(predict_in_threads(fold_model, prepared[encoding], n_threads=1))
+        combined = model.ensemble.combine(stack)
+        if model.calibration is not None:
+            combined = model.calibration.apply(combined)
+        return combined if combined.ndim == 1 else combined / combined.sum(axis=1, keepdims=True)
+
+    def _text_components(self, k: int, encoding: Encoding) -> NDArray[np.float32]:
+        """Return what the texts of all rows become; it takes long, and most columns are no texts."""
+        if (k, encoding) not in self._components:
+            encoder = self.predictor.encoders[k][encoding]
+            self._components[k, encoding] = encoder.text_components(self.texts, len(self))
+        return self._components[k, encoding]
+
+
+def _check(folder: Path, table: TrainingRows, predictor: Predictor) -> None:
+    """Refuse stored rows that are not of the columns and classes that the model knows."""
+    schema, target = predictor.schema, predictor.target
+    fits = (table.values.shape[1], len(table.texts)) == (len(schema.value_names), len(schema.text_names))
+    for column in source_columns(schema) if fits else ():
+        n_levels = len(column.categories) or 2 * (column.kind is ColumnKind.BOOLEAN)
+        if n_levels:
+            codes = table.values[:, column.places[0]]
+            codes = codes[~np.isnan(codes)]
+            fits = fits and bool(((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes))).all())
+    if target.task_type.is_classification:
+        fits = fits and table.y.dtype.kind == "i" and 0 <= table.y.min() <= table.y.max() < target.n_classes
+    if not fits:
+        raise CorruptStoreError(folder / "table.npz", f"does not hold the columns and classes of the model. {RESTORE}")

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_page import check_inert
+from typer.testing import CliRunner
+
+import cashmere
+from cashmere import AutoClassifier, AutoRegressor, Predictor
+from cashmere.analysis import read_out_of_fold
+from cashmere.cli import app
+from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RowStructureWarning, RunDirectoryError
+from cashmere.explanations import read_explanation
+from cashmere.explanations.unseen_rows import UnseenRows, source_columns
+from cashmere.report import summarise_run, write_report
+from cashmere.storage.trial_tables import read_description
+
+N = 240
+
+
+def columns(rng: np.random.Generator) -> pd.DataFrame:
+    size = rng.normal(size=N)
+    words = np.array(["soft", "warm", "grey", "wool", "coat", "thin", "long", "old"])
+    return pd.DataFrame(
+        {
+            "size": size,
+            "size_in_feet": 3.3 * size + 0.01 * rng.normal(size=N),
+            "colour": rng.choice(["red", "green", "blue"], N),
+            "noise": rng.normal(size=N),
+            "bought": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.permutation(N), "D"),
+            "remark": [" ".join(rng.choice(words, 6)) for _ in range(N)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def values_run(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = columns(rng)
+    y = 2 * X["size"] + 1.5 * (X["colour"] == "red") + 0.2 * rng.normal(size=N)
+    folder = tmp_path_factory.mktemp("runs") / "values"
+    model = AutoRegressor(budget="3trials", isolation="none", resampling="2fold", run_directory=folder)
+    with pytest.warns(RowStructureWarning):  # of the dates
+        model.fit(X, y.rename("y"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def classes_run(tmp_path_factory):
+    rng = np.random.default_rng(1)
+    X = columns(rng)[["size", "colour", "noise"]]
+    y = np.digitize(X["size"] + (X["colour"] == "red") + 0.3 * rng.normal(size=N), [-0.3, 0.8])
+    folder = tmp_path_factory.mktemp("runs") / "classes"
+    model = AutoClassifier(
+        budget="3trials", isolation="none", metric="g_mean", resampling="2fold", run_directory=folder
+    )
+    model.fit(X, np.array(["low", "middle", "high"])[y])
+    return folder
+
+
+@pytest.fixture(params=["values_run", "classes_run"])
+def run(request, tmp_path):
+    return shutil.copytree(request.getfixturevalue(request.param), tmp_path / "run")
+
+
+def test_rows_are_predicted_by_the_models_that_have_not_seen_them(run):
+    settings = read_description(run)[0]["settings"]
+    unseen = UnseenRows.draw(run, Predictor.load(run), settings, n_rows=1000, seed=0)
+    stored = read_out_of_fold(run)
+    np.testing.assert_array_equal(unseen.y, stored.y)
+    np.testing.assert_allclose(unseen.predict(), stored.predictions, rtol=1e-4, atol=1e-5)
+    some = np.array([7, 3, 3])
+    np.testing.assert_allclose(unseen.predict(rows=some), stored.predictions[some], rtol=1e-4, atol=1e-5)
+
+
+def test_importances_name_what_matters_and_groups_what_goes_together(values_run):
+    found = cashmere.explain(values_run, repeats=3)
+    groups = [each.columns for each in found.importances]
+    assert groups[0] == ("size", "size_in_feet")
+    assert groups[1] == ("colour",)
+    assert sorted(name for group in groups for name in group) == sorted(columns(np.random.default_rng(0)).columns)
+    assert all(each.lower <= each.mean <= each.upper for each in found.importances)
+    assert found.importances[1].lower > max(each.upper for each in found.importances if "noise" in each.columns)
+    assert found.importance["importance"].is_monotonic_decreasing
+    assert (found.n_rows, found.n_columns, found.outputs) == (N, 6, ("y",))
+    assert {effect.column for effect in found.effects} == {"size", "size_in_feet", "colour", "noise", "bought"}
+    by_column = {effect.column: effect for effect in found.effects}
+    red = by_column["colour"].points.index("red")
+    assert by_column["colour"].partial_dependence[:, 0].argmax() == red
+    assert by_column["colour"].ale is None
+    years = by_column["bought"].points
+    assert 2023.9 < years[0] < years[-1] < 2024.7
+    again = cashmere.explain(values_run, repeats=3)
+    assert again.to_json() == found.to_json()
+
+
+def test_explanation_reaches_file_report_and_terminal(run):
+    result = CliRunner().invoke(app, ["explain", str(run), "--repeats", "2", "-o", str(run / "importances.csv")])
+    assert result.exit_code == 0, result.output
+    assert "validation rows, 2 permutations each" in " ".join(result.output.split())
+    assert "size" in result.output
+    table = pd.read_csv(run / "importances.csv")
+    found = read_explanation(run)
+    np.testing.assert_allclose(table["importance"], found.importance["importance"])
+    page = check_inert((run / "report.html").read_text("utf-8"))
+    for text in ("Which columns does it rely on?", "How do predictions follow them?", "colour"):
+        assert text in page.text
+    json.dumps(summarise_run(run), allow_nan=False)
+    assert found.effect.groupby("column").size().min() >= 2
+
+
+def test_explanation_of_an_earlier_ensemble_is_not_shown(classes_run, tmp_path):
+    run = shutil.copytree(classes_run, tmp_path / "run")
+    path = cashmere.explain(run, rows=50, repeats=1, effects=1).save(run)
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "digest": "another"}))
+    assert "gone on" in check_inert(write_report(run).read_text("utf-8")).text
+    for damaged in ({**stored, "effects": [{**stored["effects"][0], "share": []}]}, {**stored, "loss": "x"}, {"a": 1}):
+        path.write_text(json.dumps(damaged))
+        with pytest.raises(CorruptStoreError, match="cashmere explain"):
+            read_explanation(run)
+        assert "cannot be read" in summarise_run(run)["explanation"]["why_not"]
+    path.unlink()
+    with pytest.raises(RunDirectoryError, match="no explanation yet"):
+        read_explanation(run)
+    assert "has not been measured" in summarise_run(run)["explanation"]["why_not"]
+
+
+def test_rows_of_another_table_are_refused(classes_run, values_run, tmp_path):
+    run = shutil.copytree(classes_run, tmp_path / "run")
+    shutil.copy(values_run / "table.npz", run / "table.npz")
+    with pytest.raises(CorruptStoreError, match="columns and classes of the model"):
+        cashmere.explain(run)
+    with pytest.raises(InvalidParameterError, match="repeats"):
+        cashmere.explain(classes_run, repeats=0)
+
+
+def test_few_columns_are_measured_where_there_are_many(values_run, monkeypatch):
+    monkeypatch.setattr("cashmere.explanations.explaining.MOST_COLUMNS", 3)
+    found = cashmere.explain(values_run, repeats=1, effects=0)
+    measured = {name for each in found.importances for name in each.columns}
+    assert {"size", "remark"} < measured  # texts are kept
+    assert len(measured) == 3
+    assert found.n_columns == 6
+
+
+def test_source_columns_know_their_places(values_run):
+    found = {column.name: column for column in source_columns(Predictor.load(values_run).schema)}
+    assert found["colour"].places == (2,)
+    assert found["bought"].places == (4, 5, 6, 7, 8)
+    assert (found["remark"].places, found["remark"].text) == ((), 0)
