@@ -237,46 +237,25 @@ class _Refinement:
         self.metric: Metric = run.metric if metric is None else metric_for(metric, run.target)
         self._trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
         self._manifest = _manifest_of(run, self._trusted)
-        pace = Pace()
+        self._sample = run.read_sample()
+        self.before = self._described_before()
+        pace, rows, settings = Pace(), run.rows, run.settings
         self._members = Members(run.store, None, pace=pace, trusted=self._trusted)
         validated = np.unique(np.concatenate([fold.validation for fold in run.splits]))
-        rows, settings = run.rows, run.settings
         pool = ValidationPool.draw(
             validated, rows.y, rows.weight, structure=rows.structure, splits=run.splits, seed=settings.seed
         )
         self._history = self._judged(pool)
         self._members.look(self._history)
-        by_loss = sorted(self._history.successes, key=lambda o: (o.loss, o.trial.number))
-        chosen = self._manifest["ensemble"]["members"]
-        usable = [o for o in by_loss if o.predictions is not None and self._members.exists(o.trial.number)]
-        usable.sort(key=lambda o: o.trial.number not in chosen)
-        numbers = [o.trial.number for o in usable]
-        if not numbers:
-            raise RunDirectoryError(run.folder, "holds no trial whose models still exist. Resume it with more budget.")
-        repeats = Repeats(run, None, self._members)
-        encoders = _stored_encoders(run, self._manifest, self._trusted)
-
-        def encoders_of(n_splits: int) -> Encoders:
-            return [*encoders, *repeats.encoders(n_splits)]
-
-        self._check_members_of_others(numbers, encoders_of)
-        self._sample = run.read_sample()
-        self.before = self._described_before()
+        encoders, repeats = _stored_encoders(run, self._manifest, self._trusted), Repeats(run, None, self._members)
         self._row_cost: Cost | None = None
         self._batch_cost: Cost | None = None
-        self.n_unmeasured = 0
-        if self._sample is not None:
-            forms = {o.trial.number: run.space.encoding_of(o.trial.configuration) for o in usable}
-            latencies = Latencies(run, self._members, encoders_of, forms, self._sample)
-            deadline = Deadline(_MEASURING_SECONDS)
-            measured = latencies.measure(numbers, lambda seconds: seconds <= deadline.remaining)
-            self.n_unmeasured, numbers = len(numbers) - len(measured), measured
-            whole = (self.before["single_row_ms"] / 1000, len(self._sample) / self.before["batch_rows_per_second"])
-            self._row_cost, self._batch_cost = latencies.costs(numbers, of=chosen, seconds=whole)
-        self._numbers = numbers
+        usable = self._usable()
+        self._numbers = self._measured(usable, lambda n_splits: [*encoders, *repeats.encoders(n_splits)])
+        self.n_unmeasured = len(usable) - len(self._numbers)
         self._size_cost = Cost(
             fixed=_fixed_bytes(run, self._manifest),
-            own={number: self._members.path(number).stat().st_size for number in numbers},
+            own={number: self._members.path(number).stat().st_size for number in self._numbers},
         )
         if refit:
             self._size_cost = self._with_one_model(self._size_cost)
@@ -289,7 +268,7 @@ class _Refinement:
             metric=self.metric,
             pool=pool,
             seed=settings.seed,
-            has_model=set(numbers).__contains__,
+            has_model=set(self._numbers).__contains__,
             decision_threshold=settings.decision_threshold,
             is_mean_elsewhere=len(run.splits) > 1 and not refit,
         )
@@ -302,6 +281,34 @@ class _Refinement:
             pace=pace,
             folder=folder,
         )
+
+    def _usable(self) -> list[Observation]:
+        """Return the trials whose models exist: members of the run's ensemble first, then by loss."""
+        of_run = self._manifest["ensemble"]["members"]
+        usable = [
+            o for o in self._history.successes if o.predictions is not None and self._members.exists(o.trial.number)
+        ]
+        if not usable:
+            raise RunDirectoryError(
+                self._run.folder, "holds no trial whose models still exist. Resume it with more budget."
+            )
+        return sorted(usable, key=lambda o: (o.trial.number not in of_run, o.loss, o.trial.number))
+
+    def _measured(self, usable: Sequence[Observation], encoders_of: Callable[[int], Encoders]) -> list[int]:
+        """Measure trials as long as there is time, and return those that are known; all of them without a sample."""
+        numbers = [o.trial.number for o in usable]
+        self._check_members_of_others(numbers, encoders_of)
+        if self._sample is None:
+            return numbers
+        forms = {o.trial.number: self._run.space.encoding_of(o.trial.configuration) for o in usable}
+        latencies = Latencies(self._run, self._members, encoders_of, forms, self._sample)
+        deadline = Deadline(_MEASURING_SECONDS)
+        measured = latencies.measure(numbers, lambda seconds: seconds <= deadline.remaining)
+        whole = (self.before["single_row_ms"] / 1000, len(self._sample) / self.before["batch_rows_per_second"])
+        self._row_cost, self._batch_cost = latencies.costs(
+            measured, of=self._manifest["ensemble"]["members"], seconds=whole
+        )
+        return measured
 
     def _with_one_model(self, cost: Cost) -> Cost:
         """Return what ensembles cost if each member has one model, fitted on all rows, instead of one for each fold."""
