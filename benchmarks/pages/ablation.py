@@ -7,11 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.experiments.ablation import changes, summarise
-from benchmarks.pages.kept_rows import Frame, kept
+from benchmarks.pages.kept_rows import RESULTS, Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
+from benchmarks.peers.environments import OURS
+from benchmarks.peers.runs import PeerProtocol, PeerRun
+from benchmarks.runs.finished_runs import FinishedRuns
+from benchmarks.runs.suite_runs import SuiteKey
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 
-RUNGS = ("with rungs", "without rungs")
+RUNGS = ("everything", "without rungs")
 CELLS = (("large_200000", 30, 2), ("large_1000000", 30, 2), ("shuttle", 9, 7))
 """Columns and classes."""
 
@@ -52,6 +56,7 @@ def parts() -> Iterator[Statement | Body]:
         lines.append(row(name, "", *(f"{value:+.1f} %" for value in of)))
     yield Body(header="| table | before, 60 s | everything, 60 s | everything, 20 s |", lines=tuple(lines))
     yield _rungs(kept("ablation_rungs"))
+    yield _rungs_of_whole_runs()
 
 
 def _rungs(runs: Frame) -> Body:
@@ -73,3 +78,17 @@ def _rungs(runs: Frame) -> Body:
         header="| table | rows | budget | cells per second, thousands | seeds | with rungs | without | change, % |",
         lines=tuple(line for _, line in sorted(lines)),
     )
+
+
+def _rungs_of_whole_runs() -> Body:
+    lines = []
+    for name, variant in (("with_rungs", "with rungs"), ("without_rungs", "without")):
+        kept_runs = FinishedRuns(RESULTS / "match" / f"{name}.jsonl", PeerRun, SuiteKey)
+        found = [
+            kept_runs.find(PeerProtocol(seconds=60.0, threads=2).key("large_200000", OURS, seed)) for seed in range(3)
+        ]
+        runs = [each for each in found if each is not None]
+        losses = ", ".join(f"{each.measures['log_loss']:.3f}" for each in runs)
+        trials = ", ".join(f"{each.facts['models']}" for each in runs)
+        lines.append(row(variant, losses, trials))
+    return Body(header="| 200,000 rows, 60 s, two workers | log loss by seed | trials |", lines=tuple(lines))

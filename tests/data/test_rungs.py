@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cashmere.data.rungs import LEAST_ROWS, pay_off, rows_at, rung_order, rungs
+from cashmere.data.rungs import LEAST_ROWS, rows_at, rung_order, rungs
 from cashmere.data.task import TaskType
 
 
@@ -18,11 +18,6 @@ def test_rungs_ascend_by_thirds_and_none_is_small(n_rows):
     assert len(shares) > 1 and shares[-1] == 1.0
     np.testing.assert_allclose(np.divide(shares[1:], shares[:-1]), 3)
     assert LEAST_ROWS <= rows_at(shares[0], n_rows) < 3 * LEAST_ROWS
-
-
-def test_rungs_pay_off_where_time_is_short():
-    assert pay_off(10**9, None) and pay_off(10, None)
-    assert pay_off(10**9, 60) and not pay_off(10**9, 10**6) and not pay_off(10**6, 60)
 
 
 def test_a_share_has_at_least_one_row():

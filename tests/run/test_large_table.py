@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from cashmere import AutoClassifier
-from cashmere.data import rungs as rungs_module
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.rungs import rungs
 from cashmere.exceptions import RunDirectoryError
@@ -72,10 +71,7 @@ def test_run_goes_on_with_the_same_table_only(run, table):
 
 
 @pytest.mark.parametrize(("first", "then", "smallest"), [("300s", "2trials", 1 / 3), ("2trials", "300s", 1.0)])
-def test_first_budget_decides_for_all_calls_whether_costs_and_rungs_count(
-    table, tmp_path, monkeypatch, first, then, smallest
-):
-    monkeypatch.setattr(rungs_module, "LEAST_CELLS_PER_SECOND", 0)
+def test_first_budget_decides_for_all_calls_whether_costs_and_rungs_count(table, tmp_path, first, then, smallest):
     budgets = [Budget.parse(first), Budget.parse(then)]
     settings = RunSettings(space=linear, budget=budgets[0], resampling="holdout", isolation="none")
     for budget in budgets:
@@ -88,26 +84,3 @@ def test_first_budget_decides_for_all_calls_whether_costs_and_rungs_count(
             study = Session.begin(run, budget, Deadline(budget.seconds)).study
             assert study.ask().fidelity == smallest
             assert (study.history.time_left is None) == (smallest == 1.0)
-
-
-def test_run_with_time_enough_has_no_rungs_and_stays_so(table, tmp_path, monkeypatch):
-    settings = RunSettings(space=linear, budget=Budget.parse("300s"), resampling="holdout", isolation="none")
-    with RunDirectory.create(tmp_path / "run", *table, settings) as run:
-        assert run.rungs == (1.0,) and run.rows.are_compact
-        study = Session.begin(run, settings.budget, Deadline(300.0)).study
-        trial = study.ask()
-        assert trial.fidelity == 1.0 and study.history.time_left is not None
-    monkeypatch.setattr(rungs_module, "LEAST_CELLS_PER_SECOND", 0)
-    with RunDirectory.open(tmp_path / "run", {"space": linear}) as run:
-        assert run.rungs == (1.0,)
-    description = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert description.pop("rungs") is False
-    (tmp_path / "run" / "run.json").write_text(json.dumps(description))
-    with RunDirectory.open(tmp_path / "run", {"space": linear}) as run:
-        assert run.rungs == (1 / 3, 1.0)  # as earlier versions had them, which wrote nothing about it
-
-
-def test_model_of_a_run_without_rungs(table):
-    model = AutoClassifier(budget="4s", space=linear, isolation="none", resampling="holdout").fit(*table)
-    assert {o.trial.fidelity for o in model.study_.history} == {1.0}
-    assert model.score(*table) > 0.6

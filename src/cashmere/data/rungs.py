@@ -16,29 +16,7 @@ from cashmere.data.task import TaskType
 LEAST_ROWS = 10_000
 """No rung is smaller: below, a fit takes about as long as starting it, and the order of configurations is noise."""
 
-LEAST_CELLS_PER_SECOND = 240_000
-"""Rows x columns x classes for each second of a budget. With fewer, there is time for enough trials on all rows, and
-those on few rows only take some of it: docs/benchmarks.md#with-and-without-rungs."""
-
 _FACTOR = 3
-
-
-def pay_off(n_cells: int, seconds: float | None) -> bool:
-    """Return whether rungs help a search of so many seconds.
-
-    Parameters
-    ----------
-    n_cells : int
-        Rows x columns x classes of the table.
-    seconds : float or None
-        Its budget; None if it has no time.
-
-    Examples
-    --------
-    >>> pay_off(200_000 * 30 * 2, 60), pay_off(1_000_000 * 30 * 2, 60), pay_off(1_000_000 * 30 * 2, 600)
-    (False, True, False)
-    """
-    return seconds is None or n_cells >= LEAST_CELLS_PER_SECOND * seconds
 
 
 def rungs(n_rows: int) -> tuple[float, ...]:

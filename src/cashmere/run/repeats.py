@@ -199,7 +199,7 @@ def next_in_time(expected: Mapping[int, float], seconds: float) -> int | None:
 
 def _how_many(run: RunDirectory, budget: Budget | None) -> int:
     repeats = run.settings.repeats
-    if budget is None or run.rows.are_compact:  # rows are plenty, and encoding them again takes long
+    if budget is None or len(run.rungs) > 1:  # with rungs, rows are plenty, and encoding them again takes long
         return 0
     n_validated = len(np.unique(np.concatenate([fold.validation for fold in run.splits])))
     if n_validated < len(run.rows.y):  # another split would predict other rows

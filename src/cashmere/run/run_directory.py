@@ -26,7 +26,7 @@ from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.row_structure import RowStructure
 from cashmere.data.rows import canonical_rows, check_weight
-from cashmere.data.rungs import pay_off, rungs
+from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
@@ -130,7 +130,6 @@ class RunDirectory:
         target: TargetCoding,
         rows: TrainingRows,
         store: RunStore,
-        has_rungs: bool,
     ) -> None:
         settings.check_task(target.task_type)
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
@@ -158,7 +157,7 @@ class RunDirectory:
             n_columns=rows.values.shape[1],
             structure=rows.structure,
         )
-        self.rungs = rungs(min(len(fold.train) for fold in self.splits)) if has_rungs else (1.0,)
+        self.rungs = rungs(min(len(fold.train) for fold in self.splits))
 
     # ------------------------------------------------------------ create and open
 
@@ -228,12 +227,13 @@ class RunDirectory:
                 weight=canonical.weight,
                 structure=canonical.structure,
             )
-            n_cells, seconds = len(rows.y) * max(1, len(schema.used)) * target.n_classes, settings.budget.seconds
             if settings.resampling == "auto":
-                resampling = choose_resampling(len(rows.y), n_cells, seconds=seconds, structure=rows.structure)
+                n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
+                resampling = choose_resampling(
+                    len(rows.y), n_cells, seconds=settings.budget.seconds, structure=rows.structure
+                )
                 settings = replace(settings, resampling=resampling)
-            has_rungs = pay_off(n_cells, seconds)
-            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store, has_rungs=has_rungs)
+            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
@@ -253,7 +253,6 @@ class RunDirectory:
                     "store": identity,
                     "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                     "settings": settings.to_json(),
-                    "rungs": has_rungs,
                     "table": {"rows": len(frame), "columns": frame.shape[1], "training_rows": len(rows.y)},
                     "versions": versions(),
                 },
@@ -303,8 +302,7 @@ class RunDirectory:
         try:
             rows = TrainingRows.read(folder / "table.npz")
             _check_rows(folder / "table.npz", rows, schema, target, settings)
-            has_rungs = content.get("rungs", True)  # as earlier versions had them on all large tables
-            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store, has_rungs=has_rungs)
+            run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
             run._opening()  # one from a file is kept in the store
             run._check_algorithms()

@@ -59,7 +59,6 @@ class RunDescription(TypedDict, total=False):
     created: _LongText
     store: ShortText
     settings: dict[ShortText, Any]
-    rungs: bool
     table: TableSize
     versions: dict[_LongText, _LongText]
 
