@@ -81,8 +81,9 @@ def run(tmp_path_factory):
         line = [sys.executable, "-m", "cashmere.cli", *arguments]
         return subprocess.run(line, cwd=home, env=environment, capture_output=True, timeout=250)
 
+    quickly = ["--budget", "1trials", "--include", "logistic_regression", "--resampling", "holdout"]
     results = [
-        command("fit", "table.parquet", "--target", "[/b]\x1b[31m=target", "--budget", "1trials", "--out", "run"),
+        command("fit", "table.parquet", "--target", "[/b]\x1b[31m=target", *quickly, "--out", "run"),
         command("leaderboard", "run"),
         command("predict", "run", "table.parquet", "-o", "predicted.csv", "--proba"),
         command("predict", "run", "table.parquet", "-o", "kept.csv", "--keep-formulas"),

@@ -58,7 +58,7 @@ def estimate(n_rows: int, n_columns: int, n_classes: int, *, workers: int) -> Es
     Examples
     --------
     >>> estimate(1_000, 20, 2, workers=2).trials(60)
-    (40, 368)
+    (38, 350)
     """
     table = n_rows * max(n_columns, 1) * 4 / 2**20
     cells = min(n_rows, _MOST_ROWS) * max(n_columns, 1) * (n_classes if n_classes > 2 else 1)

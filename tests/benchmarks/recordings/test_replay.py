@@ -186,7 +186,7 @@ def command(*words: object) -> None:
 def here(monkeypatch):
     """Replay in this process, which starts sooner than a worker."""
 
-    def run_here(missing, *, n_trials, n_workers, report):
+    def run_here(missing, *, n_trials, n_workers, report, scheduler=None):
         make_run = functools.partial(replay_runs._replay, n_trials=n_trials, code="code")
         for recording, key in missing:
             report(parallel._run(make_run, recording.path, key))

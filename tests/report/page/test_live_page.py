@@ -125,7 +125,16 @@ def test_command_shows_a_run_at_work(tmp_path):
         ends.callback(running.wait)
         ends.callback(running.kill)
         wait_for(lambda: list((tmp_path / "run" / "members").glob("*.skops")))
-        watching = subprocess.Popen([*command, "watch", "run"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        watching = subprocess.Popen(
+            [*command, "watch", "run"],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # ignored if these tests run in the background
+        )
+        ends.callback(watching.kill)
         ends.callback(watching.stdout.close)
         address = re.search(r"http://\S+", watching.stdout.readline())[0]
         connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)

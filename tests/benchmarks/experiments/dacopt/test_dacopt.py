@@ -294,7 +294,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
 
 
 def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch, capsys):
-    def stopped(missing, make_run, *, n_workers, report):
+    def stopped(missing, make_run, *, n_workers, report, scheduler=None):
         report(replace(made_run(), key=missing[0][-1]))
         raise KeyboardInterrupt
 
@@ -312,7 +312,7 @@ def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch
 def test_options_of_the_paper_and_its_limit_can_be_asked_for(folder, tmp_path, monkeypatch):
     asked = []
 
-    def ask(missing, make_run, *, n_workers, report):
+    def ask(missing, make_run, *, n_workers, report, scheduler=None):
         asked.extend(missing)
         raise KeyboardInterrupt
 

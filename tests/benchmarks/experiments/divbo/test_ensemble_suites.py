@@ -300,7 +300,7 @@ def command(monkeypatch, *words: object) -> None:
 def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch, capsys):
     asked = []
 
-    def stopped(missing, make_run, *, n_workers, report):
+    def stopped(missing, make_run, *, n_workers, report, scheduler=None):
         for _, table, key in missing[: 3 - len(asked)]:
             asked.append(key)
             metric = "accuracy" if table.is_classification else "mse"
@@ -337,7 +337,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
 
 
 def test_failed_runs_are_told_and_hurt_no_other(folder, tmp_path, monkeypatch, capsys):
-    def half(missing, make_run, *, n_workers, report):
+    def half(missing, make_run, *, n_workers, report, scheduler=None):
         report(Failure(key=missing[0][2], error="RuntimeError: no idea"))
         report(replace(make_run_for(missing[1][2]), key=missing[1][2]))
 
@@ -376,11 +376,11 @@ def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys
     save_recorded(replace(recorded, dataset="made", space_name="default"), tmp_path)
     monkeypatch.setattr(ensemble_suites, "RECORDED", tmp_path)
 
-    def replay_here(missing, *, n_trials, n_workers, report):
+    def replay_here(missing, *, n_trials, n_workers, report, scheduler=None):
         for recording, key in missing:
             report(replay_runs._replay(recording.path, key, n_trials=n_trials, code="code"))
 
-    def judge_here(missing, make_run, *, n_workers, report):
+    def judge_here(missing, make_run, *, n_workers, report, scheduler=None):
         for each in missing:
             report(parallel._run(make_run, *each))
 
