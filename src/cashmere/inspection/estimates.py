@@ -14,7 +14,7 @@ _MOST_ROWS = 37_500
 """More rows are fitted to by few trials only: the others see rungs of rows."""
 
 _SCALE, _EXPONENT, _FACTOR = 0.0137, 0.436, 3.0
-"""CPU seconds of a trial as a power of the cells, by least squares over the same runs; 21 are within this factor."""
+"""CPU seconds of a trial as a power of the cells, by least squares over the same runs; 23 are within this factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
