@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
+# Where it is set, every worker process of a test compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test lint types unit test-min test-python test-slow test-ray test-slurm site browser hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
@@ -26,7 +29,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(PIP) -e '.[dev]'
+	$(PIP) --no-compile -e '.[dev]'
 	@touch $@
 
 # Apart from .venv, which cannot be made while pyproject.toml and constraints.txt contradict each other.
@@ -52,7 +55,7 @@ types: $(VENV)/.dev
 # Two processes, each with one thread for its arithmetic: small products wait longer for threads than they compute.
 unit: $(VENV)/.dev browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n 2 --dist loadfile
-	$(BIN)/python -m pytest -m "alone and not slow"
+	$(BIN)/python -m pytest -m "alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
 
 # The lowest versions that pyproject.toml allows, on the lowest Python. With MIN_TESTS=tests the whole suite runs; golden
 # trajectories are those of the versions in constraints.txt.
