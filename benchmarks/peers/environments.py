@@ -20,7 +20,7 @@ from cashmere.exceptions import UnknownNameError
 
 RUNNERS = Path(__file__).parent / "runners"
 OURS = "cashmere"
-SHARED = {"autogluon_portfolio": "autogluon"}
+SHARED = {"autogluon_portfolio": "autogluon", "autogluon_portfolio_torch": "autogluon_torch"}
 """Peers that run in the environment of another."""
 
 INSTALLED = "installed-requirements.txt"

@@ -12,8 +12,8 @@ from autogluon.tabular import TabularPredictor
 from exchange import folder_bytes, read_task, write_predictions
 
 
-def run(preset: str) -> None:
-    """Fit with a preset and leave predictions and facts."""
+def run(preset: str, *further_packages: str) -> None:
+    """Fit with a preset and leave predictions and facts, among them the versions of further packages."""
     task = read_task()
     start = time.monotonic()
     predictor = TabularPredictor(
@@ -40,7 +40,7 @@ def run(preset: str) -> None:
         predict_seconds=predict_seconds,
         model_bytes=folder_bytes(task.folder / "autogluon"),
         models=len(predictor.model_names()),
-        packages=["autogluon.tabular", "lightgbm", "catboost", "xgboost-cpu", "scikit-learn"],
+        packages=["autogluon.tabular", "lightgbm", "catboost", "xgboost-cpu", "scikit-learn", *further_packages],
     )
 
 
