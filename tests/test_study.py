@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import pickle
 import subprocess
 import sys
@@ -12,7 +13,14 @@ import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from cashmere.exceptions import InconsistentResumeError, LookaheadError, StrategyError, UnknownNameError, UsageError
+from cashmere.exceptions import (
+    ClusterError,
+    InconsistentResumeError,
+    LookaheadError,
+    StrategyError,
+    UnknownNameError,
+    UsageError,
+)
 from cashmere.execution.in_process import run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.worker_processes import WorkerProcessExecutor
@@ -51,6 +59,48 @@ def test_same_seed_gives_the_same_digest_for_1_2_and_4_workers(strategy):
         finally:
             executor.shutdown()
     assert len(digests) == 1
+
+
+class FourAtOnce:
+    """An executor whose trials finish four at a time; the last of `n_trials` is lost with its cluster."""
+
+    n_workers = 4
+
+    def __init__(self, n_trials=math.inf):
+        self.n_trials = n_trials
+        self._waiting = []
+
+    def submit(self, objective, trial):
+        self._waiting.append((trial, Future()))
+        future = self._waiting[-1][1]
+        if len(self._waiting) == 4:
+            for trial, each in self._waiting:
+                if trial.number + 1 < self.n_trials:
+                    each.set_result(run_trial(objective, trial))
+                else:
+                    each.set_exception(ClusterError("tcp://nowhere", "lost"))
+            self._waiting.clear()
+        return future
+
+    def shutdown(self):
+        pass
+
+
+def test_outcomes_that_come_together_are_stored_together_and_the_run_is_the_same(tmp_path):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "bo", seed=5, lookahead=4, store=store)
+        history = study.optimize(bowl, "8trials", executor=FourAtOnce())
+        stored_at = [o.finished_at for o in store.load(SPACE).values()]
+    assert len(set(stored_at[:4])) == len(set(stored_at[4:])) == 1
+    assert run_digest(history) == run_digest(Study(SPACE, "bo", seed=5, lookahead=4).optimize(bowl, "8trials"))
+
+
+def test_what_has_finished_is_stored_although_the_cluster_is_lost(tmp_path):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", lookahead=4, store=store)
+        with pytest.raises(ClusterError):
+            study.optimize(bowl, "8trials", executor=FourAtOnce(n_trials=4))
+        assert list(store.load(SPACE)) == [0, 1, 2]
 
 
 def test_other_seed_gives_another_run():

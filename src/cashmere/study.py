@@ -577,22 +577,32 @@ class Study:
         Aborted outcomes are forgotten: the same trial will be decided again on resume. Predictions for other rows or
         classes than those of the trials before make it a failure: no ensemble could use both.
         """
-        if outcome.status is TrialStatus.ABORTED:
-            return []
-        outcome = self._checked(outcome)
-        if self._store is not None:
-            self._elapsed_stored = self.elapsed
-            observation = self._store.add(trial, outcome, finished_at=self._elapsed_stored)
+        return self.tell_all([(trial, outcome)])
+
+    def tell_all(self, finished: Sequence[tuple[Trial, Outcome]]) -> list[Observation]:
+        """Store outcomes as `tell` does, in one transaction: hundreds of workers would wait for the disk."""
+        kept: list[tuple[Trial, Outcome]] = []
+        for trial, outcome in finished:
+            if outcome.status is not TrialStatus.ABORTED:
+                kept.append((trial, self._checked(outcome, beside=[each for _, each in kept])))
+        elapsed = self.elapsed
+        if kept and self._store is not None:
+            observations = self._store.add(kept, finished_at=elapsed)
+            self._elapsed_stored = elapsed
         else:
-            observation = Observation(trial=trial, outcome=replace(outcome, model=None), finished_at=self.elapsed)
-        self._arrived[trial.number] = observation
+            observations = [
+                Observation(trial=trial, outcome=replace(outcome, model=None), finished_at=elapsed)
+                for trial, outcome in kept
+            ]
+        self._arrived |= {observation.trial.number: observation for observation in observations}
         return self._commit()
 
-    def _checked(self, outcome: Outcome) -> Outcome:
-        """Return the outcome, or a failure if its predictions do not fit those of the trials before."""
+    def _checked(self, outcome: Outcome, *, beside: Sequence[Outcome]) -> Outcome:
+        """Return the outcome, or a failure if its predictions do not fit those of trials before and of some beside."""
         if outcome.predictions is None:
             return outcome
-        found, known = outcome.predictions.shape, itertools.chain(self._committed, self._arrived.values())
+        before = (o.outcome for o in itertools.chain(self._committed, self._arrived.values()))
+        found, known = outcome.predictions.shape, itertools.chain(before, beside)
         expected = next((o.predictions.shape for o in known if o.predictions is not None), None)
         if expected is None and self.targets is not None:
             expected = (len(self.targets), *found[1:])
@@ -692,14 +702,8 @@ class Study:
                 or not self._can_ask_within(left())
             ):
                 break  # nothing more can happen
-            for future in sorted(_taken(finished, timeout=0.05 if running else 0.0), key=lambda f: running[f].number):
-                trial, outcome = running.pop(future), future.result()
-                if left() < self._pace.bound(_STORING, _mib(outcome), expected=_SECONDS_PER_MIB):
-                    too_late.append(trial)
-                    continue
-                clock = time.perf_counter()
-                self._announce(self.tell(trial, outcome), callback)
-                self._pace.note(_STORING, time.perf_counter() - clock, _mib(outcome))
+            taken = [(running.pop(future), future) for future in _taken(finished, timeout=0.05 if running else 0.0)]
+            too_late += self._tell_in_time(taken, left, callback)
             if on_tick is not None:
                 on_tick()
         # Running trials were decided but never observed: forget the decisions, they can be made again.
@@ -711,6 +715,29 @@ class Study:
         self._batch.clear()
         self._keep_elapsed()
         return self.history
+
+    def _tell_in_time(
+        self,
+        taken: Sequence[tuple[Trial, Future[Outcome]]],
+        left: Callable[[], float],
+        callback: Callback | None,
+    ) -> list[Trial]:
+        """Tell the outcomes that have come together; return the trials for whose outcome there is no time left."""
+        told, too_late, size = [], [], 0.0
+        try:
+            for trial, future in sorted(taken, key=lambda pair: pair[0].number):
+                outcome = future.result()
+                if left() < self._pace.bound(_STORING, size + _mib(outcome), expected=_SECONDS_PER_MIB):
+                    too_late.append(trial)
+                else:
+                    told.append((trial, outcome))
+                    size += _mib(outcome)
+        finally:  # an executor that has failed does not cost what had finished before
+            if told:
+                clock = time.perf_counter()
+                self._announce(self.tell_all(told), callback)
+                self._pace.note(_STORING, time.perf_counter() - clock, size)
+        return too_late
 
     def abandon_running(self) -> None:
         """Forget the decisions on trials without an outcome, after an exception has ended `optimize`."""
@@ -759,6 +786,7 @@ class Study:
         self._unfinished = {}
         if not self._is_by_arrival:
             return
+        told = []
         with_results = {number for number, (_, outcome) in unfinished.items() if outcome is not None}
         for number in range(len(self._trials), max(with_results | self._arrived.keys(), default=-1) + 1):
             if number in self._arrived:
@@ -768,8 +796,9 @@ class Study:
                 break
             trial, outcome = unfinished[number]
             self._trials.append(trial)
-            self.tell(trial, outcome or Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED)))
-        self._commit()
+            ended = Outcome(status=TrialStatus.TIMEOUT, error=Cause(kind=CauseKind.SEARCH_ENDED))
+            told.append((trial, outcome or ended))
+        self.tell_all(told)
 
     def _spent_by_trials(self) -> float:
         return sum(observation.duration_seconds for observation in self._committed)

@@ -64,7 +64,7 @@ def test_runs_of_earlier_versions_hold_texts(tmp_path):
         for number in range(2):
             trial = Trial(number=number, configuration=space.get_default_configuration(), seed=0)
             cause = Cause(kind=CauseKind.WORKER_DIED)
-            store.add(trial, Outcome(status=TrialStatus.ERROR, error=cause), finished_at=1.0)
+            store.add([(trial, Outcome(status=TrialStatus.ERROR, error=cause))], finished_at=1.0)
     with closing(sqlite3.connect(tmp_path / "run.sqlite", isolation_level=None)) as database:
         database.execute("UPDATE trials SET error = 'ValueError: 3' || char(10) || 'traceback' WHERE number = 0")
     with RunStore(tmp_path) as store:

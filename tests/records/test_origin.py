@@ -55,7 +55,7 @@ def test_runs_of_earlier_versions_hold_texts(tmp_path):
     with RunStore(tmp_path) as store:
         for number in range(2):
             trial = Trial(number=number, configuration=configuration, seed=0, origin=Origin(OriginKind.MODEL))
-            store.add(trial, Outcome(status=TrialStatus.SUCCESS, loss=0.1), finished_at=1.0)
+            store.add([(trial, Outcome(status=TrialStatus.SUCCESS, loss=0.1))], finished_at=1.0)
     with closing(sqlite3.connect(tmp_path / "run.sqlite", isolation_level=None)) as database:
         database.execute("UPDATE trials SET origin = 'round 0 · svm · model' WHERE number = 0")
     with RunStore(tmp_path) as store:

@@ -54,7 +54,7 @@ def stored(store: RunStore, number: int, seed: int) -> str:
     )
     configuration = Configuration(SPACE, values={"x": seed / 100})
     trial = Trial(number=number, configuration=configuration, seed=seed, origin=Origin.other("test"))
-    store.add(trial, outcome, finished_at=float(number))
+    store.add([(trial, outcome)], finished_at=float(number))
     return f"stored {number}"
 
 

@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -39,10 +40,9 @@ def outcome(seed: int = 0, **changes) -> Outcome:
 def test_what_is_stored_comes_back_bit_for_bit(tmp_path):
     with RunStore(tmp_path) as store:
         rng = np.random.default_rng(0)
-        added = [
-            store.add(trial(i, x=float(rng.uniform(1e-6, 1)), n=int(rng.integers(1, 100))), outcome(i), finished_at=i)
-            for i in range(20)
-        ]
+        trials = [trial(i, x=float(rng.uniform(1e-6, 1)), n=int(rng.integers(1, 100))) for i in range(20)]
+        added = [*store.add([(trials[0], outcome(0))], finished_at=0.5)]
+        added += store.add([(trials[i], outcome(i)) for i in range(1, 20)], finished_at=1.5)
     with RunStore(tmp_path) as store:
         loaded = store.load(SPACE)
     assert list(loaded) == list(range(20))
@@ -53,9 +53,43 @@ def test_what_is_stored_comes_back_bit_for_bit(tmp_path):
         np.testing.assert_array_equal(after.predictions, before.predictions)
 
 
+def test_trials_stored_together_count_all_or_none(tmp_path):
+    with RunStore(tmp_path) as store:
+        store.add([(trial(0), outcome(0))], finished_at=1)
+        with pytest.raises(CorruptStoreError, match="UNIQUE"):
+            store.add([(trial(1), outcome(1)), (trial(0), outcome(2))], finished_at=2)
+        assert [row["number"] for row in store.rows()] == [0]
+        store.add([(trial(n), outcome(n)) for n in (1, 2)], finished_at=3)
+    assert len(RunStore(tmp_path, read_only=True).rows()) == 3
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.05])
+def test_kill_loses_nothing_of_what_was_reported_as_stored(tmp_path, seconds):
+    code = f"""
+import itertools, sys
+sys.path = {sys.path!r}
+from storage.test_store import RunStore, outcome, trial
+
+with RunStore({str(tmp_path)!r}) as store:
+    for first in itertools.count(0, 5):
+        store.add([(trial(n), outcome(n, model=bytes(10_000))) for n in range(first, first + 5)], finished_at=1)
+        print(first + 5, flush=True)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout.readline() == "5\n"
+        time.sleep(seconds)
+        writer.kill()
+        reported = int(f"5 {writer.stdout.read()}".split()[-1])
+    with RunStore(tmp_path) as store:
+        loaded = store.load(SPACE)  # checks the predictions
+        assert all(store.member_path(n).stat().st_size == 10_000 for n in loaded)
+    assert list(loaded) == list(range(len(loaded)))
+    assert len(loaded) >= reported and len(loaded) % 5 == 0
+
+
 def test_failure_is_stored_without_arrays(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), Outcome(status=TrialStatus.TIMEOUT, error="over the limit"), finished_at=1)
+        store.add([(trial(0), Outcome(status=TrialStatus.TIMEOUT, error="over the limit"))], finished_at=1)
         loaded = store.load(SPACE)[0]
     assert loaded.status is TrialStatus.TIMEOUT
     assert loaded.loss is None
@@ -65,7 +99,7 @@ def test_failure_is_stored_without_arrays(tmp_path):
 
 def test_rows_need_no_space(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
     with RunStore(tmp_path, read_only=True) as store:
         (row,) = store.rows()
     assert row["configuration"] == {"n": 3, "x": 0.1}
@@ -87,7 +121,7 @@ def test_directory_in_use_by_another_process_is_refused(tmp_path):
 
 def test_reading_needs_no_lock(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
         with RunStore(tmp_path, read_only=True) as reader:
             assert len(reader.rows()) == 1
 
@@ -97,12 +131,12 @@ def test_trial_of_a_directory_that_was_moved_is_not_stored(tmp_path, replaced):
     """Its worker may have failed because the prepared folds were gone: that says nothing about the trial."""
     folder = tmp_path / "run"
     with RunStore(folder) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
         folder.rename(tmp_path / "moved")
         if replaced:
             folder.mkdir()
         with pytest.raises(RunDirectoryError, match="another directory" if replaced else "moved or deleted"):
-            store.add(trial(1), Outcome(status=TrialStatus.ERROR), finished_at=2)
+            store.add([(trial(1), Outcome(status=TrialStatus.ERROR))], finished_at=2)
     with RunStore(tmp_path / "moved", read_only=True) as store:
         assert len(store.rows()) == 1
 
@@ -127,7 +161,7 @@ def test_damaged_database_is_a_typed_error(tmp_path, damage):
 @pytest.mark.parametrize("position", [3, 60, 127, 140, -1])
 def test_flipped_byte_in_predictions_is_found(tmp_path, position):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
         path = store.predictions_path(0)
     data = bytearray(path.read_bytes())
     data[position] ^= 0x10
@@ -138,7 +172,7 @@ def test_flipped_byte_in_predictions_is_found(tmp_path, position):
 
 def test_missing_predictions_are_found(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
         store.predictions_path(0).unlink()
         with pytest.raises(CorruptStoreError, match="cannot be used"):
             store.load(SPACE)
@@ -146,14 +180,14 @@ def test_missing_predictions_are_found(tmp_path):
 
 def test_row_of_another_space_is_a_typed_error(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
         with pytest.raises(CorruptStoreError, match="search space"):
             store.load(ConfigurationSpace({"other": (0, 1)}))
 
 
 def test_a_space_that_has_grown_since_is_named(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1)
+        store.add([(trial(0), outcome())], finished_at=1)
         grown = ConfigurationSpace(name="default")
         grown.add(*SPACE.values(), Float("new", (0.0, 1.0)))
         with pytest.raises(CorruptStoreError, match=r"trial 0 .* space 'default' .* version of cashmere that run.json"):
@@ -178,7 +212,7 @@ def test_finished_trials_are_synchronised_in_full(tmp_path):
 def test_pruning_drops_the_worst_and_keeps_the_members(tmp_path):
     with RunStore(tmp_path) as store:
         for i in range(6):
-            store.add(trial(i), outcome(model=b"x" * 2**20), finished_at=i)
+            store.add([(trial(i), outcome(model=b"x" * 2**20))], finished_at=i)
         deleted = store.prune_members([5], limit_mib=3, losses={i: float(i) for i in range(6)})
         assert deleted == [4, 3, 2]
         assert store.member_path(5).exists()
@@ -195,7 +229,7 @@ def test_facts_are_remembered(tmp_path):
 def test_rows_end_where_a_trial_is_still_out(tmp_path):
     with RunStore(tmp_path) as store:
         for i in (0, 1, 3, 4):
-            store.add(trial(i), outcome(i), finished_at=i)
+            store.add([(trial(i), outcome(i))], finished_at=i)
         assert [row["number"] for row in store.rows()] == [0, 1]
         assert sorted(store.load(SPACE)) == [0, 1, 3, 4]
 
@@ -206,7 +240,7 @@ def test_path_and_what_cut_it_short_come_back(tmp_path):
     outcomes = [outcome(0, path=path, cut_short=cause), outcome(1), outcome(2, cut_short=cause)]
     with RunStore(tmp_path) as store:
         for number, each in enumerate(outcomes):
-            store.add(trial(number), each, finished_at=1.0)
+            store.add([(trial(number), each)], finished_at=1.0)
     with RunStore(tmp_path) as store:
         loaded = store.load(SPACE)
     assert [(o.outcome.path, o.outcome.cut_short) for o in loaded.values()] == [
@@ -218,7 +252,7 @@ def test_path_and_what_cut_it_short_come_back(tmp_path):
 
 def test_store_of_the_first_version_is_read_and_continued(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1.0)
+        store.add([(trial(0), outcome())], finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DROP TABLE paths")
         database.execute("DROP TABLE features")
@@ -228,7 +262,7 @@ def test_store_of_the_first_version_is_read_and_continued(tmp_path):
     assert RunStore(tmp_path, read_only=True).rows()[0]["path"] is None
     path = FollowedPath(parameter="trees", positions=(10.0,), losses=(0.5,), chosen=10.0)
     with RunStore(tmp_path) as store:
-        store.add(trial(1), outcome(path=path), finished_at=2.0)
+        store.add([(trial(1), outcome(path=path))], finished_at=2.0)
     assert [row["path"] for row in RunStore(tmp_path, read_only=True).rows()] == [None, path]
 
 
@@ -236,7 +270,7 @@ def test_what_features_cost_comes_back(tmp_path):
     added = AddedFeatures(columns=20, seconds=0.25)
     with RunStore(tmp_path) as store:
         for number, each in enumerate([outcome(features=added), outcome()]):
-            store.add(trial(number), each, finished_at=1.0)
+            store.add([(trial(number), each)], finished_at=1.0)
     with RunStore(tmp_path) as store:
         loaded = store.load(SPACE)
     assert [o.outcome.features for o in loaded.values()] == [added, None]
@@ -246,7 +280,7 @@ def test_what_features_cost_comes_back(tmp_path):
 
 def test_store_of_the_second_version_is_read_and_continued(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1.0)
+        store.add([(trial(0), outcome())], finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DROP TABLE features")
         database.execute("DROP TABLE epochs")
@@ -255,27 +289,27 @@ def test_store_of_the_second_version_is_read_and_continued(tmp_path):
     assert RunStore(tmp_path, read_only=True).rows()[0]["features"] is None
     added = AddedFeatures(columns=3, seconds=0.5)
     with RunStore(tmp_path) as store:
-        store.add(trial(1), outcome(features=added), finished_at=2.0)
+        store.add([(trial(1), outcome(features=added))], finished_at=2.0)
     assert [row["features"] for row in RunStore(tmp_path, read_only=True).rows()] == [None, added]
 
 
 def test_store_of_the_third_version_is_read_and_continued(tmp_path):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1.0)
+        store.add([(trial(0), outcome())], finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("DROP TABLE epochs")
         database.execute("PRAGMA user_version = 3")
     database.close()
     assert len(RunStore(tmp_path, read_only=True).rows()) == 1
     with RunStore(tmp_path) as store:
-        store.add(trial(1), outcome(), finished_at=2.0)
+        store.add([(trial(1), outcome())], finished_at=2.0)
     assert len(RunStore(tmp_path, read_only=True).rows()) == 2
 
 
 @pytest.mark.parametrize("row", [(7, 3, 0.5), (0, -1, 0.5), (0, "three", 0.5), (0, 3, -0.5), (0, 3, "soon")])
 def test_features_that_no_trial_added_are_a_typed_error(tmp_path, row):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1.0)
+        store.add([(trial(0), outcome())], finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("INSERT INTO features VALUES (?,?,?)", row)
     database.close()
@@ -296,7 +330,7 @@ def test_features_that_no_trial_added_are_a_typed_error(tmp_path, row):
 )
 def test_path_that_no_trial_took_is_a_typed_error(tmp_path, row):
     with RunStore(tmp_path) as store:
-        store.add(trial(0), outcome(), finished_at=1.0)
+        store.add([(trial(0), outcome())], finished_at=1.0)
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
     database.close()
@@ -324,7 +358,7 @@ def test_a_run_begins_again_where_the_database_was_half_made(tmp_path):
     half_made_database(tmp_path / "run")
     assert stored_trials(tmp_path / "run") == {}
     with RunStore(tmp_path / "run", new=True) as store:
-        assert store.add(trial(0), outcome(0), finished_at=1.0).trial.number == 0
+        assert store.add([(trial(0), outcome(0))], finished_at=1.0)[0].trial.number == 0
     assert not (tmp_path / "run" / "run.sqlite-journal").exists()
 
 

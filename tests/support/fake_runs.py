@@ -99,7 +99,7 @@ def make_run(
                     memory_mib=250 + 40 * number,
                     predictions=predictions_of(y, task, number) if predictions else None,
                 )
-            store.add(trial, outcome, finished_at=3.0 * (number + 1))
+            store.add([(trial, outcome)], finished_at=3.0 * (number + 1))
         store.set_fact("baseline_loss", 0.5)
         best = sorted(stored, key=stored.__getitem__)[:5]
         curve = []

@@ -11,7 +11,8 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -43,6 +44,9 @@ from cashmere.storage.write_failures import write_failures_explained
 
 _HELD_BYTES = 2**30
 """Limit of the predictions kept in memory: those of 6500 trials on 20000 rows with two classes."""
+
+_WRITERS = 8
+"""Most outcomes whose files are written at the same time."""
 
 
 class RunStore:
@@ -242,35 +246,58 @@ class RunStore:
             raise
         self.check_lease()
 
-    def add(self, trial: Trial, outcome: Outcome, *, finished_at: float) -> Observation:
-        """Store a finished trial durably and return its observation.
+    def add(self, finished: Sequence[tuple[Trial, Outcome]], *, finished_at: float) -> list[Observation]:
+        """Store finished trials durably and return their observations, in the same order.
+
+        Several are stored in one transaction, and their files are written at the same time: waiting for the disk is
+        what takes time, and it is hardly longer for many of them than for one.
+
+        Parameters
+        ----------
+        finished : sequence of (Trial, Outcome)
+            All of them count, or none.
+        finished_at : float
+            Seconds since the study began.
 
         Raises
         ------
         RunDirectoryError
-            If it cannot be written: disk full, no permission, directory moved.
+            If they cannot be written: disk full, no permission, directory moved.
         LeaseLostError
             If another process has taken over.
         """
         with self._writing() as epoch:
-            return self._add(trial, outcome, finished_at=finished_at, epoch=epoch)
+            return self._add(finished, finished_at=finished_at, epoch=epoch)
 
-    def _add(self, trial: Trial, outcome: Outcome, *, finished_at: float, epoch: int) -> Observation:
-        crc = None
-        predictions = None
-        with write_failures_explained(self.folder):
-            if outcome.predictions is not None:
-                path = self._predictions_path(trial.number, 1, epoch)
-                crc = _write_predictions(path, outcome.predictions)
-                predictions = self._read_predictions(path, crc)
+    def _add(self, finished: Sequence[tuple[Trial, Outcome]], *, finished_at: float, epoch: int) -> list[Observation]:
+        def write(trial: Trial, outcome: Outcome) -> int | None:
             if outcome.model is not None:
-                path = self._member_path(trial.number, 1, epoch)
-                write_atomically(path, outcome.model)
-                sign_member(path, outcome.model, run=self.identity)
-                self.trained_now.add(trial.number)
-        observation = Observation(
-            trial=trial, outcome=replace(outcome, predictions=predictions, model=None), finished_at=finished_at
-        )
+                write_atomically(self._member_path(trial.number, 1, epoch), outcome.model)
+            if outcome.predictions is None:
+                return None
+            return _write_predictions(self._predictions_path(trial.number, 1, epoch), outcome.predictions)
+
+        observations = []
+        with write_failures_explained(self.folder):
+            with ThreadPoolExecutor(_WRITERS) as writers:
+                checksums = list(writers.map(write, *zip(*finished, strict=True)))
+            for (trial, outcome), crc in zip(finished, checksums, strict=True):
+                predictions = None
+                if crc is not None:
+                    predictions = self._read_predictions(self._predictions_path(trial.number, 1, epoch), crc)
+                if outcome.model is not None:
+                    sign_member(self._member_path(trial.number, 1, epoch), outcome.model, run=self.identity)
+                    self.trained_now.add(trial.number)
+                kept = replace(outcome, predictions=predictions, model=None)
+                observations.append(Observation(trial=trial, outcome=kept, finished_at=finished_at))
+        with failures_explained(self._path), self._transaction():
+            for (trial, outcome), crc in zip(finished, checksums, strict=True):
+                self._insert(trial, outcome, crc=crc, finished_at=finished_at, epoch=epoch)
+        self._epochs |= {} if epoch == FIRST else {trial.number: epoch for trial, _ in finished}
+        return observations
+
+    def _insert(self, trial: Trial, outcome: Outcome, *, crc: int | None, finished_at: float, epoch: int) -> None:
+        """Write the rows of a trial, within a transaction."""
         values = (
             trial.number,
             json.dumps(plain_values(trial.configuration)),
@@ -289,18 +316,15 @@ class RunStore:
             crc,
             None if outcome.model is None else len(outcome.model),
         )
-        with failures_explained(self._path), self._transaction():
-            self._database.execute("INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
-            if outcome.path is not None or outcome.cut_short is not None:
-                row = (trial.number, *_path_values(outcome))
-                self._database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
-            if (added := outcome.features) is not None:
-                cost = (trial.number, added.columns, added.seconds)
-                self._database.execute("INSERT INTO features VALUES (?,?,?)", cost)
-            if epoch != FIRST:
-                self._database.execute("INSERT INTO epochs VALUES (?,?)", (trial.number, epoch))
-        self._epochs |= {} if epoch == FIRST else {trial.number: epoch}
-        return observation
+        self._database.execute("INSERT INTO trials VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", values)
+        if outcome.path is not None or outcome.cut_short is not None:
+            row = (trial.number, *_path_values(outcome))
+            self._database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
+        if (added := outcome.features) is not None:
+            cost = (trial.number, added.columns, added.seconds)
+            self._database.execute("INSERT INTO features VALUES (?,?,?)", cost)
+        if epoch != FIRST:
+            self._database.execute("INSERT INTO epochs VALUES (?,?)", (trial.number, epoch))
 
     def add_split(self, number: int, n_splits: int, *, models: bytes, predictions: NDArray[np.float32]) -> None:
         """Store what a trial has after it was fitted on one more split of the rows.
