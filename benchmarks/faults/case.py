@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
@@ -283,14 +282,14 @@ class _Case:
     def _check_store(self) -> None:
         """Check that the store can be read and holds what it held before."""
         try:
-            now = stored_trials(self._fault.run)
-        except sqlite3.DatabaseError as error:
-            self._note(FaultOutcome.CORRUPT, f"run.sqlite: {error}")
+            now, damaged = stored_trials(self._fault.run), damaged_files(self._fault.run)
+        except CashmereError as error:
+            self._note(FaultOutcome.CORRUPT, f"the store cannot be read: {error}")
             return
         lost = [number for number, trial in self._stored.items() if now.get(number) != trial]
         if lost:
             self._note(FaultOutcome.LOST, f"trials {lost} were stored and are gone or changed")
-        if damaged := damaged_files(self._fault.run):
+        if damaged:
             self._note(FaultOutcome.CORRUPT, f"missing or damaged: {', '.join(damaged)}")
         self._stored = now
 

@@ -20,6 +20,7 @@ import pandas as pd
 
 from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
+from cashmere.storage.database import read
 
 CASHMERE = (sys.executable, "-m", "cashmere")
 HANG_SECONDS = 180.0
@@ -214,15 +215,16 @@ def stored_trials(folder: Path) -> StoredTrials:
 
     Raises
     ------
-    sqlite3.DatabaseError
-        If the database is damaged.
+    CashmereError
+        If the database is damaged or cannot be read.
     """
-    path = folder / "run.sqlite"
     if not (folder / "run.json").exists():  # hit before the run began: the database may be half made
         return {}
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as database:
-        rows = database.execute("SELECT number, configuration, fold_losses, status, error FROM trials").fetchall()
-    return {row[0]: row[1:] for row in rows}
+    return {row[0]: row[1:] for row in read(folder, _trials)}
+
+
+def _trials(database: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    return database.execute("SELECT number, configuration, fold_losses, status, error FROM trials").fetchall()
 
 
 def predict(folder: Path, table: Path) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import zlib
 from pathlib import Path
@@ -10,25 +9,34 @@ from pathlib import Path
 from cashmere.exceptions import CashmereError
 from cashmere.model.archives import load_fold_models
 from cashmere.run.run_directory import RunDirectory
+from cashmere.storage.database import read
+from cashmere.storage.store import RunStore
 
 
 def damaged_files(folder: Path) -> list[str]:
-    """Return the files of stored trials that are missing or not what was stored, read from outside at any instant."""
-    path = folder / "run.sqlite"
-    if not path.exists() or path.stat().st_size == 0:
+    """Return the files of stored trials that are missing or not what was stored, read from outside at any instant.
+
+    Raises
+    ------
+    CashmereError
+        If the database is damaged or cannot be read.
+    """
+    if not (folder / "run.json").exists():
         return []
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)) as database:
-        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'trials'").fetchone():
-            return []
-        rows = database.execute("SELECT number, predictions_crc, member_bytes FROM trials").fetchall()
+    rows = read(folder, _sizes)
+    store = RunStore(folder, read_only=True)  # after the rows: it must know where each of them was stored
     found = []
     for number, crc, n_bytes in rows:
-        predictions, model = folder / "predictions" / f"{number:06d}.npy", folder / "members" / f"{number:06d}.skops"
+        predictions, model = store.predictions_path(number), store.member_path(number)
         if crc is not None and not (predictions.exists() and zlib.crc32(predictions.read_bytes()) == crc):
             found.append(str(predictions.relative_to(folder)))
         if n_bytes is not None and not (model.exists() and model.stat().st_size == n_bytes):
             found.append(str(model.relative_to(folder)))
     return found
+
+
+def _sizes(database: sqlite3.Connection) -> list[tuple[int, int | None, int | None]]:
+    return database.execute("SELECT number, predictions_crc, member_bytes FROM trials").fetchall()
 
 
 def count_cut_short(folder: Path) -> tuple[int, int, list[str]]:
