@@ -10,9 +10,11 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from cashmere.exceptions import (
     ArrayError,
     CashmereError,
+    CertificateError,
     ClusterError,
     ClusterVersionError,
     ColumnTypeError,
+    ConversionError,
     IncompatibleParametersError,
     InvalidParameterError,
     LookaheadError,
@@ -34,9 +36,11 @@ from cashmere.exceptions import (
 
 ERRORS = [
     ArrayError("losses", "losses holds NaN."),
+    CertificateError("out.onnx: not written.", certificate=None),
     ClusterError("tcp://host:8786", "does not answer."),
     ClusterVersionError("tcp://host:8786", "has workers that cannot run trials."),
     ColumnTypeError("Column 'a' holds lists.", column="a"),
+    ConversionError({"member 7 (knn)": "has no converter"}, "Leave it out."),
     IncompatibleParametersError("a does not go with b.", {"a": 1, "b": 2}),
     InvalidParameterError("size", 0, "at least 1", "Leave it out."),
     LookaheadError("All 2 trials are open.", lookahead=2, n_open=2),

@@ -34,7 +34,7 @@ MESSAGE_AT = {
     **dict.fromkeys(["StrategyError", "SpaceError", "ObservationsError", "IncompatibleParametersError"], 0),
     **dict.fromkeys(["ArrayError", "MissingParameterError"], 1),
     **dict.fromkeys(["PredictionError", "SystemRefusalError", "VersionWarning", "RowStructureWarning"], 0),
-    **dict.fromkeys(["CallError", "ClusterWarning"], 0),
+    **dict.fromkeys(["CallError", "CertificateError", "ClusterWarning", "DeployableWarning"], 0),
     "SystemExit": 0,  # ends a command of the benchmarks
 }
 """Where each error takes its text."""
@@ -48,6 +48,7 @@ NO_TEXT = {
     "MissingDependencyError",
     "MissingPredictionsError",
     "NoSuccessfulTrialError",
+    "ConversionError",
     "BudgetTooShortError",
 }
 

@@ -23,7 +23,7 @@ BENCHMARKS = ROOT / "benchmarks"
 ROOMS = [
     *("exceptions", "base", "records", "protocols", "data", "contests", "ensembles"),
     *("space/splitting", "space", "space/encoding", "space/estimators", "space/paths", "space/named"),
-    *("acquisition", "surrogates", "costs", "model/content", "model", "evaluation", "metalearning"),
+    *("acquisition", "surrogates", "costs", "model/content", "model", "export", "evaluation", "metalearning"),
     *("execution", "storage"),
     *("strategies/shared", "strategies", "study", "analysis", "charts", "explanations", "inspection"),
     *("report", "report/summary", "report/figures", "report/page"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cashmere.estimators import AutoClassifier, AutoRegressor
     from cashmere.explanations import explain
+    from cashmere.export import export_onnx
     from cashmere.inspection import inspect_table
     from cashmere.model.predictor import Predictor
     from cashmere.strategies import cite
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite", "explain", "inspect_table"]
+__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite", "explain", "export_onnx", "inspect_table"]
 
 _HOMES = {
     "AutoClassifier": "cashmere.estimators",
@@ -24,6 +25,7 @@ _HOMES = {
     "Study": "cashmere.study",
     "cite": "cashmere.strategies",
     "explain": "cashmere.explanations",
+    "export_onnx": "cashmere.export",
     "inspect_table": "cashmere.inspection",
 }
 

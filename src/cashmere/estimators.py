@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import warnings
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,9 @@ from cashmere.run import FinishedRun, RunSettings, fit_run
 from cashmere.run.progress import PlainLines, Silence
 from cashmere.storage.trial_tables import failures_table, leaderboard
 
+if TYPE_CHECKING:
+    from cashmere.export import Certificate
+
 
 class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
     """Common part of classifier and regressor; see `AutoClassifier`."""
@@ -40,6 +43,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         space: Any = "default",
         include: Any = None,
         exclude: Any = None,
+        deployable: Any = None,
         opening: Any = "defaults",
         resampling: Any = "auto",
         ensemble: str = "selection",
@@ -66,6 +70,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.space = space
         self.include = include
         self.exclude = exclude
+        self.deployable = deployable
         self.opening = opening
         self.resampling = resampling
         self.ensemble = ensemble
@@ -219,6 +224,23 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
             frame = frame.set_axis(list(self.feature_names_in_), axis=1)
         return frame
 
+    def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
+        """Write the ensemble as one ONNX file, if that predicts the same; see `cashmere.export.export_onnx`.
+
+        Parameters
+        ----------
+        path : path
+            The file, ending in ``.onnx``.
+        X : (n_rows, n_columns) table
+            Rows to compare predictions on, such as those of `fit`; the first 1000 are used.
+        bound : float
+            Largest difference accepted: of probabilities, or in standard deviations of predicted values.
+        """
+        from cashmere.export import export_onnx
+
+        check_is_fitted(self)
+        return export_onnx(self._predictor, path, self._frame(X), bound=bound)
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the client of a cluster, which cannot be pickled; the address of its scheduler takes its place."""
         state: dict[str, Any] = super().__getstate__()
@@ -264,6 +286,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         from `TaskProfile` to `Space`.
     include, exclude : list of str, optional
         Names of algorithms of the space: the only ones to search, and those to leave out. Also a text with commas.
+    deployable : {"onnx"}, optional
+        Search only algorithms whose models convert to ONNX, see `to_onnx`; a warning names those that are left out.
     opening : str or path
         What a search with a budget of time begins with: ``"defaults"`` for the default of each algorithm,
         ``"learned"`` for configurations that were chosen on other tables after these, or a file made by ``cashmere

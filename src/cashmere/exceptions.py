@@ -60,6 +60,10 @@ class RowStructureWarning(UserWarning):
     """A table has dates or repeated identifiers, and neither ``time`` nor ``groups`` was given."""
 
 
+class DeployableWarning(UserWarning):
+    """A search leaves out algorithms whose models do not convert to the format that was asked for."""
+
+
 class ClusterWarning(UserWarning):
     """A search has ended early because its cluster was lost; the model is made of what had finished."""
 
@@ -401,6 +405,39 @@ class ModelFileError(CashmereError):
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
         super().__init__(f"{path}: {message}")
+
+
+class ConversionError(CashmereError, ValueError):
+    """Parts of a model have no counterpart in another format.
+
+    Parameters
+    ----------
+    reasons : mapping of str to str
+        Why, by the name of the part, such as ``"member 7 (knn)"``; follows the name in a sentence.
+    advice : str, optional
+        What to try.
+    """
+
+    def __init__(self, reasons: Mapping[str, str], advice: str = "") -> None:
+        self.reasons = dict(reasons)
+        listed = "; ".join(f"{part} {why}" for part, why in self.reasons.items())
+        super().__init__(f"This does not convert: {listed}." + (f" {advice}" if advice else ""))
+
+
+class CertificateError(CashmereError):
+    """A converted model predicts something else than the model it was made from.
+
+    Parameters
+    ----------
+    message : str
+        How much the predictions differ, which members do, and what to try.
+    certificate : object
+        The comparison, see `cashmere.export.Certificate`.
+    """
+
+    def __init__(self, message: str, *, certificate: object) -> None:
+        super().__init__(message)
+        self.certificate = certificate
 
 
 class SigningKeyError(CashmereError):

@@ -57,6 +57,9 @@ def fit(
     exclude: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Leave out these algorithms, such as catboost,mlp.")
     ] = None,
+    deployable: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Search only what 'cashmere export' can write: onnx.")
+    ] = None,
     opening: Annotated[
         str,
         typer.Option(
@@ -150,6 +153,7 @@ def fit(
             space=space,
             include=include,
             exclude=exclude,
+            deployable=deployable,
             opening=opening,
             resampling=resampling,
             groups=groups,

@@ -21,6 +21,7 @@ from cashmere.base.text import clean_text
 from cashmere.exceptions import (
     CashmereError,
     ClusterWarning,
+    DeployableWarning,
     InvalidParameterError,
     LookaheadError,
     RowStructureWarning,
@@ -127,7 +128,7 @@ def _own_warnings_as_lines() -> Iterator[None]:
         show = warnings.showwarning
 
         def show_line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, ClusterWarning | RowStructureWarning | VersionWarning):
+            if issubclass(category, ClusterWarning | DeployableWarning | RowStructureWarning | VersionWarning):
                 say_error(f"Warning: {message}")
             else:
                 show(message, category, *place, **more)

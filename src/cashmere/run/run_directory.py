@@ -36,12 +36,14 @@ from cashmere.exceptions import (
     ArtefactError,
     CashmereError,
     CorruptStoreError,
+    DeployableWarning,
     InvalidParameterError,
     MissingDependencyError,
     RowStructureWarning,
     RunDirectoryError,
     UnknownNameError,
 )
+from cashmere.export.inputs import check_columns_convert
 from cashmere.metalearning.meta_features import features_from_json, features_to_json, meta_features
 from cashmere.metalearning.opening import Opening, load_opening, shipped_opening
 from cashmere.protocols import MetricCheck, Strategy, TableAware
@@ -49,6 +51,7 @@ from cashmere.records.budget import Budget
 from cashmere.records.space_names import present_space_name
 from cashmere.run.goal import Goal, Spent
 from cashmere.run.settings import RunSettings
+from cashmere.space.convertible import convertible
 from cashmere.space.named.registry import make_space
 from cashmere.space.space import ALGORITHM, Space
 from cashmere.storage.completeness import check_complete
@@ -108,6 +111,8 @@ class RunDirectory:
         What a space needs to know.
     space : Space
         What is searched.
+    restriction : str
+        What is left out of the space because it does not convert to ONNX; empty if nothing is.
     strategy : Strategy
         Decides; see `strategy_for_table`.
     splits : list of Fold
@@ -135,6 +140,7 @@ class RunDirectory:
         self.folder, self.settings, self.schema, self.target = folder, settings, schema, target
         self.rows, self.store = rows, store
         self._has_made_folder = False
+        self.restriction = ""
         self.metric: Metric = metric_for(settings.metric, target)
         self.profile = TaskProfile(
             task_type=target.task_type,
@@ -146,6 +152,9 @@ class RunDirectory:
             fractional_weights=rows.weight is not None,
         )
         self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
+        if settings.deployable is not None:
+            check_columns_convert(schema)
+            self.space, self.restriction = convertible(self.space)
         self.strategy: Strategy = make_strategy(settings.strategy, self.space.configuration_space)
         if isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(self.metric)
@@ -234,6 +243,8 @@ class RunDirectory:
                 )
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
+            if run.restriction:
+                warnings.warn(DeployableWarning(run.restriction), stacklevel=4)
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
@@ -369,11 +380,7 @@ class RunDirectory:
 
     def read_sample(self) -> pd.DataFrame | None:
         """Return some original training rows; None if they could not be kept."""
-        try:
-            content = read_file(self.folder / "sample.parquet", limit=_SAMPLE_BYTES)
-            return read_parquet(content, "sample.parquet", limit=_SAMPLE_BYTES).head(_SAMPLE_ROWS)
-        except Exception:  # without it, latency is not measured
-            return None
+        return read_sample(self.folder)
 
     def first_configurations(self, *, in_time: bool) -> dict[Configuration, float]:
         """Return what the search begins with, in order, and what each is expected to gain.
@@ -562,6 +569,15 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
 def _is_large(n_rows: int) -> bool:
     """Return whether a table is kept compactly: if trials may use shares of its rows."""
     return len(rungs(n_rows)) > 1
+
+
+def read_sample(folder: Path) -> pd.DataFrame | None:
+    """Return some original training rows of a run; None if it keeps none."""
+    try:
+        content = read_file(folder / "sample.parquet", limit=_SAMPLE_BYTES)
+        return read_parquet(content, "sample.parquet", limit=_SAMPLE_BYTES).head(_SAMPLE_ROWS)
+    except Exception:  # without it, nothing is measured
+        return None
 
 
 def _save_sample(path: Path, sample: pd.DataFrame) -> None:

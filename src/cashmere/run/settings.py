@@ -124,6 +124,8 @@ class RunSettings:
         Budget of the first call.
     include, exclude : tuple of str
         Names of algorithms of the space: the only ones to search, if any are named, and those to leave out.
+    deployable : "onnx" or None
+        Search only what converts to ONNX.
     opening : str
         What a search with a budget of time begins with: ``"defaults"``, ``"learned"`` for the opening that the package
         has for the space, or a file made by ``cashmere pretrain --opening``.
@@ -173,6 +175,7 @@ class RunSettings:
     space: Any = field(default="default", metadata=_given(fixed=True))
     include: tuple[str, ...] = field(default=(), metadata=_given(read=_names, fixed=True))
     exclude: tuple[str, ...] = field(default=(), metadata=_given(read=_names, fixed=True))
+    deployable: str | None = field(default=None, metadata=_given(fixed=True))
     opening: str = field(default="defaults", metadata=_given(read=lambda given, name: str(given), fixed=True))
     resampling: Any = field(default="auto", metadata=_given(fixed=True))
     n_workers: int | None = field(default=None, metadata=_given(option="workers"))
@@ -209,6 +212,8 @@ class RunSettings:
             raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
         if not isinstance(self.opening, str):
             raise InvalidParameterError("opening", self.opening, "'defaults', 'learned', or the path of a file")
+        if self.deployable not in (None, "onnx"):
+            raise InvalidParameterError("deployable", self.deployable, "'onnx' or None")
         if self.isolation not in ("process", "none"):
             raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")
         if self.lookahead is not None and self.workers > self.lookahead and self.isolation == "process":

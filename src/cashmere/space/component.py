@@ -169,6 +169,9 @@ class Algorithm(Component):
         `cashmere.model.trusted`, where their forms and what it means to declare one are described.
     path : PathParameter or None
         What one fit goes through instead of having it searched.
+    onnx : tuple of Encoding
+        Prepared forms of tables with categories under which fitted models convert to ONNX (`cashmere.export`); without
+        categories, one is enough.
     variants : callable
         Returns, for a `TaskProfile`, values (names without prefix) that differ from the defaults, each of a further
         configuration worth a trial before the strategy is asked.
@@ -179,6 +182,7 @@ class Algorithm(Component):
     has_probabilities: bool = True
     trusted_types: tuple[str, ...] = field(default=())
     path: PathParameter | None = None
+    onnx: tuple[Encoding, ...] = ()
     variants: Callable[[TaskProfile], Sequence[Mapping[str, Any]]] = _no_variants
 
     def is_available(self, profile: TaskProfile) -> bool:

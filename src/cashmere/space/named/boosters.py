@@ -134,6 +134,7 @@ LIGHTGBM = replace(
     subspace=_lightgbm_subspace,
     build=_build_lightgbm,
     encodings=_ENCODINGS,
+    onnx=_ENCODINGS,
     variants=_lightgbm_variants,
 )
 
@@ -164,7 +165,7 @@ def _xgboost_subspace(profile: TaskProfile) -> Subspace:
     )
 
 
-XGBOOST = replace(classic.XGBOOST, subspace=_xgboost_subspace, encodings=_ENCODINGS)
+XGBOOST = replace(classic.XGBOOST, subspace=_xgboost_subspace, encodings=_ENCODINGS, onnx=_ENCODINGS)
 
 
 # CatBoost ------------------------------------------------------------------------------------------------------------
@@ -216,4 +217,11 @@ def _build_catboost(values: Values, context: BuildContext) -> Any:
     return learner
 
 
-CATBOOST = replace(classic.CATBOOST, subspace=_catboost_subspace, build=_build_catboost, variants=_catboost_variants)
+CATBOOST = replace(
+    classic.CATBOOST,
+    subspace=_catboost_subspace,
+    build=_build_catboost,
+    # Its own means of the target over levels have no counterpart there.
+    onnx=(Encoding.TARGET, Encoding.ONEHOT),
+    variants=_catboost_variants,
+)

@@ -128,6 +128,7 @@ LIGHTGBM = Algorithm(
     subspace=_lightgbm_subspace,
     group=("trees", "boosting"),
     encodings=NATIVE,
+    onnx=NATIVE,
     requires=("lightgbm",),
 )
 
@@ -175,6 +176,7 @@ XGBOOST = Algorithm(
     subspace=_xgboost_subspace,
     group=("trees", "boosting"),
     encodings=NATIVE,
+    onnx=NATIVE,
     requires=("xgboost",),
 )
 
@@ -219,6 +221,7 @@ CATBOOST = Algorithm(
     group=("trees", "boosting"),
     # CatBoost handles categories only as integers or text, not in a matrix of floats, so codes are numbers here.
     encodings=(Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT),
+    onnx=(Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT),
     requires=("catboost",),
 )
 
@@ -254,6 +257,7 @@ HIST_GRADIENT_BOOSTING = Algorithm(
     subspace=_histogram_subspace,
     group=("trees", "boosting"),
     encodings=NATIVE,
+    onnx=NATIVE,
 )
 
 
@@ -296,6 +300,7 @@ RANDOM_FOREST = Algorithm(
     subspace=_forest_subspace,
     group=("trees", "forests"),
     encodings=TREES,
+    onnx=TREES,
 )
 
 EXTRA_TREES = Algorithm(
@@ -304,6 +309,7 @@ EXTRA_TREES = Algorithm(
     subspace=_forest_subspace,
     group=("trees", "forests"),
     encodings=TREES,
+    onnx=TREES,
 )
 
 
@@ -328,6 +334,7 @@ LOGISTIC_REGRESSION = Algorithm(
     group=("linear",),
     tasks=CLASSIFICATION,
     encodings=DENSE,
+    onnx=DENSE,
 )
 
 
@@ -343,7 +350,13 @@ def _build_ridge(values: Values, context: BuildContext) -> Any:
 
 
 RIDGE = Algorithm(
-    name="ridge", build=_build_ridge, subspace=_ridge_subspace, group=("linear",), tasks=REGRESSION, encodings=DENSE
+    name="ridge",
+    build=_build_ridge,
+    subspace=_ridge_subspace,
+    group=("linear",),
+    tasks=REGRESSION,
+    encodings=DENSE,
+    onnx=DENSE,
 )
 
 
@@ -380,7 +393,7 @@ def _build_mlp(values: Values, context: BuildContext) -> Any:
     return scaled(values["scaling"], standardised_target(EarlyStoppedMLPRegressor(**settings)), context)
 
 
-MLP = Algorithm(name="mlp", build=_build_mlp, subspace=_mlp_subspace, group=("neural",), encodings=DENSE)
+MLP = Algorithm(name="mlp", build=_build_mlp, subspace=_mlp_subspace, group=("neural",), encodings=DENSE, onnx=DENSE)
 
 
 # Neighbours and kernels ----------------------------------------------------------------------------------------------
@@ -458,6 +471,7 @@ SVM = Algorithm(
     group=("kernels",),
     max_rows=5000,
     encodings=DENSE,
+    onnx=DENSE,
 )
 
 

@@ -42,6 +42,7 @@ REALMLP = Algorithm(
     subspace=_subspace,
     group=("neural",),
     encodings=classic.DENSE,
+    onnx=classic.DENSE,
     requires=("torch",),
     max_rows=_MOST_ROWS,
 )

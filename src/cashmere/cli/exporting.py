@@ -1,0 +1,71 @@
+"""``cashmere export``: the ensemble of a run as a file for other places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cashmere.cli.app import app
+from cashmere.cli.terminal import Quiet, plain, say, typed_errors
+
+if TYPE_CHECKING:
+    from cashmere.export import Certificate
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a model folder in it.")],
+    onnx: Annotated[Path, typer.Option("--onnx", metavar="FILE", help="Write one ONNX file, such as model.onnx.")],
+    rows: Annotated[
+        str | None,
+        typer.Option(metavar="TABLE", help="Compare predictions on these rows (default: those kept in the run)."),
+    ] = None,
+    bound: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Largest difference between predictions that is accepted.")
+    ] = 1e-4,
+    quiet: Quiet = False,
+) -> None:
+    """Write the ensemble as one ONNX file. The comparison of its predictions is written beside it.
+
+    Nothing is written if a prediction differs by more than the bound.
+    """
+    with typed_errors():
+        from cashmere.data.reading import read_table
+        from cashmere.exceptions import MissingParameterError
+        from cashmere.export import export_onnx
+        from cashmere.model.files import find_model
+        from cashmere.model.predictor import Predictor
+        from cashmere.run.run_directory import read_sample
+
+        path = find_model(folder)
+        frame = read_sample(path.parent) if rows is None else read_table(rows)
+        if frame is None:
+            text = f"{path.parent} keeps no rows to compare predictions on. Name a table of some rows with --rows."
+            raise MissingParameterError("rows", text)
+        certificate = export_onnx(Predictor.load(path), onnx, frame, bound=bound)
+        if not quiet:
+            _show(certificate)
+        say(quiet, f"Written: {onnx} ({certificate.n_bytes / 1e6:.1f} MB), {onnx.with_suffix('.certificate.json')}")
+
+
+def _show(certificate: Certificate) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    altered = f"{certificate.n_altered} of them with missing values and unseen levels"
+    facts = {
+        "rows compared": f"{certificate.n_rows}, {altered}",
+        "largest difference": f"{certificate.largest:.2g} ({certificate.unit}; accepted: {certificate.bound:g})",
+        "median difference": f"{certificate.median:.2g}",
+        "labels equal": "-" if certificate.n_equal is None else f"{certificate.n_equal} of {certificate.n_rows}",
+    }
+    facts |= {f"largest of {each.member}": f"{each.largest:.2g}" for each in certificate.members}
+    for who in ("cashmere", "onnx"):
+        row_ms, rate = (certificate.latencies[f"{who}_{what}"] for what in ("row_ms", "rows_per_second"))
+        facts[f"latency, {who}"] = f"{row_ms:.3g} ms for a row, {rate:,.0f} rows/s"
+    grid = Table(title=plain("Certificate"), box=None, show_header=False, pad_edge=False)
+    for name, value in facts.items():
+        grid.add_row(plain(name), plain(value))
+    Console().print(grid)

@@ -1,0 +1,31 @@
+"""Models for places without cashmere: an ensemble as one ONNX file, with a certificate that it predicts the same."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cashmere.export.certificate import Certificate
+    from cashmere.export.exporting import export_onnx
+    from cashmere.export.inputs import onnx_inputs
+
+__all__ = ["Certificate", "export_onnx", "onnx_inputs"]
+
+_HOMES = {
+    "Certificate": "cashmere.export.certificate",
+    "export_onnx": "cashmere.export.exporting",
+    "onnx_inputs": "cashmere.export.inputs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import public names when they are first used: onnx is optional."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'cashmere.export' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List the public names too, whether or not they have been imported."""
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,202 @@
+"""How near the predictions of a converted model are to those of the original."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.versions import versions
+from cashmere.data.frames import to_frame
+from cashmere.ensembles import WeightedEnsemble
+from cashmere.export.converting import PREDICTION, PROBABILITIES, member_name, member_output
+from cashmere.export.inputs import onnx_inputs, with_gaps_and_unseen_levels
+from cashmere.model.predictor import Predictor
+
+MOST_ROWS = 1000
+_ALTERED_SHARE = 5
+"""One altered row for so many rows."""
+
+_SECONDS = 0.2
+"""For the latency of each model, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberDifference:
+    """How much a member of the ensemble, alone, differs.
+
+    Attributes
+    ----------
+    member : str
+        Such as ``member 7 (lightgbm)``.
+    largest : float
+        Largest difference, in the unit of the certificate.
+    """
+
+    member: str
+    largest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """A comparison of the predictions of two models for the same rows.
+
+    Attributes
+    ----------
+    n_rows, n_altered : int
+        Rows compared, and how many of them have values that were made missing or levels that training lacked.
+    unit : str
+        Unit of the differences: ``"probability"``, or ``"standard deviation"``, that of the predictions for regression.
+    bound : float
+        Largest difference that is accepted.
+    largest, median : float
+        Largest and median difference.
+    n_equal : int or None
+        Rows for which both predict the same label; None for regression.
+    members : tuple of MemberDifference
+        Each member alone.
+    latencies : mapping of str to float
+        ``cashmere_row_ms`` and ``onnx_row_ms`` to predict one row, ``cashmere_rows_per_second`` and
+        ``onnx_rows_per_second`` for the rows compared. For ONNX without the time to turn a table into inputs.
+    n_bytes : int
+        Size of the file.
+    sha256 : str
+        Its checksum.
+    versions : mapping of str to str
+        Libraries with which both were computed.
+    """
+
+    n_rows: int
+    n_altered: int
+    unit: str
+    bound: float
+    largest: float
+    median: float
+    n_equal: int | None
+    members: tuple[MemberDifference, ...]
+    latencies: Mapping[str, float]
+    n_bytes: int
+    sha256: str
+    versions: Mapping[str, str]
+
+    @property
+    def holds(self) -> bool:
+        """Whether no difference is above the bound; one that is NaN is."""
+        return self.largest <= self.bound
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain data for `json.dump`."""
+        return {"format": "cashmere certificate", "version": 1, "holds": self.holds, **asdict(self)}
+
+
+class Comparison:
+    """Rows, and what a model predicts for them; ready to be compared with converted models.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The original.
+    rows : (n_rows, n_columns) table
+        As for `Predictor.predict`; the first 1000 are used, and a fifth of them again with missing values and unseen
+        levels, chosen by a fixed seed.
+    """
+
+    def __init__(self, predictor: Predictor, rows: Any) -> None:
+        self._predictor = predictor
+        schema = predictor.schema
+        self._given = to_frame(rows, columns=[column.name for column in schema.columns]).head(MOST_ROWS)
+        n_altered = max(1, len(self._given) // _ALTERED_SHARE)
+        altered = with_gaps_and_unseen_levels(schema, self._given.head(n_altered), np.random.default_rng(0))
+        self._frames = (self._given, altered)
+        self._inputs = [onnx_inputs(schema, frame) for frame in self._frames]
+        self._is_classification = predictor.target.task_type.is_classification
+        self._outputs = np.concatenate([self._predicted(predictor, frame) for frame in self._frames])
+        self._labels = np.concatenate([predictor.predict(frame) for frame in self._frames])
+        spread = 1.0 if self._is_classification else float(np.std(self._outputs))
+        self._unit = spread or float(np.abs(self._outputs).max()) or 1.0
+
+    def members(self, content: bytes) -> tuple[MemberDifference, ...]:
+        """Compare the members of a converted model, whose outputs `convert` has declared."""
+        session = _session(content)
+        names = {output.name: output.name for output in session.get_outputs()}
+        found = []
+        for number in self._predictor.ensemble.members:
+            alone = replace(self._predictor, ensemble=WeightedEnsemble((number,), (1.0,)), calibration=None)
+            expected = np.concatenate([alone.predict_raw(frame) for frame in self._frames])
+            name = next(each for each in names if each.rstrip("_") == member_output(number))
+            got = np.concatenate([session.run([name], inputs)[0] for inputs in self._inputs])
+            largest = float(self._differences(expected, got).max())
+            found.append(MemberDifference(member=member_name(self._predictor, number), largest=largest))
+        return tuple(found)
+
+    def certificate(
+        self, content: bytes, *, bound: float, members: tuple[MemberDifference, ...], sha256: str
+    ) -> Certificate:
+        """Compare the predictions of a converted model."""
+        session = _session(content)
+        names = [output.name for output in session.get_outputs()]
+        wanted = PROBABILITIES if self._is_classification else PREDICTION
+        results = [dict(zip(names, session.run(names, inputs), strict=True)) for inputs in self._inputs]
+        plain = [{name.rstrip("_"): value for name, value in each.items()} for each in results]
+        got = np.concatenate([each[wanted] for each in plain])
+        labels = np.concatenate([each[PREDICTION] for each in plain])
+        differences = self._differences(self._outputs, got)
+        return Certificate(
+            n_rows=len(got),
+            n_altered=len(self._frames[1]),
+            unit="probability" if self._is_classification else "standard deviation",
+            bound=bound,
+            largest=float(differences.max()),
+            median=float(np.median(differences)),
+            n_equal=int(np.sum(labels == self._labels)) if self._is_classification else None,
+            members=members,
+            latencies=self._latencies(session),
+            n_bytes=len(content),
+            sha256=sha256,
+            versions=versions() | _runtime_versions(),
+        )
+
+    def _predicted(self, predictor: Predictor, frame: pd.DataFrame) -> FloatArray:
+        return predictor.predict_proba(frame) if self._is_classification else predictor.predict(frame)
+
+    def _differences(self, expected: AnyArray, got: AnyArray) -> FloatArray:
+        """Return the difference of each row, for classes the largest of them; infinite where one is no number."""
+        differences = np.abs(expected.astype(np.float64) - got) / self._unit
+        each = differences if differences.ndim == 1 else differences.max(axis=1)
+        return np.where(np.isnan(each), np.inf, each)
+
+    def _latencies(self, session: Any) -> dict[str, float]:
+        own = self._predictor.measure_latency(self._given, seconds=_SECONDS)
+        first_rows = range(min(30, len(self._given)))
+        single = [{name: column[[i]] for name, column in self._inputs[0].items()} for i in first_rows]
+        times = [_seconds(session, inputs) for inputs in single]
+        return {
+            "cashmere_row_ms": own["single_row_ms"],
+            "onnx_row_ms": 1000 * float(np.median(times)),
+            "cashmere_rows_per_second": own["batch_rows_per_second"],
+            "onnx_rows_per_second": len(self._given) / _seconds(session, self._inputs[0]),
+        }
+
+
+def _session(content: bytes) -> Any:
+    from onnxruntime import InferenceSession
+
+    return InferenceSession(content, providers=["CPUExecutionProvider"])
+
+
+def _seconds(session: Any, inputs: Mapping[str, AnyArray]) -> float:
+    clock = time.perf_counter()
+    session.run(None, inputs)
+    return time.perf_counter() - clock
+
+
+def _runtime_versions() -> dict[str, str]:
+    import onnx
+    import onnxruntime
+
+    return {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__}

@@ -1,0 +1,103 @@
+"""Write an ensemble as one ONNX file, with a certificate that it predicts the same."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from cashmere.base.files import write_atomically
+from cashmere.base.json_files import write_json
+from cashmere.exceptions import (
+    CertificateError,
+    ConversionError,
+    InvalidParameterError,
+    MissingDependencyError,
+    OutputError,
+)
+from cashmere.export.certificate import Certificate, Comparison
+from cashmere.model.predictor import Predictor
+
+BOUND = 1e-4
+"""Largest difference between predictions that is accepted; float32 arithmetic leaves up to about 1e-5."""
+
+_MOST_BYTES = 2**31 - 1
+"""Protocol buffers hold no more."""
+
+
+def export_onnx(predictor: Predictor, path: str | Path, rows: Any, *, bound: float = BOUND) -> Certificate:
+    """Write an ensemble as one ONNX file: encoders of the columns, all members, calibration and decision.
+
+    Nothing is written unless the file predicts the same as the ensemble. Beside it, ``NAME.certificate.json`` holds
+    the comparison. The file needs no cashmere, only a runtime for ONNX.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The ensemble, from `Predictor.load`.
+    path : path
+        The file, ending in ``.onnx``; replaced if it exists.
+    rows : (n_rows, n_columns) table
+        Rows to compare predictions on: the first 1000 are used.
+    bound : float
+        Largest difference accepted, positive: of probabilities, or in standard deviations of predicted values.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    ConversionError
+        If columns or members have no counterpart in ONNX; all of them are named. Fit with ``deployable="onnx"``.
+    CertificateError
+        If a prediction differs by more than the bound; the members that do are named.
+    MissingDependencyError
+        If onnx or onnxruntime is not installed (extra ``onnx``).
+    InvalidParameterError, OutputError
+        If the path cannot be used.
+    """
+    path = Path(path)
+    _check(path, bound)
+    from cashmere.export.converting import convert
+
+    model = convert(predictor)
+    if model.ByteSize() > _MOST_BYTES:
+        reason = {"the ensemble": f"takes {model.ByteSize() / 1e9:.1f} GB, and such a file holds at most 2.1"}
+        raise ConversionError(reason, "Make it smaller with `cashmere refine --max-size 500MB`.")
+    comparison = Comparison(predictor, rows)
+    members = comparison.members(model.SerializeToString())
+    for _ in members:
+        del model.graph.output[-1], model.graph.node[-1]
+    content = model.SerializeToString()
+    sha256 = hashlib.sha256(content).hexdigest()
+    certificate = comparison.certificate(content, bound=bound, members=members, sha256=sha256)
+    if not certificate.holds:
+        worst = [each for each in members if not each.largest <= bound] or list(members)
+        listed = ", ".join(f"{each.member} by {each.largest:.2g}" for each in worst)
+        raise CertificateError(
+            f"{path}: not written, because its predictions would differ by up to {certificate.largest:.2g} "
+            f"({certificate.unit}); at most {bound:g} is accepted. Members that differ: {listed}. Leave out their "
+            "algorithms with exclude, or accept more with bound (--bound).",
+            certificate=certificate,
+        )
+    try:
+        write_atomically(path, content)
+        write_json(path.with_suffix(".certificate.json"), certificate.to_json())
+    except OSError as error:
+        text = f"cannot be written ({error.strerror}). Free disk space, or name another file."
+        raise OutputError(path, text) from error
+    return certificate
+
+
+def _check(path: Path, bound: float) -> None:
+    if not path.name.lower().endswith(".onnx"):
+        raise InvalidParameterError("path", str(path), "a file name that ends in .onnx")
+    if not path.parent.is_dir():
+        raise OutputError(path, f"cannot be written: there is no folder {path.parent}. Make it first.")
+    if not bound > 0:
+        raise InvalidParameterError("bound", bound, "a positive number")
+    for module in ("onnx", "onnxruntime"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingDependencyError(module, "An export to ONNX", "onnx")

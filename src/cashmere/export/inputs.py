@@ -1,0 +1,110 @@
+"""Rows of a table as the inputs of a converted model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cashmere.base.arrays import AnyArray
+from cashmere.data.frames import to_frame
+from cashmere.data.schema import Column, ColumnKind, TableSchema, read_labels
+from cashmere.exceptions import ConversionError
+
+_UNSEEN = "never seen"
+
+
+def input_type(column: Column) -> np.dtype[np.generic]:
+    """Return the type of the input of a column: texts for categories, float64 for dates, otherwise float32."""
+    if column.kind is ColumnKind.CATEGORICAL:
+        return np.dtype(object)
+    return np.dtype(np.float64 if column.kind is ColumnKind.DATE else np.float32)
+
+
+def check_columns_convert(schema: TableSchema) -> None:
+    """Refuse a table with columns that have no counterpart in ONNX.
+
+    Raises
+    ------
+    ConversionError
+        If a column holds texts, which ONNX cannot split into words as cashmere does, or has no name, or none is used.
+    """
+    reasons = {f"column {c.name!r}": "holds texts of several words" for c in schema.used if c.kind is ColumnKind.TEXT}
+    if not all(column.name for column in schema.used):
+        reasons["a column"] = "has no name"
+    if not schema.used:
+        reasons["the table"] = "has no column that is used"
+    if reasons:
+        raise ConversionError(reasons, "Leave out or rename such columns.")
+
+
+def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
+    """Return what a converted model takes for the rows of a table.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        Columns of the model, `Predictor.schema`.
+    table : (n_rows, n_columns) table
+        As for `Predictor.predict`.
+
+    Returns
+    -------
+    dict of str to (n_rows, 1) array
+        Numbers and booleans as float32, missing is NaN; dates as float64, the seconds since 1970; categories as texts,
+        missing is ``""``.
+
+    Raises
+    ------
+    SchemaError
+        If a column is missing or has another type than in `fit`.
+    """
+    frame = to_frame(table, columns=[column.name for column in schema.columns])
+    coded = schema.code(frame)
+    position = {name: j for j, name in enumerate(coded.value_names)}
+    inputs: dict[str, AnyArray] = {}
+    for column in schema.used:
+        if column.kind is ColumnKind.CATEGORICAL:
+            series = frame[column.name] if schema.named else frame.iloc[:, _place(schema, column.name)]
+            values = read_labels(series, column.name)
+        elif column.kind is ColumnKind.DATE:
+            values = np.round(coded.values[:, position[f"{column.name}.days_since_1970"]] * 86_400, 3)
+        else:
+            with np.errstate(over="ignore"):
+                values = coded.values[:, position[column.name]].astype(np.float32)
+        inputs[column.name] = values.astype(input_type(column))[:, None]
+    return inputs
+
+
+def _place(schema: TableSchema, name: str) -> int:
+    return next(i for i, column in enumerate(schema.columns) if column.name == name)
+
+
+def with_gaps_and_unseen_levels(schema: TableSchema, frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Return rows some of whose values are missing, or of levels that training lacked.
+
+    Parameters
+    ----------
+    schema : TableSchema
+        What the columns mean.
+    frame : (n_rows, n_columns) DataFrame
+        Rows as for `Predictor.predict`.
+    rng : numpy.random.Generator
+        Chooses the values: about a third of them are missing, and a sixth of the categories unseen.
+    """
+    changed = frame.astype(object)
+    for place, column in enumerate(schema.columns):
+        if schema.named and column.name not in changed:
+            continue
+        series = changed[column.name].copy() if schema.named else changed.iloc[:, place].copy()
+        fate = rng.random(len(series))
+        if column.kind is ColumnKind.CATEGORICAL:
+            unseen = _UNSEEN
+            while unseen in column.categories:
+                unseen += "!"
+            series[fate < 1 / 6] = unseen
+            fate = fate - 1 / 6
+        series[(fate >= 0) & (fate < 1 / 3)] = None
+        changed[series.name] = series
+    return changed
