@@ -170,6 +170,8 @@ def test_command_shows_and_writes_what_was_found(tmp_path):
     assert pd.read_csv(tmp_path / "columns.csv")["name"].tolist() == list(X.columns)
     assert "Did you mean 'late'" in command("--target", "lat").output
     assert command().exit_code == 0
+    X[["fine"]].to_csv(tmp_path / "table.csv", index=False)
+    assert "no column beside the target 'fine'" in command("--target", "fine").output
 
 
 def test_kept_runs_are_within_the_estimates():

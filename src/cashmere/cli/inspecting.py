@@ -30,17 +30,14 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.data.reading import read_table
+        from cashmere.data.reading import read_table, take_target
         from cashmere.data.task import TaskType
-        from cashmere.exceptions import UnknownNameError
         from cashmere.inspection import inspect_table
 
         if output is not None:
             check_output(output)
         frame = read_table(table)
-        if target is not None and target not in frame.columns:
-            raise UnknownNameError("column", target, map(str, frame.columns))
-        y = None if target is None else frame.pop(target)
+        y = None if target is None else take_target(frame, target)
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value))
         if output is not None:
             write_table(found.frame(), output)

@@ -137,9 +137,8 @@ def fit(
     """Search for the best set of models. Everything is kept in a run directory."""
     with typed_errors(out):
         from cashmere.data.frames import to_frame
-        from cashmere.data.reading import read_table
+        from cashmere.data.reading import read_table, take_target
         from cashmere.data.row_structure import take_structure
-        from cashmere.exceptions import DataError, UnknownNameError
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
         from cashmere.run.preparation_time import reading_check
@@ -172,11 +171,7 @@ def fit(
         )
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
-        if target not in frame.columns:
-            raise UnknownNameError("column", target, map(str, frame.columns))
-        y = frame.pop(target)
-        if frame.shape[1] == 0:
-            raise DataError(f"{table}: there is no column beside the target {target!r}. Expected at least one feature.")
+        y = take_target(frame, target)
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
         given: list[Any] = [y, frame]
         del frame, y  # handed over: their memory is free as soon as the run has what it needs

@@ -21,7 +21,7 @@ import pandas as pd
 
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
-from cashmere.exceptions import CashmereError, DataError
+from cashmere.exceptions import CashmereError, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
@@ -117,6 +117,29 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
             ".parquet or .pq; or read the file with pandas and pass the DataFrame."
         )
     return _not_empty(frame, str(path))
+
+
+def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """Remove the column to predict from a table that was read, and return it.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such column.
+    DataError
+        If there is no other.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"size": [1, 2], "price": [10, 20]})
+    >>> take_target(frame, "price").tolist(), list(frame)
+    ([10, 20], ['size'])
+    """
+    if name not in frame.columns:
+        raise UnknownNameError("column", name, map(str, frame.columns))
+    if frame.shape[1] == 1:
+        raise DataError(f"there is no column beside the target {name!r}. Expected at least one feature.")
+    return frame.pop(name)
 
 
 def _check_file(path: Path) -> None:
