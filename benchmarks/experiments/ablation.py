@@ -17,8 +17,8 @@ import argparse
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -29,11 +29,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
-from benchmarks.runs.finished_runs import Failure
-from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.place import commit
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.data import rungs
 from cashmere.data.task import TaskProfile
@@ -140,7 +138,7 @@ class AblationRun:
     commit: str
 
 
-def run(table: BenchmarkTable, key: RunKey) -> AblationRun:
+def run(table: BenchmarkTable, key: RunKey) -> list[AblationRun]:
     """Fit one variant on some rows of a table within CPU seconds, and judge it on the others."""
     variant = VARIANTS[key.variant]
     X, y = table.read()
@@ -162,12 +160,8 @@ def run(table: BenchmarkTable, key: RunKey) -> AblationRun:
         session.model.choose_finally(history)
         names = {o.trial.number: algorithm_of(o) for o in history}
         cross_fitted, best = session.model.cross_fit(history), history.incumbent
-        return AblationRun(
-            table=key.table,
-            variant=key.variant,
-            seed=key.seed,
-            budget=key.budget,
-            rows=key.rows,
+        found = AblationRun(
+            **asdict(key),
             seconds=round(spent, 2),
             trials=len(history),
             checkpoints=sum(len(o.outcome.path.positions) for o in history if o.outcome.path is not None),
@@ -178,6 +172,7 @@ def run(table: BenchmarkTable, key: RunKey) -> AblationRun:
             best=np.nan if best is None or best.loss is None else best.loss,
             commit=commit(),
         )
+        return [found]
 
 
 def summarise(runs: pd.DataFrame, reference: str = "everything") -> pd.DataFrame:
@@ -229,16 +224,6 @@ def changes(runs: pd.DataFrame, reference: str) -> pd.DataFrame:
     return pd.DataFrame(change)
 
 
-def _missing(file: RowFile[AblationRun], arguments: argparse.Namespace) -> Iterator[RunKey]:
-    done = {RunKey.of(row) for row in file.read()}
-    for seed in range(arguments.seeds):  # whole rounds first, so that an interrupted study is balanced
-        for table in arguments.tables:
-            for variant in arguments.variants:
-                key = RunKey(table, variant, seed, arguments.budget, arguments.rows)
-                if key not in done:
-                    yield key
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_data_argument(parser)
     parser.add_argument("--tables", nargs="+", default=list(TABLES))
@@ -253,28 +238,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, AblationRun)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
-
-    def report(found: AblationRun | Failure[RunKey]) -> None:
-        if isinstance(found, Failure):
-            console.print(f"{found.key} failed:\n{found.error}", markup=False)
-            return
-        file.add([found])
-        console.print(
-            f"{found.table}, {found.variant}, seed {found.seed}: test {found.test:.5g}, {found.trials} trials",
-            markup=False,
-        )
-
-    with until_interrupted(console):
-        make_runs(
-            [(tables[key.table], key) for key in _missing(file, arguments)],
-            run,
-            n_workers=arguments.jobs,
-            report=report,
-        )
-    rows = _typed(read_rows(file.path))
-    if not rows.empty:
-        rows = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
-    if rows.empty or "everything" not in set(rows["variant"]):
+    make_missing(
+        [  # whole rounds first, so that an interrupted study is balanced
+            (tables[table], RunKey(table, variant, seed, arguments.budget, arguments.rows))
+            for seed in range(arguments.seeds)
+            for table in arguments.tables
+            for variant in arguments.variants
+        ],
+        run,
+        file,
+        n_workers=arguments.jobs,
+        console=console,
+        describe=_described,
+    )
+    rows = file.frame()
+    rows = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
+    if "everything" not in set(rows["variant"]):
         console.print("Nothing to compare with yet: no run of everything is finished.")
         return
     found = summarise(rows)
@@ -284,7 +263,6 @@ def main(arguments: argparse.Namespace) -> None:
     console.print(shown)
 
 
-def _typed(rows: list[dict[str, str]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows)
-    texts = {"table", "variant", "commit"}
-    return frame.astype({name: float for name in frame.columns if name not in texts})
+def _described(found: list[AblationRun]) -> str:
+    (one,) = found
+    return f"{one.table}, {one.variant}, seed {one.seed}: test {one.test:.5g}, {one.trials} trials"

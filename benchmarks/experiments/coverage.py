@@ -10,8 +10,7 @@ Rows are added as runs end; the same command continues an interrupted study.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +18,7 @@ import pandas as pd
 from rich.console import Console
 
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, split_rows
-from benchmarks.runs.finished_runs import Failure
-from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
@@ -112,11 +109,7 @@ def run(table: BenchmarkTable, key: RunKey) -> list[CoverageRun]:
                 size = np.mean(high - low) / (ends[1] - ends[0])
             found.append(
                 CoverageRun(
-                    table=key.table,
-                    variant=key.variant,
-                    seed=key.seed,
-                    budget=key.budget,
-                    rows=key.rows,
+                    **asdict(key),
                     coverage=coverage,
                     n_train=len(train),
                     n_test=len(test),
@@ -126,15 +119,6 @@ def run(table: BenchmarkTable, key: RunKey) -> list[CoverageRun]:
                 )
             )
     return found
-
-
-def _missing(file: RowFile[CoverageRun], arguments: argparse.Namespace) -> Iterator[RunKey]:
-    done = {RunKey.of(row) for row in file.read()}
-    for seed in range(arguments.seeds):
-        for table in arguments.tables:
-            key = RunKey(table, arguments.resampling, seed, arguments.budget, arguments.rows)
-            if key not in done:
-                yield key
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -149,23 +133,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    console, file = Console(), RowFile(arguments.out, CoverageRun)
     names = [name.partition(":")[0] for name in arguments.tables]
     tables = {table.name: table for table in find_tables(arguments.data, list(dict.fromkeys(names)))}
-
-    def report(found: list[CoverageRun] | Failure[RunKey]) -> None:
-        if isinstance(found, Failure):
-            console.print(f"{found.key} failed:\n{found.error}", markup=False)
-            return
-        file.add(found)
-        for one in found:
-            line = f"{one.table}, {one.coverage:g}: {one.covered:.3f} of {one.n_test} rows, size {one.size:.3g}"
-            console.print(line, markup=False)
-
-    with until_interrupted(console):
-        make_runs(
-            [(tables[key.table.partition(":")[0]], key) for key in _missing(file, arguments)],
-            run,
-            n_workers=arguments.jobs,
-            report=report,
-        )
+    make_missing(
+        [
+            (tables[name], RunKey(table, arguments.resampling, seed, arguments.budget, arguments.rows))
+            for seed in range(arguments.seeds)
+            for table, name in zip(arguments.tables, names, strict=True)
+        ],
+        run,
+        RowFile(arguments.out, CoverageRun),
+        n_workers=arguments.jobs,
+        console=Console(),
+        describe=lambda found: "\n".join(
+            f"{one.table}, {one.coverage:g}: {one.covered:.3f} of {one.n_test} rows, size {one.size:.3g}"
+            for one in found
+        ),
+    )

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +24,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
-from benchmarks.runs.finished_runs import Failure
-from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.place import commit
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History
@@ -128,11 +126,7 @@ def _moment(key: RunKey, share: float, session: Session, judge: Callable[[Histor
     counts = Counter(names.values())
     best = history.incumbent
     return JudgedMoment(
-        table=key.table,
-        variant=key.variant,
-        seed=key.seed,
-        budget=key.budget,
-        rows=key.rows,
+        **asdict(key),
         share=share,
         resampling=str(session.run.settings.resampling),
         trials=len(known),
@@ -189,16 +183,13 @@ def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _missing(file: RowFile[JudgedMoment], arguments: argparse.Namespace) -> Iterator[RunKey]:
-    """Yield the runs to be made: whole rounds, in each table the variants in random order, one after the other."""
-    done = {RunKey.of(row) for row in file.read()}
+def _wanted(arguments: argparse.Namespace) -> Iterator[RunKey]:
+    """Yield the runs: whole rounds, in each table the variants in random order, one after the other."""
     rng = np.random.default_rng(0)
     for seed in range(arguments.seeds):
         for table in arguments.tables:
             for position in rng.permutation(len(arguments.variants)):
-                key = RunKey(table, arguments.variants[position], seed, arguments.budget, arguments.rows)
-                if key not in done:
-                    yield key
+                yield RunKey(table, arguments.variants[position], seed, arguments.budget, arguments.rows)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -216,23 +207,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedMoment)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
-
-    def report(found: list[JudgedMoment] | Failure[RunKey]) -> None:
-        if isinstance(found, Failure):
-            console.print(f"{found.key} failed:\n{found.error}", markup=False)
-            return
-        file.add(found)
-        end = found[-1]
-        console.print(
-            f"{end.table}, {end.variant}, seed {end.seed}: test {end.test:.5g}, {end.trials} trials, {end.families} "
-            f"families, {end.deciding:.1f} s for decisions",
-            markup=False,
-        )
-
-    with until_interrupted(console):
-        missing = [(tables[key.table], arguments.shares, key) for key in _missing(file, arguments)]
-        make_runs(missing, run, n_workers=arguments.jobs, report=report)
-    rows = _typed(read_rows(file.path))
+    make_missing(
+        [(tables[key.table], arguments.shares, key) for key in _wanted(arguments)],
+        run,
+        file,
+        n_workers=arguments.jobs,
+        console=console,
+        describe=_described,
+    )
+    rows = file.frame()
     if rows.empty:
         return
     chosen = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
@@ -254,7 +237,9 @@ def _shown(found: pd.DataFrame, reference: str) -> Table:
     return shown
 
 
-def _typed(rows: list[dict[str, str]]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows)
-    texts = {"table", "variant", "resampling", "commit"}
-    return frame.astype({name: float for name in frame.columns if name not in texts})
+def _described(found: list[JudgedMoment]) -> str:
+    end = found[-1]
+    return (
+        f"{end.table}, {end.variant}, seed {end.seed}: test {end.test:.5g}, {end.trials} trials, {end.families} "
+        f"families, {end.deciding:.1f} s for decisions"
+    )

@@ -8,6 +8,8 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import pandas as pd
+
 R = TypeVar("R")
 
 
@@ -24,11 +26,17 @@ class RowFile(Generic[R]):
 
     def __init__(self, path: Path, record: type[R]) -> None:
         self.path = path
-        self._columns = [field.name for field in fields(record)]  # type: ignore[arg-type]  # a dataclass
+        self._types = {field.name: field.type for field in fields(record)}  # type: ignore[arg-type]  # a dataclass
+        self._columns = list(self._types)
 
     def read(self) -> list[dict[str, str]]:
         """Return all rows as texts by column; a row cut short by a crash is left out."""
         return read_rows(self.path)
+
+    def frame(self) -> pd.DataFrame:
+        """Return all rows, with numbers as floats: whatever the dataclass does not annotate as text."""
+        frame = pd.DataFrame(self.read(), columns=self._columns)
+        return frame.astype({name: float for name, kind in self._types.items() if kind not in ("str", str)})
 
     def add(self, rows: Iterable[R]) -> None:
         """Append rows.

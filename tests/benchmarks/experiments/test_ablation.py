@@ -28,7 +28,7 @@ def make_run(variant, table, test, **changes):
 @pytest.mark.parametrize("variant", [pytest.param("without features", marks=pytest.mark.slow), "before"])
 def test_run_is_judged_on_rows_it_has_not_seen(one_table, variant):
     (table,) = find_tables(one_table, ["small"])
-    found = run(table, RunKey("small", variant, 0, 4.0, 150))
+    (found,) = run(table, RunKey("small", variant, 0, 4.0, 150))
     assert found.trials >= 1 and found.families >= 1 and np.isfinite([found.test, found.validation]).all()
     assert (found.checkpoints > 0) == (variant != "before")  # the space classic has no paths
     assert found.seconds < 8
