@@ -37,7 +37,8 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         *,
-        budget: str | float = "10m",
+        preset: str = "balanced",
+        budget: str | float | None = None,
         metric: Any = None,
         strategy: Any = "optdivbo",
         space: Any = "default",
@@ -64,6 +65,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
+        self.preset = preset
         self.budget = budget
         self.metric = metric
         self.strategy = strategy
@@ -272,9 +274,11 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    budget : str or float
+    preset : {"balanced", "fast", "best"}
+        Says what settings are that are not given (docs/running.md#presets).
+    budget : str or float, optional
         Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``),
-        or both.
+        or both; by default that of the preset, ten minutes.
     metric : str or callable, optional
         Metric to optimise; by default ``"log_loss"`` for classes and ``"rmse"`` for values, see
         `cashmere.evaluation.metrics`. A callable ``f(y_true, y_pred) -> score`` is maximised.

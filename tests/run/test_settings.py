@@ -19,27 +19,24 @@ from cashmere.run.settings import inputs
 
 DEFAULTS = {f.name: f.default for f in fields(RunSettings)}
 
-NO_SETTINGS_OF_ESTIMATORS = {"executor", "run_directory", "resume", "verbose"}
-NO_SETTINGS_OF_FIT = {"table", "out", "scheduler", "quiet"}
+NO_SETTINGS_OF_ESTIMATORS = {"preset", "executor", "run_directory", "resume", "verbose"}
+NO_SETTINGS_OF_FIT = {"preset", "table", "out", "scheduler", "quiet"}
 
 
 @pytest.mark.parametrize("estimator", [AutoClassifier, AutoRegressor])
 def test_estimators_offer_the_settings_with_their_defaults(estimator):
-    offered = {name: p.default for name, p in inspect.signature(estimator).parameters.items()}
-    named = {each.parameter: name for name, each in inputs().items() if each.parameter is not None}
-    assert offered.keys() == named.keys() | NO_SETTINGS_OF_ESTIMATORS
-    for parameter, name in named.items():
-        assert inputs()[name].read(offered[parameter], parameter) == DEFAULTS[name], parameter
+    named = {each.parameter for each in inputs().values() if each.parameter is not None}
+    assert inspect.signature(estimator).parameters.keys() == named | NO_SETTINGS_OF_ESTIMATORS
+    assert RunSettings.from_parameters(estimator().get_params()) == RunSettings()
 
 
 def test_command_line_offers_the_settings_with_their_defaults():
     offered = {p.name: p for p in typer.main.get_command(app).commands["fit"].params}
     named = {each.option: name for name, each in inputs().items() if each.option is not None}
     assert offered.keys() == named.keys() | NO_SETTINGS_OF_FIT
-    for option, name in named.items():
-        assert f"--{option.replace('_', '-')}" in offered[option].opts
-        if not offered[option].required:
-            assert inputs()[name].read(offered[option].default, option) == DEFAULTS[name], option
+    assert all(f"--{option.replace('_', '-')}" in offered[option].opts for option in named)
+    defaults = {option: offered[option].default for option in named if not offered[option].required}
+    assert RunSettings.from_options(**defaults) == RunSettings()
 
 
 def test_parameters_and_options_are_read_alike():

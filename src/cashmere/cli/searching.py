@@ -40,9 +40,20 @@ def fit(
         str | None,
         typer.Option(metavar="NAME", help="Metric, such as accuracy, roc_auc or rmse (default: log_loss or rmse)."),
     ] = None,
+    preset: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Settings where nothing is said: balanced (10m), fast (1m) or best (1h).",
+        ),
+    ] = "balanced",
     budget: Annotated[
-        str, typer.Option(metavar="BUDGET", help="Time (10m), number of trials (250trials), or both (10m,250trials).")
-    ] = "10m",
+        str | None,
+        typer.Option(
+            metavar="BUDGET",
+            help="Time (10m), number of trials (250trials), or both (10m,250trials) (default: 10m).",
+        ),
+    ] = None,
     strategy: Annotated[
         str,
         typer.Option(
@@ -147,6 +158,7 @@ def fit(
             target=target,
             task=task.value,
             metric=metric,
+            preset=preset,
             budget=budget,
             strategy=strategy,
             space=space,

@@ -24,11 +24,12 @@ from cashmere.exceptions import (
 from cashmere.records.budget import Budget, parse_memory_mib, parse_seconds
 from cashmere.records.order import Order
 from cashmere.records.trial import FOLD_RACING
+from cashmere.run.presets import BALANCED, preset_settings
 
 _DECISIONS = ("auto", "tune", "none")
 
 _BUDGET = Budget(seconds=600.0)
-"""Default budget of a call: ten minutes."""
+"""Default budget of a call: ten minutes, as in the preset ``balanced``."""
 
 _MOST_WORKERS = 4
 """Largest default number of workers: with a lookahead of 8, a run is then the same on every machine."""
@@ -281,7 +282,7 @@ class RunSettings:
         Parameters
         ----------
         parameters : mapping
-            Value by name; parameters that are not settings are ignored.
+            Value by name; parameters that are not settings are ignored. Where one is None, what ``preset`` says counts.
         **others
             Settings that are not parameters.
 
@@ -290,12 +291,19 @@ class RunSettings:
         InvalidParameterError, UnknownNameError, IncompatibleParametersError
             If a value cannot be used.
         """
-        given = {name: d.read(parameters[d.parameter], d.parameter) for name, d in inputs().items() if d.parameter}
-        return cls(**given, **others)
+        given = {name: (parameters[d.parameter], d.parameter) for name, d in inputs().items() if d.parameter}
+        return cls(**_read(given, parameters["preset"]), **others)
 
     @classmethod
-    def from_options(cls, **options: Any) -> Self:
+    def from_options(cls, *, preset: str = BALANCED, **options: Any) -> Self:
         """Read the settings from options of the command line, named with underscores.
+
+        Parameters
+        ----------
+        preset : str
+            Says what settings are whose option is None or missing.
+        **options
+            Value by option.
 
         Raises
         ------
@@ -305,8 +313,8 @@ class RunSettings:
         named = {d.option: name for name, d in inputs().items() if d.option}
         if unknown := options.keys() - named.keys():
             raise UnknownNameError("option", min(unknown), named)
-        shown = {option: f"--{option.replace('_', '-')}" for option in options}
-        return cls(**{named[o]: inputs()[named[o]].read(value, shown[o]) for o, value in options.items()})
+        given = {named[option]: (value, f"--{option.replace('_', '-')}") for option, value in options.items()}
+        return cls(**_read(given, preset))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> Self:
@@ -383,6 +391,13 @@ class RunSettings:
             **self.own_objects,
             "own_objects": sorted(self.own_objects),
         }
+
+
+def _read(given: Mapping[str, tuple[Any, str]], preset: str) -> dict[str, Any]:
+    """Return values of settings from what was given for each, and how that is called; the preset fills the gaps."""
+    said = {name: (value, f"{name} of the preset {preset!r}") for name, value in preset_settings(preset).items()}
+    chosen = {**said, **{name: each for name, each in given.items() if each[0] is not None or name not in said}}
+    return {name: inputs()[name].read(*each) for name, each in chosen.items()}
 
 
 @functools.cache

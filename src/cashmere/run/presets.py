@@ -1,0 +1,46 @@
+"""Presets: settings under one name; they hold wherever a setting is not given.
+
+Why each has its values: docs/running.md#presets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from cashmere.exceptions import UnknownNameError
+
+BALANCED = "balanced"
+
+PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "fast": {"budget": "1m"},
+        BALANCED: {"budget": "10m"},
+        "best": {"budget": "1h"},
+    }
+)
+"""By name: values by setting, as users write them. All of them decide about the same settings."""
+
+
+def preset_settings(name: str) -> Mapping[str, Any]:
+    """Return what a preset says.
+
+    Parameters
+    ----------
+    name : str
+        ``"fast"``, ``"balanced"`` or ``"best"``.
+
+    Raises
+    ------
+    UnknownNameError
+        If it is something else.
+
+    Examples
+    --------
+    >>> preset_settings("fast")["budget"]
+    '1m'
+    """
+    if not isinstance(name, str) or name not in PRESETS:
+        raise UnknownNameError("preset", name, PRESETS)
+    return PRESETS[name]
