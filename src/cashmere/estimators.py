@@ -51,6 +51,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         ensemble_size: int = 25,
         repeats: str | int = "auto",
         class_weight: Any = None,
+        monotone: Any = None,
         decision_threshold: str | float = "auto",
         fold_racing: str = "none",
         n_workers: int | None = None,
@@ -79,6 +80,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.ensemble_size = ensemble_size
         self.repeats = repeats
         self.class_weight = class_weight
+        self.monotone = monotone
         self.decision_threshold = decision_threshold
         self.fold_racing = fold_racing
         self.n_workers = n_workers
@@ -310,6 +312,10 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     class_weight : "balanced" or dict, optional
         How much the rows of each class count, by label, in fits and losses: what an error costs. ``"balanced"``:
         classes count the same, however many rows they have.
+    monotone : dict, optional
+        Columns of numbers with which the probability of ``classes_[1]``, or the value, may only rise (1) or only fall
+        (-1), as in ``{"age": 1, "price": -1}``. Algorithms that cannot keep to that are left out
+        (docs/running.md#monotone-columns).
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help

@@ -64,6 +64,10 @@ class DeployableWarning(UserWarning):
     """A search leaves out algorithms whose models do not convert to the format that was asked for."""
 
 
+class LeftOutWarning(UserWarning):
+    """Algorithms that would have been searched are left out, because they cannot keep predictions monotone."""
+
+
 class ClusterWarning(UserWarning):
     """A search has ended early because its cluster was lost; the model is made of what had finished."""
 

@@ -102,6 +102,12 @@ def fit(
             metavar="balanced|WEIGHTS", help="How much rows of each class count: balanced, or such as bad=5,good=1."
         ),
     ] = None,
+    monotone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMNS", help="Columns with which predictions may only rise or only fall, such as age+,price-."
+        ),
+    ] = None,
     decision_threshold: Annotated[
         str,
         typer.Option(
@@ -172,6 +178,7 @@ def fit(
             ensemble=ensemble,
             repeats=int(repeats) if repeats.isdecimal() else repeats,
             class_weight=class_weight,
+            monotone=monotone,
             decision_threshold=_number_or_name(decision_threshold),
             fold_racing=fold_racing,
             workers=workers,

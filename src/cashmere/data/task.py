@@ -50,6 +50,9 @@ class TaskProfile:
         Whether the metric is computed from probabilities.
     fractional_weights : bool
         Whether rows carry weights that are not whole numbers: only algorithms that accept weights are offered then.
+    monotone : tuple of int
+        For each column of numbers whether predictions may only rise with it (1), only fall (-1), or both (0); empty if
+        nothing is asked of any. Otherwise only algorithms that can keep to it are offered.
     """
 
     task_type: TaskType
@@ -59,3 +62,4 @@ class TaskProfile:
     has_categories: bool = False
     needs_probabilities: bool = False
     fractional_weights: bool = False
+    monotone: tuple[int, ...] = ()

@@ -374,6 +374,8 @@ def fold_context(
         n_rows=X.shape[0],
         n_features=X.shape[1],
         categorical=categorical,
+        # Numbers come first in every prepared form.
+        monotone=profile.monotone + (0,) * (X.shape[1] - len(profile.monotone)) if any(profile.monotone) else (),
         n_threads=n_threads,
         seed=seed,
     )

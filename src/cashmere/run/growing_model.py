@@ -148,6 +148,7 @@ class GrowingModel:
             "task": self._run.target.task_type.value,
             "target": self._run.settings.target_name,
             "metric": self.builder.metric.name,
+            "monotone": list(self._run.settings.monotone),
             "ensemble_loss": self.builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
             "trials": len(history),

@@ -158,6 +158,7 @@ def refine_run(
         )
     writes = refit or out is not None or metric is not None or ensemble is not None or bounds.are_given
     with RunDirectory.open(folder, own_objects) as run:
+        replace(run.settings, ensemble=ensemble or _SELECTION).check_task(run.target.task_type)
         model_folder = _new_folder(run.folder, out) if writes else None
         refinement = _Refinement(run, metric=metric, method=ensemble or _SELECTION, refit=refit, folder=model_folder)
         points = refinement.points(bounds)

@@ -22,6 +22,7 @@ from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
+from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.row_structure import RowStructure
@@ -37,7 +38,9 @@ from cashmere.exceptions import (
     CashmereError,
     CorruptStoreError,
     DeployableWarning,
+    IncompatibleParametersError,
     InvalidParameterError,
+    LeftOutWarning,
     MissingDependencyError,
     RowStructureWarning,
     RunDirectoryError,
@@ -53,7 +56,7 @@ from cashmere.run.goal import Goal, Spent
 from cashmere.run.settings import RunSettings
 from cashmere.space.convertible import convertible
 from cashmere.space.named.registry import make_space
-from cashmere.space.space import ALGORITHM, Space
+from cashmere.space.space import ALGORITHM, NOT_MONOTONE, Space
 from cashmere.storage.completeness import check_complete
 from cashmere.storage.directory import (
     RESTORE,
@@ -150,6 +153,7 @@ class RunDirectory:
             has_categories=schema.has_categories,
             needs_probabilities=self.metric.needs == "probabilities",
             fractional_weights=rows.weight is not None,
+            monotone=directions(settings.monotone, schema),
         )
         self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
         if settings.deployable is not None:
@@ -245,6 +249,7 @@ class RunDirectory:
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             if run.restriction:
                 warnings.warn(DeployableWarning(run.restriction), stacklevel=4)
+            run._tell_what_is_left_out()
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
@@ -331,6 +336,16 @@ class RunDirectory:
         except BaseException:
             store.close()
             raise
+
+    def _tell_what_is_left_out(self) -> None:
+        """Warn of algorithms that were not excluded, and cannot keep predictions monotone."""
+        excluded = self.settings.exclude
+        names = [n for n, why in self.space.left_out.items() if why == NOT_MONOTONE and n not in excluded]
+        if names and not self.settings.include:
+            warnings.warn(
+                LeftOutWarning(f"Left out, because they cannot keep predictions monotone: {', '.join(names)}."),
+                stacklevel=5,
+            )
 
     def _check_algorithms(self) -> None:
         """Refuse trials of an algorithm that only the machine of the earlier calls could fit."""
@@ -530,6 +545,12 @@ def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSe
 
 def _chosen_from(space: Space, settings: RunSettings) -> Space:
     """Return the space with the algorithms that the settings include, without those that they exclude."""
+    if settings.monotone and space.operators:
+        raise IncompatibleParametersError(
+            f"monotone cannot be used with the space {space.name!r}: its operators mix columns. Use a space without "
+            "operators, such as 'default'.",
+            {"monotone": settings.monotone, "space": space.name},
+        )
     if not settings.include and not settings.exclude:
         return space
     known = [algorithm.name for algorithm in space.algorithms]

@@ -12,6 +12,7 @@ import numpy as np
 
 from cashmere.base.cores import available_cores
 from cashmere.data.class_weights import ClassWeight, read_class_weight
+from cashmere.data.monotone import read_monotone
 from cashmere.data.row_structure import StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles import METHODS
@@ -155,6 +156,8 @@ class RunSettings:
         Picks of the greedy selection (with replacement).
     class_weight : "balanced", tuple of texts such as "bad=5.0", or None
         How much the rows of each class count, in fits and losses; see `weights_of_rows`.
+    monotone : tuple of texts such as "age+"
+        Columns of numbers with which predictions may only rise (``+``) or only fall (``-``).
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
@@ -192,6 +195,7 @@ class RunSettings:
     ensemble_size: int = field(default=25, metadata=_given(option=None, fixed=True))
     repeats: str | int = field(default="auto", metadata=_given(fixed=True))
     class_weight: ClassWeight | None = field(default=None, metadata=_given(read=read_class_weight, fixed=True))
+    monotone: tuple[str, ...] = field(default=(), metadata=_given(read=read_monotone, fixed=True))
     decision_threshold: str | float = field(default="auto", metadata=_given(fixed=True))
     fold_racing: str = field(default="none", metadata=_given(fixed=True))
     groups: str | None = field(default=None, metadata=_given(parameter=None, fixed=True))
@@ -336,6 +340,8 @@ class RunSettings:
             known["budget"] = Budget.parse(known["budget"])
         if "class_weight" in known:
             known["class_weight"] = read_class_weight(known["class_weight"], "class_weight")
+        if "monotone" in known:
+            known["monotone"] = read_monotone(known["monotone"], "monotone")
         known |= {name: _names(known[name], name) for name in ("include", "exclude") if name in known}
         return cls(**{**known, **own_objects})
 
@@ -349,12 +355,14 @@ class RunSettings:
         return None
 
     def check_task(self, task_type: TaskType) -> None:
-        """Refuse a decision threshold that does not fit the task.
+        """Refuse a decision threshold or monotone columns that do not fit the task.
 
         Raises
         ------
         InvalidParameterError
-            If it does not fit; the message says what does.
+            If they do not fit; the message says what does.
+        IncompatibleParametersError
+            If predictions cannot be monotone with the ensemble method.
         """
         threshold = self.decision_threshold
         if task_type is TaskType.REGRESSION and threshold not in ("auto", "none"):
@@ -362,6 +370,15 @@ class RunSettings:
         if task_type is TaskType.MULTICLASS and not isinstance(threshold, str):
             expected = "'auto', 'tune' or 'none' for more than two classes"
             raise InvalidParameterError("decision_threshold", threshold, expected)
+        if self.monotone and task_type is TaskType.MULTICLASS:
+            advice = "With more, the probabilities of some classes must fall where those of others rise."
+            raise InvalidParameterError("monotone", self.monotone, "empty with more than two classes", advice)
+        if self.monotone and task_type is TaskType.BINARY and self.ensemble == "stacking":
+            raise IncompatibleParametersError(
+                "monotone and ensemble='stacking' cannot be used together for classes: the logistic regression may "
+                "give a member a negative weight. Use another ensemble method.",
+                {"monotone": self.monotone, "ensemble": self.ensemble},
+            )
 
     @property
     def workers(self) -> int:

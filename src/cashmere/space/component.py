@@ -62,6 +62,9 @@ class BuildContext:
         Shape of the fold's prepared training matrix.
     categorical : (n_features,) bool array
         Columns that hold category codes (only under `Encoding.ORDINAL`).
+    monotone : tuple of int
+        For each column whether predictions, with two classes the probability of the second, may only rise with it (1),
+        only fall (-1), or both (0); empty if nothing is asked of any.
     n_threads : int
         Threads the estimator may use.
     seed : int
@@ -73,6 +76,7 @@ class BuildContext:
     n_rows: int
     n_features: int
     categorical: BoolArray
+    monotone: tuple[int, ...] = ()
     n_threads: int = 1
     seed: int = 0
 
@@ -160,6 +164,9 @@ class Algorithm(Component):
     encodings : tuple of Encoding
         Prepared forms the algorithm can learn from; with more than one, and categories in the table, the choice
         becomes the hyper-parameter ``encoding``. The first is the default.
+    monotone_encodings : tuple of Encoding
+        The same where predictions must be monotone in some columns; none if the algorithm cannot keep to that. The
+        builder finds the directions in `BuildContext.monotone`.
     accepts_weights : bool
         Whether ``fit`` takes ``sample_weight``.
     has_probabilities : bool
@@ -178,6 +185,7 @@ class Algorithm(Component):
     """
 
     encodings: tuple[Encoding, ...] = (Encoding.ONEHOT,)
+    monotone_encodings: tuple[Encoding, ...] = ()
     accepts_weights: bool = True
     has_probabilities: bool = True
     trusted_types: tuple[str, ...] = field(default=())
@@ -185,10 +193,15 @@ class Algorithm(Component):
     onnx: tuple[Encoding, ...] = ()
     variants: Callable[[TaskProfile], Sequence[Mapping[str, Any]]] = _no_variants
 
+    def forms(self, profile: TaskProfile) -> tuple[Encoding, ...]:
+        """Return the prepared forms that the algorithm may learn from for a task."""
+        return self.monotone_encodings if any(profile.monotone) else self.encodings
+
     def is_available(self, profile: TaskProfile) -> bool:
         """Return whether the algorithm can serve this task, metric and weighting on this machine."""
         return (
             Component.is_available(self, profile)
+            and bool(self.forms(profile))
             and (self.accepts_weights or not profile.fractional_weights)
             and (self.has_probabilities or not (profile.needs_probabilities and profile.task_type.is_classification))
         )

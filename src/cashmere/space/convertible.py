@@ -58,7 +58,8 @@ def _with_forms(algorithm: Algorithm, profile: TaskProfile) -> Algorithm:
     if kept == algorithm.encodings or not profile.has_categories:
         return algorithm
     subspace = functools.partial(_under, algorithm.subspace, kept)
-    return dataclasses.replace(algorithm, encodings=kept, subspace=subspace)
+    monotone = tuple(encoding for encoding in algorithm.monotone_encodings if encoding in kept)
+    return dataclasses.replace(algorithm, encodings=kept, monotone_encodings=monotone, subspace=subspace)
 
 
 def _under(subspace: Callable[[TaskProfile], Subspace], forms: tuple[Encoding, ...], profile: TaskProfile) -> Subspace:

@@ -49,6 +49,9 @@ N_CLASSES = "n_classes"
 
 _NO_PROBABILITIES = "has no predict_proba, and the metric is computed from probabilities"
 
+NOT_MONOTONE = "cannot keep predictions monotone in a column"
+"""Why an algorithm is left out, in `Space.left_out`."""
+
 
 def _pass_through(values: Mapping[str, Any], context: BuildContext) -> str:
     return "passthrough"
@@ -169,12 +172,12 @@ class Space:
         if self.operators:
             return frozenset({self.reads})
         every = self.profile.has_categories
-        return frozenset(e for algorithm in self.algorithms for e in algorithm.encodings[: None if every else 1])
+        return frozenset(e for a in self.algorithms for e in a.forms(self.profile)[: None if every else 1])
 
     def _encoding_choice(self, component: Component) -> list[Hyperparameter[Any, Any]]:
         if not isinstance(component, Algorithm) or self.operators or not self.profile.has_categories:
             return []
-        values = [encoding.value for encoding in component.encodings]
+        values = [encoding.value for encoding in component.forms(self.profile)]
         name = f"{component.name}:{ENCODING}"
         return [CategoricalHyperparameter(name, values, default_value=values[0])] if len(values) > 1 else []
 
@@ -191,7 +194,7 @@ class Space:
         if self.operators:
             return self.reads
         algorithm = self.algorithm_of(configuration)
-        return Encoding(configuration.get(f"{algorithm.name}:{ENCODING}", algorithm.encodings[0]))
+        return Encoding(configuration.get(f"{algorithm.name}:{ENCODING}", algorithm.forms(self.profile)[0]))
 
     def build(self, configuration: Configuration, context: BuildContext) -> Pipeline:
         """Make the unfitted pipeline of a configuration.
@@ -329,6 +332,8 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
     if isinstance(component, Resampler) and profile.fractional_weights:
         return "cannot carry the weights of rows"
     if isinstance(component, Algorithm):
+        if not component.forms(profile):
+            return NOT_MONOTONE
         if profile.fractional_weights and not component.accepts_weights:
             return "cannot learn from weighted rows"
         if profile.needs_probabilities and not component.has_probabilities and profile.task_type.is_classification:

@@ -135,6 +135,7 @@ LIGHTGBM = replace(
     build=_build_lightgbm,
     encodings=_ENCODINGS,
     onnx=_ENCODINGS,
+    monotone_encodings=_ENCODINGS,
     variants=_lightgbm_variants,
 )
 
@@ -165,14 +166,20 @@ def _xgboost_subspace(profile: TaskProfile) -> Subspace:
     )
 
 
-XGBOOST = replace(classic.XGBOOST, subspace=_xgboost_subspace, encodings=_ENCODINGS, onnx=_ENCODINGS)
+XGBOOST = replace(
+    classic.XGBOOST,
+    subspace=_xgboost_subspace,
+    encodings=_ENCODINGS,
+    monotone_encodings=_ENCODINGS,
+    onnx=_ENCODINGS,
+)
 
 
 # CatBoost ------------------------------------------------------------------------------------------------------------
 
 
 def _catboost_subspace(profile: TaskProfile) -> Subspace:
-    categories = _catboost_categories() if profile.has_categories else []
+    categories = _catboost_categories(profile) if profile.has_categories else []
     return Subspace(
         hyperparameters=[
             learning_rate(0.08, profile),
@@ -186,13 +193,14 @@ def _catboost_subspace(profile: TaskProfile) -> Subspace:
     )
 
 
-def _catboost_categories() -> list[Hyperparameter[Any, Any]]:
+def _catboost_categories(profile: TaskProfile) -> list[Hyperparameter[Any, Any]]:
+    # Most columns whose levels are taken together. Pairs decide in some tables (who plays against whom); triples added
+    # nothing.
+    together = Integer("max_ctr_complexity", (1, 3), default=2)
     return [
         # Few levels are split one from all others, many by means of the target over the rows before in a random order.
         Integer("one_hot_max_size", (2, 128), log=True, default=_FEW_LEVELS),
-        # Most columns whose levels are taken together. Pairs decide in some tables (who plays against whom); triples
-        # added nothing.
-        Integer("max_ctr_complexity", (1, 3), default=2),
+        *([] if any(profile.monotone) else [together]),
     ]
 
 
@@ -210,6 +218,10 @@ def _build_catboost(values: Values, context: BuildContext) -> Any:
     chosen = classic.CATBOOST.build({"one_hot_max_size": _FEW_LEVELS, **values}, context).get_params()
     kind = CategoryCatBoostClassifier if context.task_type.is_classification else CategoryCatBoostRegressor
     learner = kind(**chosen, cat_features=np.flatnonzero(context.categorical).tolist() or None)
+    if context.monotone:
+        # Splits of numbers are combined with categories, too, and the means of combinations know no direction
+        # (github.com/catboost/catboost/issues/2272).
+        learner.set_params(max_ctr_complexity=1)
     if context.n_classes == 2:
         # The library takes ten steps per leaf in fits of 200 rounds and more, but one in shorter ones, and a path is
         # a chain of short ones. On phoneme one step leaves the log loss of 300 rounds at 0.286 instead of 0.261.

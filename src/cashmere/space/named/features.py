@@ -30,6 +30,8 @@ def with_features(algorithm: Algorithm) -> Algorithm:
 
 def _subspace(subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile) -> Subspace:
     whole = subspace(profile)
+    if any(profile.monotone):
+        return whole  # a ratio of two columns falls where one of them rises
     choice = Categorical(FEATURES, [NONE, ARITHMETIC], default=NONE)
     return replace(whole, hyperparameters=[*whole.hyperparameters, choice])
 
