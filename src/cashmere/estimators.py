@@ -283,7 +283,8 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         or both; by default that of the preset, ten minutes.
     metric : str or callable, optional
         Metric to optimise; by default ``"log_loss"`` for classes and ``"rmse"`` for values, see
-        `cashmere.evaluation.metrics`. A callable ``f(y_true, y_pred) -> score`` is maximised.
+        `cashmere.evaluation.metrics`; ``"pinball@0.9"`` for a quantile of values. A callable
+        ``f(y_true, y_pred) -> score`` is maximised.
     strategy : str or Strategy
         Search strategy: ``"optdivbo"``, ``"bo"``, ``"random"``, ``"dac_hb"``, ..., with options as in
         ``"divbo:tau=0.1"``; see `cashmere.strategies`.

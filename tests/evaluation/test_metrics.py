@@ -50,6 +50,7 @@ def oracle(name, y, p, w):
         "mae": lambda: sk.mean_absolute_error(y, p, sample_weight=w),
         "mape": lambda: sk.mean_absolute_percentage_error(y, p, sample_weight=w),
         "r2": lambda: sk.r2_score(y, p, sample_weight=w),
+        "pinball": lambda: sk.mean_pinball_loss(y, p, sample_weight=w),
     }[name]()
 
 
@@ -74,6 +75,36 @@ def test_value_metrics_are_those_of_sklearn(name, weighted):
     y, p, w = rng.normal(size=50), rng.normal(size=50).astype(np.float32), rng.random(50) if weighted else None
     metric = get_metric(name, REGRESSION)
     assert metric.score(metric.loss(y, p, w)) == pytest.approx(oracle(name, y, p, w))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.9])
+def test_pinball_losses_are_those_of_sklearn(level, weighted):
+    rng = np.random.default_rng(1)
+    y, p, w = rng.normal(size=70), rng.normal(size=70), rng.random(70) if weighted else None
+    metric = get_metric(f"pinball@{level}", REGRESSION)
+    assert (metric.name, metric.level) == (f"pinball@{level}", level)
+    assert metric.loss(y, p, w) == pytest.approx(sk.mean_pinball_loss(y, p, alpha=level, sample_weight=w))
+    assert pickle.loads(pickle.dumps(metric)) == metric == get_metric(f"Quantile@{level}", REGRESSION)
+
+
+def test_quantile_minimises_its_pinball_loss():
+    y = np.random.default_rng(2).exponential(size=101)
+    losses = [get_metric("pinball@0.8", REGRESSION).loss(y, np.full(101, constant)) for constant in np.sort(y)]
+    assert np.argmin(losses) == 80
+
+
+@pytest.mark.parametrize("name", ["pinball@", "pinball@high", "pinball@0", "pinball@1.5", "pinball@nan"])
+def test_level_outside_of_0_to_1_is_refused(name):
+    with pytest.raises(MetricError, match=r"as in 'pinball@0\.9'"):
+        get_metric(name, REGRESSION)
+
+
+def test_only_pinball_losses_have_levels():
+    with pytest.raises(UnknownNameError, match=r"rmse@0\.9"):
+        get_metric("rmse@0.9", REGRESSION)
+    with pytest.raises(MetricError, match="does not fit a binary task"):
+        get_metric("pinball@0.9", BINARY)
 
 
 @settings(max_examples=40, deadline=None)

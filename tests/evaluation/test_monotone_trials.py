@@ -62,7 +62,7 @@ class Trials:
 
     def __init__(self, folder, task, monotone, space="default"):
         frame, _ = table()
-        self.schema, self.task = infer_schema(frame), task
+        self.schema, self.task, self.file = infer_schema(frame), task, folder.with_name("model.skops")
         self.space = make_space(space, make_profile(task, monotone))
         y = target(task)
         self.encoders = prepare_folds(
@@ -82,7 +82,8 @@ class Trials:
         """Return how far predictions of the fitted model go in the wrong direction: along age, and along price."""
         outcome = self.objective(Trial(number=0, configuration=configuration, seed=3))
         assert outcome.model is not None, outcome.error
-        (model,) = load_fold_models(outcome.model)
+        self.file.write_bytes(outcome.model)
+        (model,) = load_fold_models(self.file)
         return [self._fall(model, "age", 1), self._fall(model, "price", -1)]
 
     def _fall(self, model, column, sign):

@@ -320,6 +320,16 @@ def test_a_changed_document_of_xgboost_is_refused(document, change):
         check_xgboost("model", change(document))
 
 
+def test_level_of_a_quantile_is_one_number():
+    xgboost = pytest.importorskip("xgboost")
+    made = xgboost.XGBRegressor(n_estimators=2, objective="reg:quantileerror", quantile_alpha=0.9).fit(X, X[:, 0])
+    document = bytes(made.get_booster().__getstate__()["handle"])
+    check_xgboost("model", document)
+    for other in (b"[.1,1]", b"[ nan]", b"[3E+0]"):
+        with pytest.raises(ContentError, match="has other levels"):
+            check_xgboost("model", document.replace(b"[9E-1]", other))
+
+
 @pytest.mark.parametrize(
     "data",
     [

@@ -53,6 +53,8 @@ class TaskProfile:
     monotone : tuple of int
         For each column of numbers whether predictions may only rise with it (1), only fall (-1), or both (0); empty if
         nothing is asked of any. Otherwise only algorithms that can keep to it are offered.
+    quantile : float or None
+        Level of the quantile that learners are to predict, if they can; otherwise the mean.
     """
 
     task_type: TaskType
@@ -63,3 +65,4 @@ class TaskProfile:
     needs_probabilities: bool = False
     fractional_weights: bool = False
     monotone: tuple[int, ...] = ()
+    quantile: float | None = None

@@ -13,7 +13,8 @@ from cashmere.model.fold_model import FoldModel, fit_fold_model
 def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tuple[list[FoldModel], float]:
     """Fit and evaluate the constant predictor on every fold.
 
-    It predicts the class shares of the training rows, their mean, or, for an absolute error, their median.
+    It predicts the class shares of the training rows, their mean, for an absolute error their median, or for a pinball
+    loss their quantile.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ def fit_baseline(folds: PreparedFolds, encoding: Encoding, metric: Metric) -> tu
         weight = folds.weight
         if folds.task_type.is_classification:
             constant = DummyClassifier(strategy="prior")
+        elif metric.level is not None:
+            constant = DummyRegressor(strategy="quantile", quantile=metric.level)
         else:
             constant = DummyRegressor(strategy="median" if metric.name in ("mae", "mape") else "mean")
         model = fit_fold_model(

@@ -53,6 +53,8 @@ class Metric:
         Loss of ``(y, p, w)``, with p as `needs` says.
     clip : float
         Smallest probability of the log loss; 0 for other metrics.
+    level : float or None
+        Level of the quantile that is best, for pinball losses.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Metric:
     worst_loss: float | None
     function: Callable[[AnyArray, AnyArray, Float64 | None], float]
     clip: float = 0.0
+    level: float | None = None
 
     def loss(self, y: AnyArray, predictions: AnyArray, weight: AnyArray | None = None, /) -> float:
         """Return the loss; smaller is better.
@@ -209,6 +212,16 @@ def _mape(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return _mean(np.abs(y - p) / np.maximum(np.abs(y), np.finfo(np.float64).eps), w)
 
 
+@dataclass(frozen=True, slots=True)
+class _PinballLoss:
+    """Mean of ``level`` times the error where the target is larger, ``1 - level`` times where it is smaller."""
+
+    level: float
+
+    def __call__(self, y: AnyArray, p: Float64, w: Float64 | None) -> float:
+        return _mean(np.maximum(self.level * (y - p), (self.level - 1) * (y - p)), w)
+
+
 def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     """Squared error over that of the mean; for constant targets 0 if perfect, else 1, as in scikit-learn."""
     total = _mean((y - _mean(y, w)) ** 2, w)
@@ -230,6 +243,34 @@ def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss:
     )
 
 
+_PINBALL, _AT = "pinball", "@"
+
+
+def pinball_metric(level: float | None = None) -> Metric:
+    """Return the mean pinball loss, which the quantile of a level minimises.
+
+    Parameters
+    ----------
+    level : float, optional
+        In (0, 1). By default 0.5: half of the mean absolute error.
+
+    Raises
+    ------
+    MetricError
+        If the level is something else.
+
+    Examples
+    --------
+    >>> pinball_metric(0.9).name
+    'pinball@0.9'
+    """
+    if level is not None and not 0 < level < 1:
+        raise MetricError(f"The level of a pinball loss must be between 0 and 1, as in 'pinball@0.9'; got {level:g}.")
+    used = 0.5 if level is None else level
+    name = _PINBALL if level is None else f"{_PINBALL}{_AT}{level:g}"
+    return replace(_metric(name, _PinballLoss(used), "values", None, False), level=used)
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -245,9 +286,10 @@ METRICS: dict[str, Metric] = {
         _metric("mae", _mae, "values", None, False),
         _metric("mape", _mape, "values", None, False),
         _metric("r2", _one_minus_r2, "values", None, True),
+        pinball_metric(),
     )
 }
-"""Built-in metrics by name."""
+"""Built-in metrics by name; ``"pinball@0.9"`` is read, too."""
 
 _ALIASES = {
     "acc": "accuracy",
@@ -263,13 +305,16 @@ _ALIASES = {
     "logloss": "log_loss",
     "mean_absolute_error": "mae",
     "mean_absolute_percentage_error": "mape",
+    "mean_pinball_loss": "pinball",
     "mean_squared_error": "mse",
     "neg_brier_score": "brier",
     "neg_log_loss": "log_loss",
     "neg_mean_absolute_error": "mae",
     "neg_mean_absolute_percentage_error": "mape",
+    "neg_mean_pinball_loss": "pinball",
     "neg_mean_squared_error": "mse",
     "neg_root_mean_squared_error": "rmse",
+    "quantile": "pinball",
     "r2_score": "r2",
     "roc_auc_ovr": "roc_auc",
     "root_mean_squared_error": "rmse",
@@ -292,7 +337,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     Parameters
     ----------
     metric : str, Metric or callable
-        A name or alias (case is ignored, ``-`` and ``_`` are equivalent), a metric, or a function
+        A name or alias (case is ignored, ``-`` and ``_`` are equivalent; ``"pinball@0.9"`` is the pinball loss of the
+        0.9 quantile), a metric, or a function
         ``f(y_true, y_pred)`` where greater is better; see `metric_from_callable` for other functions.
     task_type : TaskType
         The task it must apply to.
@@ -310,10 +356,10 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     'roc_auc'
     """
     if isinstance(metric, str):
-        name = metric.strip().lower().replace("-", "_").replace(" ", "_")
-        if (name := _ALIASES.get(name, name)) not in METRICS:
+        name, at, level = metric.strip().lower().replace("-", "_").replace(" ", "_").partition(_AT)
+        if (name := _ALIASES.get(name, name)) not in METRICS or (at and name != _PINBALL):
             raise UnknownNameError("metric", metric, METRICS)
-        found = METRICS[name]
+        found = pinball_metric(_read_level(metric, level)) if at else METRICS[name]
     elif isinstance(metric, Metric):
         found = metric
     elif callable(metric):
@@ -326,6 +372,13 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     if found is METRICS["brier"] and task_type is TaskType.BINARY:
         return replace(found, worst_loss=1.0)
     return found
+
+
+def _read_level(metric: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise MetricError(f"Behind the @ of {metric!r} a level must stand, as in 'pinball@0.9'.") from None
 
 
 def metric_from_callable(

@@ -376,6 +376,7 @@ def fold_context(
         categorical=categorical,
         # Numbers come first in every prepared form.
         monotone=profile.monotone + (0,) * (X.shape[1] - len(profile.monotone)) if any(profile.monotone) else (),
+        quantile=profile.quantile,
         n_threads=n_threads,
         seed=seed,
     )

@@ -154,6 +154,8 @@ class RunDirectory:
             needs_probabilities=self.metric.needs == "probabilities",
             fractional_weights=rows.weight is not None,
             monotone=directions(settings.monotone, schema),
+            # Learners that move the values of leaves to a quantile break directions.
+            quantile=None if settings.monotone else self.metric.level,
         )
         self.space: Space = _chosen_from(make_space(settings.space, self.profile), settings)
         if settings.deployable is not None:

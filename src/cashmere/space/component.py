@@ -65,6 +65,8 @@ class BuildContext:
     monotone : tuple of int
         For each column whether predictions, with two classes the probability of the second, may only rise with it (1),
         only fall (-1), or both (0); empty if nothing is asked of any.
+    quantile : float or None
+        Level of the quantile to predict instead of the mean.
     n_threads : int
         Threads the estimator may use.
     seed : int
@@ -77,6 +79,7 @@ class BuildContext:
     n_features: int
     categorical: BoolArray
     monotone: tuple[int, ...] = ()
+    quantile: float | None = None
     n_threads: int = 1
     seed: int = 0
 

@@ -33,6 +33,8 @@ _TREE = {*_PER_NODE, *_SETS, "id", "tree_param"}
 _LEARNER = {"attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"}
 _SINGLE_OBJECTIVES = {"binary:logistic", "reg:squarederror", "reg:logistic", "reg:absoluteerror", "reg:gamma"}
 _SINGLE_OBJECTIVES |= {"reg:pseudohubererror", "reg:squaredlogerror", "reg:tweedie", "count:poisson"}
+_QUANTILE_OBJECTIVE = "reg:quantileerror"
+_SINGLE_OBJECTIVES |= {_QUANTILE_OBJECTIVE}
 _CLASS_OBJECTIVES = {"multi:softprob", "multi:softmax"}
 _LEAF = -1
 _DELETED = -1
@@ -99,7 +101,18 @@ def _check_learner(where: str, learner: dict[str, Any]) -> tuple[int, int]:
         require(same, where, "has other classes in its objective.")
     else:
         require(n_classes <= 1, where, f"has {n_classes} classes, which its objective does not know.")
+    if objective["name"] == _QUANTILE_OBJECTIVE:
+        levels = _texts(f"{where}: objective", objective.get("quantile_loss_param")).get("quantile_alpha", "")
+        require(_is_one_level(levels), where, "has other levels than one between 0 and 1.")
     return n_features, n_groups
+
+
+def _is_one_level(text: str) -> bool:
+    """Tell whether a list in a text holds one number between 0 and 1: with more there would be more outputs."""
+    try:
+        return 0 < float(text.removeprefix("[").removesuffix("]")) < 1
+    except ValueError:
+        return False
 
 
 def _check_base_score(where: str, text: str, n_groups: int) -> None:

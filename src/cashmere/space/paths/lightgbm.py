@@ -20,7 +20,7 @@ class LightGBMPath:
     def __init__(self, learner: Any, data: PathData) -> None:
         self._learner, self._data = learner, data
         parameters = {name: value for name, value in learner.get_params().items() if name not in _OURS}
-        parameters |= _objective(data.n_classes)
+        parameters |= _objective(data.n_classes, learner.objective)
         columns: Any = learner.get_params().get("category_columns") or "auto"
         rows = Dataset(data.X, data.y, weight=data.weight, categorical_feature=columns, params={"verbose": -1})
         self._booster = Booster(parameters, rows)
@@ -57,7 +57,7 @@ class LightGBMPath:
         return learner
 
 
-def _objective(n_classes: int) -> dict[str, Any]:
+def _objective(n_classes: int, of_values: str | None) -> dict[str, Any]:
     if n_classes == 1:
-        return {"objective": "regression"}
+        return {"objective": of_values or "regression"}
     return {"objective": "binary"} if n_classes == 2 else {"objective": "multiclass", "num_class": n_classes}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import xgboost
 
 from cashmere.base.arrays import FloatArray
@@ -26,7 +27,9 @@ class XGBoostPath:
             data.X, data.y, weight=data.weight, max_bin=parameters.get("max_bin") or 256, **described
         )
         # The booster remembers what its trees say about matrices it was given: each tree is applied once.
-        self._unseen = xgboost.DMatrix(data.unseen, **described)
+        # The loss of quantiles asks all of these for targets.
+        targets = np.zeros(len(data.unseen)) if data.n_classes == 1 else None
+        self._unseen = xgboost.DMatrix(data.unseen, targets, **described)
         self._booster = xgboost.Booster(parameters, [rows, self._unseen])
         self._rows = rows
         self._n_rounds = 0
@@ -51,7 +54,7 @@ class XGBoostPath:
 
 def _objective(n_classes: int) -> dict[str, Any]:
     if n_classes == 1:
-        return {"objective": "reg:squarederror"}
+        return {}  # that of the learner
     if n_classes == 2:
         return {"objective": "binary:logistic"}
     return {"objective": "multi:softprob", "num_class": n_classes}
