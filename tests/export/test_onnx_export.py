@@ -24,6 +24,7 @@ from cashmere.exceptions import (  # noqa: E402
     SpaceError,
 )
 from cashmere.export import export_onnx, onnx_inputs  # noqa: E402
+from cashmere.run import refine_run  # noqa: E402
 
 QUICK = {"isolation": "none", "resampling": "holdout", "random_state": 0}
 
@@ -138,10 +139,16 @@ def test_stacked_classes_and_values_of_folds_convert(table, tmp_path):
     assert certificate.largest < 1e-6
 
 
-def test_members_without_a_converter_are_named(table, tmp_path):
-    model = AutoClassifier(budget="1trials", include="knn", **QUICK).fit(table[FEATURES], table["good"])
-    with pytest.raises(ConversionError, match=r"member 0 \(knn\) contains a KNeighborsClassifier.*deployable"):
+def test_members_without_a_converter_are_named_and_replaced(table, tmp_path):
+    settings = QUICK | {"include": "knn,logistic_regression", "ensemble": "bagging", "run_directory": tmp_path / "run"}
+    model = AutoClassifier(budget="2trials", **settings).fit(table[FEATURES], table["good"])
+    with pytest.raises(ConversionError, match=r"member \d \(knn\) contains a KNeighborsClassifier.*refine"):
         model.to_onnx(tmp_path / "model.onnx", table[FEATURES])
+    refined = refine_run(tmp_path / "run", deployable="onnx")
+    assert refined.after["n_members"] == 1
+    assert export_onnx(Predictor.load(refined.model_folder), tmp_path / "model.onnx", table).holds
+    with pytest.raises(InvalidParameterError, match="'onnx' or None"):
+        refine_run(tmp_path / "run", deployable="pmml")
 
 
 def test_deployable_search_leaves_out_what_does_not_convert(table, tmp_path):

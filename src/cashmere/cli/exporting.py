@@ -61,7 +61,7 @@ def _show(certificate: Certificate) -> None:
         "median difference": f"{certificate.median:.2g}",
         "labels equal": "-" if certificate.n_equal is None else f"{certificate.n_equal} of {certificate.n_rows}",
     }
-    facts |= {f"largest of {each.member}": f"{each.largest:.2g}" for each in certificate.members}
+    facts |= {f"{each.member} alone": f"{each.largest:.2g}" for each in certificate.members}
     for who in ("cashmere", "onnx"):
         row_ms, rate = (certificate.latencies[f"{who}_{what}"] for what in ("row_ms", "rows_per_second"))
         facts[f"latency, {who}"] = f"{row_ms:.3g} ms for a row, {rate:,.0f} rows/s"

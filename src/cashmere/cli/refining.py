@@ -27,6 +27,9 @@ def refine(
     ensemble: Annotated[
         str | None, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
     ] = None,
+    deployable: Annotated[
+        str | None, typer.Option(metavar="FORMAT", help="Choose among what 'cashmere export' can write: onnx.")
+    ] = None,
     refit: Annotated[
         bool, typer.Option("--refit", help="Fit each member once on all rows, instead of using its models of folds.")
     ] = False,
@@ -47,7 +50,14 @@ def refine(
         from cashmere.run import refine_run
 
         refined = refine_run(
-            folder, max_latency=max_latency, max_size=max_size, metric=metric, ensemble=ensemble, refit=refit, out=out
+            folder,
+            max_latency=max_latency,
+            max_size=max_size,
+            metric=metric,
+            ensemble=ensemble,
+            deployable=deployable,
+            refit=refit,
+            out=out,
         )
         grid = Table(title=plain(f"Ensembles that no other beats ({refined.metric.name})"), box=None, pad_edge=False)
         for name in ("", "members", "score", "cross-fitted", "one row (ms)", "rows/s", "size (MB)"):

@@ -29,6 +29,7 @@ from cashmere.exceptions import (
     InvalidParameterError,
     RunDirectoryError,
 )
+from cashmere.export.inputs import check_columns_convert
 from cashmere.model.archives import dump_fold_models, load
 from cashmere.model.consistency import check_encoders
 from cashmere.model.files import Encoders, entry_path, read_manifest, save_model
@@ -44,6 +45,8 @@ from cashmere.run.members import Members
 from cashmere.run.refit import RefitComparison, compare_refit, refit_on_all_rows
 from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory, metric_for
+from cashmere.run.settings import check_deployable
+from cashmere.space.convertible import converts
 from cashmere.storage.directory import RESTORE
 
 _SELECTION = "selection"
@@ -104,6 +107,7 @@ def refine_run(
     max_size: str | float | None = None,
     metric: Any = None,
     ensemble: str | None = None,
+    deployable: str | None = None,
     refit: bool = False,
     out: str | Path | None = None,
     own_objects: Mapping[str, Any] | None = None,
@@ -125,6 +129,8 @@ def refine_run(
         Chooses the ensembles; by default that of the run.
     ensemble : {"selection", "bagging", "stacking", "best"}, optional
         How members are chosen and combined. Bounds need ``"selection"``, which is the default.
+    deployable : {"onnx"}, optional
+        Choose among trials whose models convert to ONNX, see `cashmere.export`.
     refit : bool
         Fit the members again, each once on all rows, instead of using their models of the folds. They are smaller and
         faster by about the number of folds. To tell what that changes in score, they are also fitted without some of
@@ -132,7 +138,7 @@ def refine_run(
         without limits.
     out : path, optional
         New folder for the model; by default ``model-refined`` in the run directory, with a number if there is one.
-        A model is written if a bound, a metric, a method, a folder or `refit` is given.
+        A model is written if a bound, a metric, a method, a format, a folder or `refit` is given.
     own_objects : dict, optional
         The custom metric, strategy, space or resampling, if the run was started with one.
 
@@ -144,6 +150,8 @@ def refine_run(
         If the run is in progress.
     InvalidParameterError
         If no ensemble keeps a bound; the message says which bound the smallest or fastest keeps.
+    ConversionError
+        If columns do not convert.
     IncompatibleParametersError
         If a bound is given for another method than selection, or for a latency that cannot be measured.
     """
@@ -156,11 +164,22 @@ def refine_run(
             "out one of them.",
             {"ensemble": ensemble, **bounds.given},
         )
-    writes = refit or out is not None or metric is not None or ensemble is not None or bounds.are_given
+    check_deployable(deployable)
+    asked = (out, metric, ensemble, deployable)
+    writes = refit or bounds.are_given or any(each is not None for each in asked)
     with RunDirectory.open(folder, own_objects) as run:
         replace(run.settings, ensemble=ensemble or _SELECTION).check_task(run.target.task_type)
         model_folder = _new_folder(run.folder, out) if writes else None
-        refinement = _Refinement(run, metric=metric, method=ensemble or _SELECTION, refit=refit, folder=model_folder)
+        if deployable is not None:
+            check_columns_convert(run.schema)
+        refinement = _Refinement(
+            run,
+            metric=metric,
+            method=ensemble or _SELECTION,
+            converts=deployable is not None,
+            refit=refit,
+            folder=model_folder,
+        )
         points = refinement.points(bounds)
         chosen, after = refinement.write(points, bounds) if writes else (None, None)
         return RefinedRun(
@@ -233,8 +252,10 @@ class _Point:
 class _Refinement:
     """The open run: its candidates, what they cost, and the builder that chooses among them."""
 
-    def __init__(self, run: RunDirectory, *, metric: Any, method: str, refit: bool, folder: Path | None) -> None:
-        self._run, self._method, self._refit = run, method, refit
+    def __init__(
+        self, run: RunDirectory, *, metric: Any, method: str, converts: bool, refit: bool, folder: Path | None
+    ) -> None:
+        self._run, self._method, self._converts, self._refit = run, method, converts, refit
         self.metric: Metric = run.metric if metric is None else metric_for(metric, run.target)
         self._trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
         self._manifest = _manifest_of(run, self._trusted)
@@ -292,6 +313,12 @@ class _Refinement:
         if not usable:
             raise RunDirectoryError(
                 self._run.folder, "holds no trial whose models still exist. Resume it with more budget."
+            )
+        if self._converts:
+            usable = [o for o in usable if converts(self._run.space, o.trial.configuration)]
+        if not usable:
+            raise RunDirectoryError(
+                self._run.folder, "holds no trial whose models convert to ONNX. Fit again with deployable='onnx'."
             )
         return sorted(usable, key=lambda o: (o.trial.number not in of_run, o.loss, o.trial.number))
 

@@ -97,6 +97,18 @@ def _names(given: Any, name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.strip() for each in names if each.strip()))
 
 
+def check_deployable(given: object) -> None:
+    """Refuse formats that nothing converts to.
+
+    Raises
+    ------
+    InvalidParameterError
+        If it is one.
+    """
+    if given not in (None, "onnx"):
+        raise InvalidParameterError("deployable", given, "'onnx' or None")
+
+
 def _seed(given: Any, name: str) -> Any:
     """Draw a seed if a generator or nothing is given."""
     if given is None:
@@ -217,8 +229,7 @@ class RunSettings:
             raise InvalidParameterError("seed", self.seed, "a whole number from 0 to 2**32 - 1")
         if not isinstance(self.opening, str):
             raise InvalidParameterError("opening", self.opening, "'defaults', 'learned', or the path of a file")
-        if self.deployable not in (None, "onnx"):
-            raise InvalidParameterError("deployable", self.deployable, "'onnx' or None")
+        check_deployable(self.deployable)
         if self.isolation not in ("process", "none"):
             raise InvalidParameterError("isolation", self.isolation, "'process' or 'none'")
         if self.lookahead is not None and self.workers > self.lookahead and self.isolation == "process":

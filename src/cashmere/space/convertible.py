@@ -6,6 +6,8 @@ import dataclasses
 import functools
 from collections.abc import Callable
 
+from ConfigSpace import Configuration
+
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import SpaceError
 from cashmere.space.component import Algorithm, Operator, Resampler, Subspace
@@ -50,6 +52,15 @@ def convertible(space: Space) -> tuple[Space, str]:
     left_out = {**space.left_out, **dict.fromkeys(lost, _NO_CONVERTER)}
     kept_space = dataclasses.replace(space, algorithms=algorithms, operators=operators, left_out=left_out)
     return kept_space, _sentence(space, kept_space)
+
+
+def converts(space: Space, configuration: Configuration) -> bool:
+    """Return whether the models of a configuration convert to ONNX."""
+    algorithm = space.algorithm_of(configuration)
+    kept = {step: {each.name for each in filter(_is_no_part, choices)} for step, choices in space.operators.items()}
+    if not algorithm.onnx or any(configuration[step] not in names for step, names in kept.items()):
+        return False
+    return not space.profile.has_categories or space.encoding_of(configuration) in algorithm.onnx
 
 
 def _with_forms(algorithm: Algorithm, profile: TaskProfile) -> Algorithm:
