@@ -8,10 +8,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from ConfigSpace import Configuration
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
@@ -22,6 +21,9 @@ from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
 from cashmere.records.time_left import TimeLeft
 from cashmere.records.work_budget import WorkBudget
+
+if TYPE_CHECKING:  # what predicts needs no ConfigSpace
+    from ConfigSpace import Configuration
 
 FOLD_RACING = ("none", "forgiving")
 """When to stop trials early, see `cashmere.study.Study`."""

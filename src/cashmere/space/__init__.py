@@ -1,10 +1,12 @@
 """Search spaces: algorithms, operators, and the conversion of configurations to arrays and pipelines.
 
-Importing this package is light: learners are imported when a pipeline is built.
+Importing this package is light: learners are imported when a pipeline is built, and spaces when they are asked for, as
+fitted models hold estimators from here, but need no space.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from cashmere.space.component import (
@@ -17,13 +19,13 @@ from cashmere.space.component import (
     Operator,
     Subspace,
 )
-from cashmere.space.named.classic import CLASSIC_ALGORITHMS
-from cashmere.space.named.default import DEFAULT_ALGORITHMS
-from cashmere.space.named.registry import SPACES, SpaceFactory, make_space, register_space
-from cashmere.space.space import NO_OPERATOR, Space
 
 if TYPE_CHECKING:
     from cashmere.space.estimators.margins import MarginProbabilities
+    from cashmere.space.named.classic import CLASSIC_ALGORITHMS
+    from cashmere.space.named.default import DEFAULT_ALGORITHMS
+    from cashmere.space.named.registry import SPACES, SpaceFactory, make_space, register_space
+    from cashmere.space.space import NO_OPERATOR, Space
 
 __all__ = [
     "ALL_TASKS",
@@ -45,11 +47,21 @@ __all__ = [
     "register_space",
 ]
 
+_HOMES = {
+    "CLASSIC_ALGORITHMS": "cashmere.space.named.classic",
+    "DEFAULT_ALGORITHMS": "cashmere.space.named.default",
+    "MarginProbabilities": "cashmere.space.estimators.margins",
+    "NO_OPERATOR": "cashmere.space.space",
+    "SPACES": "cashmere.space.named.registry",
+    "Space": "cashmere.space.space",
+    "SpaceFactory": "cashmere.space.named.registry",
+    "make_space": "cashmere.space.named.registry",
+    "register_space": "cashmere.space.named.registry",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import names that need scikit-learn on first use."""
-    if name == "MarginProbabilities":
-        from cashmere.space.estimators.margins import MarginProbabilities
-
-        return MarginProbabilities
+    """Import what needs ConfigSpace or scikit-learn on first use."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

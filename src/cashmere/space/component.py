@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-from ConfigSpace.conditions import Condition, ConditionLike
-from ConfigSpace.forbidden import ForbiddenLike
-from ConfigSpace.hyperparameters import Hyperparameter
+from typing import TYPE_CHECKING, Any
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.space.path import PathParameter
+
+if TYPE_CHECKING:  # what predicts needs no ConfigSpace
+    from ConfigSpace.conditions import Condition, ConditionLike
+    from ConfigSpace.forbidden import ForbiddenLike
+    from ConfigSpace.hyperparameters import Hyperparameter
 
 ALL_TASKS = frozenset(TaskType)
 CLASSIFICATION = frozenset({TaskType.BINARY, TaskType.MULTICLASS})

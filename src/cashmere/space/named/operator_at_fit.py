@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.data.task import TaskType
 from cashmere.space.component import BuildContext
-from cashmere.space.named.autosklearn6_operators import build_preprocessor
 
 
 class OperatorAtFit(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +51,8 @@ class OperatorAtFit(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If the operator would exceed the size limits, or leaves no column.
         """
+        from cashmere.space.named.autosklearn6_operators import build_preprocessor  # models predict without it
+
         context = BuildContext(
             task_type=TaskType.BINARY if self.n_classes == 2 else TaskType.MULTICLASS,
             n_classes=self.n_classes,
