@@ -31,6 +31,7 @@ GUIDE = (
     "metalearning",
     "explanations",
     "onnx",
+    "serving",
     "analysis",
     "more_machines",
     "clusters/README",

@@ -62,16 +62,15 @@ def _problem(task: dict[str, Any]) -> dict[str, str | None]:
 
 def _import_libraries(folder: Path) -> None:
     """Import what the model is made of while files may still be written and memory is unlimited."""
-    import lightgbm
     import sklearn.ensemble
     import sklearn.neighbors
     import sklearn.neural_network
     import sklearn.svm
 
-    del lightgbm, sklearn
+    del sklearn
     skops_io()
-    slow = {name for path in folder.glob("*.skops") if is_regular(path) for name in _slow_libraries(path.read_bytes())}
-    for name in slow:
+    archives = (path.read_bytes() for path in folder.glob("*.skops") if is_regular(path))
+    for name in {name for archive in archives for name in _boosting_libraries(archive)}:
         with contextlib.suppress(ImportError):
             library = __import__(name)
             if name == "catboost":
@@ -80,9 +79,9 @@ def _import_libraries(folder: Path) -> None:
                 library.Pool([[0.0]])
 
 
-def _slow_libraries(archive: bytes) -> list[str]:
-    """Return the libraries that an archive mentions among those that take long to import."""
-    return [name for name in ("xgboost", "catboost") if name.encode() in archive]
+def _boosting_libraries(archive: bytes) -> list[str]:
+    """Return the boosting libraries that an archive mentions; the others take long to import, or may be missing."""
+    return [name for name in ("lightgbm", "xgboost", "catboost") if name.encode() in archive]
 
 
 def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
