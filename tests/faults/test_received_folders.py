@@ -33,6 +33,7 @@ from cashmere import AutoClassifier, Predictor
 from cashmere.analysis.recorded import read_predictions
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ArtefactError, CashmereError, CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.explanations import explain, read_explanation
 from cashmere.metalearning.artefact import SHIPPED, load_artefact
 from cashmere.metalearning.observations import SourceObservations
 from cashmere.model.files import _checksum
@@ -62,6 +63,10 @@ def predict(folder: Path) -> None:
     Predictor.load(folder, verify=False).predict(demo_table().head(3))
 
 
+def explain_briefly(folder: Path) -> None:
+    explain(folder, rows=4, repeats=1, effects=1)
+
+
 READERS: tuple[Callable[[Path], object], ...] = (
     summarise_run,
     run_leaderboard,
@@ -69,6 +74,8 @@ READERS: tuple[Callable[[Path], object], ...] = (
     read_predictions,
     open_for_work,
     predict,
+    explain_briefly,
+    read_explanation,
 )
 
 
@@ -83,8 +90,9 @@ def finished(tmp_path_factory) -> Path:
         resampling="holdout",
         random_state=1,
         run_directory=folder,
-    ).fit(rows.drop(columns=DEMO_TARGET), rows[DEMO_TARGET])
+    ).fit(rows.drop(columns=DEMO_TARGET).iloc[:, :6], rows[DEMO_TARGET])
     (folder / "logs" / "worker-0.log").write_text("printed by a learner\n")
+    explain(folder, rows=20, repeats=1, effects=1).save(folder)
     return folder
 
 
@@ -154,6 +162,7 @@ FILES = {
     "lock": open_for_work,
     "lease": open_for_work,
     "logs/worker-0.log": open_for_work,
+    "explanations.json": read_explanation,
     "predictions/000000.npy": read_predictions,
     "prepared/prepared.json": None,  # made again, and reports do without
     "prepared/y.npy": None,
@@ -522,7 +531,7 @@ def test_forged_predictions_are_refused(run, kind, repaired):
     assert not Path("/tmp/cashmere-received-folder").exists()
 
 
-TABLE = {"values": np.zeros((120, 20)), "y": np.repeat([0, 1], 60)}
+TABLE = {"values": np.zeros((120, 6)), "y": np.repeat([0, 1], 60)}
 
 
 @pytest.mark.parametrize(
@@ -538,7 +547,7 @@ TABLE = {"values": np.zeros((120, 20)), "y": np.repeat([0, 1], 60)}
         {**TABLE, "y": TABLE["y"].reshape(2, 60)},
         {**TABLE, "values": np.zeros(120)},
         {**TABLE, "values": np.zeros((120, 3))},
-        {**TABLE, "values": np.zeros((120, 20), dtype=np.float16)},
+        {**TABLE, "values": np.zeros((120, 6), dtype=np.float16)},
         {**TABLE, "weight": np.ones(5)},
         {**TABLE, "weight": np.full(120, np.inf)},
         {**TABLE, "text0": np.array(["a"] * 120)},
@@ -710,12 +719,12 @@ def test_locked_database_is_called_locked(run, monkeypatch):
 def test_reading_changes_nothing(run):
     before = snapshot(run)
     assert not {name for name in read_all(run) if name != "open_for_work"}
-    for reader in (summarise_run, run_leaderboard, run_failures, read_predictions, predict):
+    for reader in set(READERS) - {open_for_work}:
         reader(run)
     shutil.rmtree(run)
     shutil.copytree(run.with_name("outside"), run)
     before = snapshot(run)
-    for reader in (summarise_run, run_leaderboard, run_failures, read_predictions, predict):
+    for reader in set(READERS) - {open_for_work}:
         reader(run)
     after = snapshot(run)
     assert {name: found[::2] for name, found in after.items()} == {name: found[::2] for name, found in before.items()}
