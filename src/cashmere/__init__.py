@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from cashmere.model.predictor import Predictor
     from cashmere.strategies import cite
     from cashmere.study import Study
+    from cashmere.tracking import log_to_mlflow
 
 __version__ = "0.1.0"
 
-__all__ = ["AutoClassifier", "AutoRegressor", "Predictor", "Study", "cite", "explain", "export_onnx", "inspect_table"]
+__all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
+    "Predictor",
+    "Study",
+    "cite",
+    "explain",
+    "export_onnx",
+    "inspect_table",
+    "log_to_mlflow",
+]
 
 _HOMES = {
     "AutoClassifier": "cashmere.estimators",
@@ -27,6 +38,7 @@ _HOMES = {
     "explain": "cashmere.explanations",
     "export_onnx": "cashmere.export",
     "inspect_table": "cashmere.inspection",
+    "log_to_mlflow": "cashmere.tracking",
 }
 
 

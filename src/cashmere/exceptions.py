@@ -460,6 +460,10 @@ class ArtefactError(CashmereError):
         super().__init__(f"{path}: {message}")
 
 
+class TrackingError(CashmereError):
+    """MLflow refuses a run, or cannot be reached."""
+
+
 class OutputError(CashmereError):
     """A file for the user cannot be written: its folder is missing, not writable or full.
 

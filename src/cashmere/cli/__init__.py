@@ -1,8 +1,8 @@
 """The command line.
 
 ``cashmere inspect | fit | resume | refine | predict | export | leaderboard | contest | report | explain | watch |
-requirements | inspect-model | sign | verify | key | trust-key | strategies | cite | pretrain | demo``. A command
-belongs to the application as soon as its module is imported; help lists them in the order of these imports.
+mlflow | requirements | inspect-model | sign | verify | key | trust-key | strategies | cite | pretrain | demo``. A
+command belongs to the application as soon as its module is imported; help lists them in the order of these imports.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import typer
 # isort: off
 from cashmere.cli.app import app
 from cashmere.cli import inspecting, searching, refining, predicting, exporting, showing, explaining, watching  # noqa: F401
-from cashmere.cli import requiring, trusting, strategies, pretraining, demonstration  # noqa: F401
+from cashmere.cli import tracking, requiring, trusting, strategies, pretraining, demonstration  # noqa: F401
 
 # isort: on
 

@@ -31,7 +31,7 @@ def probe(predictor: Predictor, files: Mapping[int, Path]) -> None:
     ModelFileError
         If a member or the ensemble predicts anything but finite numbers of the right shape.
     """
-    frame = probe_rows(predictor.schema, _medians(predictor))
+    frame = _rows_of(predictor)
     n_outputs = predictor.target.n_classes
     expected = (len(frame), n_outputs) if predictor.target.task_type.is_classification else (len(frame),)
     coded = predictor.schema.code(frame)
@@ -87,6 +87,15 @@ def probe_rows(schema: TableSchema, medians: NDArray[np.float64]) -> pd.DataFram
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame(index=range(2))
     frame.columns = pd.Index([column.name for column in schema.columns], dtype=object)
     return frame
+
+
+def typical_row(predictor: Predictor) -> pd.DataFrame:
+    """Return a made-up row that a model can predict, as an example of its input."""
+    return _rows_of(predictor).head(1)
+
+
+def _rows_of(predictor: Predictor) -> pd.DataFrame:
+    return probe_rows(predictor.schema, _medians(predictor))
 
 
 def _medians(predictor: Predictor) -> NDArray[np.float64]:
