@@ -603,7 +603,7 @@ case("blanks around the target's name", header(["size", "kind", " target "]), MO
 case(
     "target only",
     file("target\n" + "no\nyes\n" * 30),
-    "DataError: there is no column beside the target 'target'",
+    "DataError: There is no column beside the target 'target'",
     "SchemaError: lacks 2 column(s) it had in training: 'size'",
 )
 case("target among the features, too", header(["size", "kind", "target_copy", TARGET]), MODEL, PREDICTED)

@@ -138,7 +138,7 @@ def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     if name not in frame.columns:
         raise UnknownNameError("column", name, map(str, frame.columns))
     if frame.shape[1] == 1:
-        raise DataError(f"there is no column beside the target {name!r}. Expected at least one feature.")
+        raise DataError(f"There is no column beside the target {name!r}. Expected at least one feature.")
     return frame.pop(name)
 
 
