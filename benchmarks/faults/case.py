@@ -239,6 +239,7 @@ class _Case:
             instant = "any"
             if self._fault.waits_for_trials:
                 command.wait_for_files(self._fault.run / "predictions", HANG_SECONDS)
+                whole = max(whole - command.elapsed, whole / 4)  # what is left of it
             command.wait_until(command.elapsed + self._rng.uniform(0.0, whole))
         return instant, command.elapsed
 
