@@ -3,7 +3,8 @@
     python -m benchmarks.timings.refining --data DIR --tables phoneme --out results.csv
 
 A quarter of the rows is not seen. The demonstration table comes first. `earlier_bytes` is what the same folder would
-take if forests were written in scikit-learn's own types; rows named `all trials` are of the folder `members`.
+take if forests were written in scikit-learn's own types; rows named `all trials` are of the folder `members`. A run
+with the preset ``small`` follows.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from unittest.mock import patch
 
 import pandas as pd
@@ -27,7 +28,6 @@ from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.frames import to_frame
 from cashmere.evaluation.metrics import METRICS
 from cashmere.model.archives import dump_fold_models, load_fold_models
-from cashmere.records.budget import Budget
 from cashmere.run import RunSettings, fit_run, refine_run
 from cashmere.space.estimators import forests
 
@@ -75,37 +75,58 @@ class RefinedModel:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Halves:
+    """A table, three quarters of which are fitted to."""
+
+    name: str
+    rows: pd.DataFrame
+    target: pd.Series
+    unseen: pd.DataFrame
+    truth: pd.Series
+
+    @classmethod
+    def of(cls, name: str, X: pd.DataFrame, y: pd.Series) -> Self:
+        rows, unseen, target, truth = train_test_split(to_frame(X), y, test_size=0.25, random_state=0, stratify=y)
+        return cls(name=name, rows=rows, target=target, unseen=unseen, truth=truth)
+
+    def fit(self, folder: Path, preset: str, budget: str) -> int:
+        """Fit in a new run directory; return the number of trials."""
+        settings = RunSettings.from_options(preset=preset, budget=budget, workers=1)
+        return len(fit_run(folder, self.rows, self.target, settings, load=False, report=False).rows)
+
+    def described(self, model: str, path: Path, *, trials: int, members: int, seconds: float = 0.0) -> RefinedModel:
+        """Judge a model folder on unseen rows; one that holds all trials only by its size."""
+        predictor = Predictor.load(path) if members else None
+        latency = {} if predictor is None else predictor.measure_latency(self.rows.head(1000))
+        loss = None
+        if predictor is not None:
+            codes = predictor.target.encode(self.truth)
+            loss = round(METRICS["log_loss"].loss(codes, predictor.predict_proba(self.unseen)), 5)
+        n_bytes = sum(each.stat().st_size for each in path.iterdir())
+        return RefinedModel(
+            table=self.name,
+            model=model,
+            trials=trials,
+            members=members,
+            log_loss=loss,
+            single_row_ms=_rounded(latency.get("single_row_ms"), 2),
+            rows_per_second=_rounded(latency.get("batch_rows_per_second"), 0),
+            n_bytes=n_bytes,
+            earlier_bytes=n_bytes + sum(map(_saved, path.glob("*.skops"))),
+            seconds=round(seconds, 1),
+        )
+
+
 def measure(name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Iterator[RefinedModel]:
     """Fit a table, refine the run under each bound, and judge all models on unseen rows."""
-    rows, unseen, target, truth = train_test_split(to_frame(X), y, test_size=0.25, random_state=0, stratify=y)
+    table = _Halves.of(name, X, y)
     with tempfile.TemporaryDirectory(prefix="cashmere-refining-") as temporary:
         folder = Path(temporary) / "run"
-        settings = RunSettings(budget=Budget.parse(budget), n_workers=1)
-        trials = len(fit_run(folder, rows, target, settings, load=False, report=False).rows)
-
-        def described(model: str, path: Path, members: int, seconds: float) -> RefinedModel:
-            predictor = Predictor.load(path) if members else None
-            latency = {} if predictor is None else predictor.measure_latency(rows.head(1000))
-            loss = None
-            if predictor is not None:
-                codes = predictor.target.encode(truth)
-                loss = round(METRICS["log_loss"].loss(codes, predictor.predict_proba(unseen)), 5)
-            n_bytes = sum(each.stat().st_size for each in path.iterdir())
-            return RefinedModel(
-                table=name,
-                model=model,
-                trials=trials,
-                members=members,
-                log_loss=loss,
-                single_row_ms=_rounded(latency.get("single_row_ms"), 2),
-                rows_per_second=_rounded(latency.get("batch_rows_per_second"), 0),
-                n_bytes=n_bytes,
-                earlier_bytes=n_bytes + sum(map(_saved, path.glob("*.skops"))),
-                seconds=round(seconds, 1),
-            )
-
-        yield described("all trials", folder / "members", 0, 0.0)
-        first = described("of the run", folder / "model", len(Predictor.load(folder).ensemble.members), 0.0)
+        trials = table.fit(folder, "balanced", budget)
+        yield table.described("all trials", folder / "members", trials=trials, members=0)
+        members = len(Predictor.load(folder).ensemble.members)
+        first = table.described("of the run", folder / "model", trials=trials, members=members)
         yield first
         for step, (kind, part) in STEPS.items():
             clock = time.perf_counter()
@@ -119,7 +140,18 @@ def measure(name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Iterator[R
             assert refined.model_folder is not None
             assert refined.after is not None
             seconds = time.perf_counter() - clock
-            yield described(step, refined.model_folder, refined.after["n_members"], seconds)
+            members = refined.after["n_members"]
+            yield table.described(step, refined.model_folder, trials=trials, members=members, seconds=seconds)
+
+
+def measure_small(name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Iterator[RefinedModel]:
+    """Fit a table with the preset ``small``, and judge the model of the run on unseen rows."""
+    table = _Halves.of(name, X, y)
+    with tempfile.TemporaryDirectory(prefix="cashmere-refining-") as temporary:
+        folder = Path(temporary) / "run"
+        trials = table.fit(folder, "small", budget)
+        members = len(Predictor.load(folder).ensemble.members)
+        yield table.described("of a run with the preset `small`", folder / "model", trials=trials, members=members)
 
 
 def _saved(path: Path) -> int:
@@ -149,9 +181,11 @@ def main() -> None:
     options = parser.parse_args()
     kept = RowFile(options.out, RefinedModel)
     demo = demo_table()
-    kept.add(measure("credit-g", demo.drop(columns=DEMO_TARGET), demo[DEMO_TARGET], options.budget))
-    for table in find_tables(options.data, options.tables) if options.tables else ():
-        kept.add(measure(table.name, *table.read(), options.budget))
+    tables = [("credit-g", demo.drop(columns=DEMO_TARGET), demo[DEMO_TARGET])]
+    tables += [(t.name, *t.read()) for t in find_tables(options.data, options.tables)] if options.tables else []
+    for table in tables:
+        kept.add(measure(*table, options.budget))
+        kept.add(measure_small(*table, options.budget))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         resampling: Any = "auto",
         ensemble: str = "selection",
         ensemble_size: int = 25,
-        repeats: str | int = "auto",
+        max_latency: str | float | None = None,
+        repeats: str | int | None = None,
         class_weight: Any = None,
         monotone: Any = None,
         decision_threshold: str | float = "auto",
@@ -78,6 +79,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         self.resampling = resampling
         self.ensemble = ensemble
         self.ensemble_size = ensemble_size
+        self.max_latency = max_latency
         self.repeats = repeats
         self.class_weight = class_weight
         self.monotone = monotone
@@ -276,7 +278,7 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    preset : {"balanced", "fast", "best"}
+    preset : {"balanced", "fast", "best", "small"}
         Says what settings are that are not given (docs/running.md#presets).
     budget : str or float, optional
         Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``),
@@ -306,10 +308,13 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int
         Picks of the greedy selection.
-    repeats : "auto" or int
+    max_latency : str or float, optional
+        Most time that the model may take to predict one row, such as ``"5ms"``; a number means seconds. Measured on
+        this machine (docs/running.md#a-limit-of-the-latency).
+    repeats : "auto" or int, optional
         On how many other splits of the rows the members of the final ensemble are fitted again, so that each predicts
-        the mean of more models. ``"auto"``: two, if there are at most 1000 training rows and the budget is a time, of
-        which they take at most a fifth; otherwise none.
+        the mean of more models. ``"auto"``, the default: two, if there are at most 1000 training rows and the budget is
+        a time, of which they take at most a fifth; otherwise none.
     class_weight : "balanced" or dict, optional
         How much the rows of each class count, by label, in fits and losses: what an error costs. ``"balanced"``:
         classes count the same, however many rows they have.

@@ -68,6 +68,10 @@ class LeftOutWarning(UserWarning):
     """Algorithms that would have been searched are left out, because they cannot keep predictions monotone."""
 
 
+class LatencyWarning(UserWarning):
+    """The model takes more time for a row than ``max_latency`` allows."""
+
+
 class ClusterWarning(UserWarning):
     """A search has ended early because its cluster was lost; the model is made of what had finished."""
 

@@ -43,7 +43,7 @@ def test_what_is_given_counts_more():
 def test_other_names_are_refused():
     with pytest.raises(UnknownNameError, match="Did you mean 'best'"):
         RunSettings.from_options(preset="bset")
-    with pytest.raises(UnknownNameError, match="balanced, best, fast"):
+    with pytest.raises(UnknownNameError, match="balanced, best, fast, small"):
         AutoClassifier(preset=None).fit([[1.0], [2.0]], [0, 1])
 
 
@@ -66,5 +66,6 @@ def test_table_in_the_docs_shows_the_presets():
     for row in rows[1:]:
         setting, *values = (cell.strip(" `") for cell in row.split("|"))
         for name, value in zip(names, values, strict=True):
-            shown[name][setting] = "" if value == "-" else value
-    assert shown == {name: {key: str(value) for key, value in preset.items()} for name, preset in PRESETS.items()}
+            shown[name][setting] = None if value == "-" else value
+    written = {name: {k: None if v is None else str(v) for k, v in preset.items()} for name, preset in PRESETS.items()}
+    assert shown == written

@@ -85,7 +85,7 @@ def test_resume_may_change_what_does_not_decide(name):
         "budget": Budget(trials=1), "n_workers": 3, "lookahead": 64, "seed": 7, "memory_mib": 100.0,
         "trial_seconds": 5.0, "isolation": "none", "ensemble": "best", "ensemble_size": 3,
         "decision_threshold": "none", "fold_racing": "forgiving", "resampling": "holdout", "repeats": 3,
-        "order": Order.ARRIVAL, "deployable": "onnx",
+        "order": Order.ARRIVAL, "deployable": "onnx", "max_latency": 0.01,
     }.get(name, "another")  # fmt: skip
     settings = RunSettings()
     changed = settings.changed_in(replace(settings, **{name: other}))

@@ -44,7 +44,7 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Settings where nothing is said: balanced (10m), fast (1m) or best (1h).",
+            help="Settings where nothing is said: balanced (10m), fast (1m), best (1h) or small (20ms for a row).",
         ),
     ] = "balanced",
     budget: Annotated[
@@ -92,10 +92,16 @@ def fit(
     ensemble: Annotated[
         str, typer.Option(metavar="NAME", help="Ensemble method: selection, bagging, stacking or best.")
     ] = "selection",
+    max_latency: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Most time that the model may take to predict one row, such as 5ms."),
+    ] = None,
     repeats: Annotated[
-        str,
-        typer.Option(metavar="auto|N", help="On how many other splits to fit the members of the ensemble again."),
-    ] = "auto",
+        str | None,
+        typer.Option(
+            metavar="auto|N", help="On how many other splits to fit the members of the ensemble again (default: auto)."
+        ),
+    ] = None,
     class_weight: Annotated[
         str | None,
         typer.Option(
@@ -176,7 +182,8 @@ def fit(
             groups=groups,
             time=time,
             ensemble=ensemble,
-            repeats=int(repeats) if repeats.isdecimal() else repeats,
+            max_latency=max_latency,
+            repeats=int(repeats) if repeats is not None and repeats.isdecimal() else repeats,
             class_weight=class_weight,
             monotone=monotone,
             decision_threshold=_number_or_name(decision_threshold),

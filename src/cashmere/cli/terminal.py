@@ -23,6 +23,8 @@ from cashmere.exceptions import (
     ClusterWarning,
     DeployableWarning,
     InvalidParameterError,
+    LatencyWarning,
+    LeftOutWarning,
     LookaheadError,
     RowStructureWarning,
     SystemRefusalError,
@@ -121,6 +123,16 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+_OWN_WARNINGS = (
+    ClusterWarning,
+    DeployableWarning,
+    LatencyWarning,
+    LeftOutWarning,
+    RowStructureWarning,
+    VersionWarning,
+)
+
+
 @contextmanager
 def _own_warnings_as_lines() -> Iterator[None]:
     """Show warnings about tables and files without the line of code that raised them."""
@@ -128,7 +140,7 @@ def _own_warnings_as_lines() -> Iterator[None]:
         show = warnings.showwarning
 
         def show_line(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, ClusterWarning | DeployableWarning | RowStructureWarning | VersionWarning):
+            if issubclass(category, _OWN_WARNINGS):
                 say_error(f"Warning: {message}")
             else:
                 show(message, category, *place, **more)

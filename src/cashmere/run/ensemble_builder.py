@@ -139,7 +139,10 @@ class EnsembleBuilder:
         return self._metric
 
     def limit(self, limits: Sequence[Limit]) -> None:
-        """Select from now on ensembles that keep these limits; other methods than selection do not heed them."""
+        """Select from now on ensembles that keep these limits; other methods than selection do not heed them.
+
+        What no limit knows the cost of is not chosen, nor what breaks one alone.
+        """
         self._limits = tuple(limits)
 
     def choose_by(self, predictions: Mapping[int, AnyArray], *, only: bool = False) -> None:
@@ -358,6 +361,8 @@ class EnsembleBuilder:
 
     def _eligible(self, history: History) -> list[Observation]:
         found = [o for o in history.successes if o.predictions is not None and self._has_model(o.trial.number)]
+        for limit in self._limits:
+            found = [o for o in found if (n := o.trial.number) in limit.cost.own and limit.holds([n])]
         return [o for o in found if o.trial.number in self._instead] if self._only_instead else found
 
     def _stacks(self, observations: Sequence[Observation]) -> list[AnyArray]:

@@ -14,6 +14,7 @@ from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
 from cashmere.run.ensemble_builder import EnsembleBuilder
+from cashmere.run.latency_limit import LatencyLimit
 from cashmere.run.members import Members, algorithm_of
 from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory
@@ -42,6 +43,8 @@ class GrowingModel:
         Measures how long it takes to choose and to save.
     folder : Path, optional
         The model folder; by default that of the run.
+    latency_limit : LatencyLimit, optional
+        Bounds the choice.
 
     Attributes
     ----------
@@ -63,13 +66,14 @@ class GrowingModel:
         repeats: Repeats,
         pace: Pace,
         folder: Path | None = None,
+        latency_limit: LatencyLimit | None = None,
     ) -> None:
         facts = run.store.facts()
         self.builder = builder
         self.folder = folder or run.folder / "model"
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members, self._pace = run, encoders, members, pace
-        self._repeats = repeats
+        self._repeats, self.latency_limit = repeats, latency_limit
         self._curve: list[CurvePoint] = list(facts.curve or ())
         self._tried: set[int] = set()
 
@@ -90,6 +94,8 @@ class GrowingModel:
 
     def _update(self, history: History, *, among: Container[int] | None = None, stop: Stop) -> None:
         self._members.look(history)
+        if self.latency_limit is not None:
+            self.latency_limit.apply(self.builder, history, stop=stop)
         self.builder.update(history, among=among, stop=stop)
         self._pace.note(_CHOOSING, self.builder.seconds)
 

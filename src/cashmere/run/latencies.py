@@ -86,11 +86,12 @@ class Latencies:
         if _CODING not in self._seconds:
             self._seconds[_CODING] = _timed(self._run.schema.code, *self._inputs)
         measured: list[int] = []
+        loaded = tuple(self._members.loaded)
         for number in numbers:
             names = {self._name(number), self._form(number)}
             if not names <= self._seconds.keys() and (not measured or fits(self._members.loading_seconds(number))):
                 self._seconds[self._name(number)] = self._of_member(number)
-                self._members.forget(())
+                self._members.forget(loaded)
             if names <= self._seconds.keys():
                 measured.append(number)
         if len(self._seconds) > n_known:

@@ -15,9 +15,10 @@ BALANCED = "balanced"
 
 PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "fast": {"budget": "1m"},
-        BALANCED: {"budget": "10m"},
-        "best": {"budget": "1h"},
+        "fast": {"budget": "1m", "max_latency": None, "repeats": "auto"},
+        BALANCED: {"budget": "10m", "max_latency": None, "repeats": "auto"},
+        "best": {"budget": "1h", "max_latency": None, "repeats": "auto"},
+        "small": {"budget": "10m", "max_latency": "20ms", "repeats": 0},
     }
 )
 """By name: values by setting, as users write them. All of them decide about the same settings."""
@@ -29,7 +30,7 @@ def preset_settings(name: str) -> Mapping[str, Any]:
     Parameters
     ----------
     name : str
-        ``"fast"``, ``"balanced"`` or ``"best"``.
+        ``"fast"``, ``"balanced"``, ``"best"`` or ``"small"``.
 
     Raises
     ------

@@ -18,8 +18,15 @@ from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
-from cashmere.exceptions import ClusterError, ClusterWarning, NoSuccessfulTrialError
+from cashmere.exceptions import (
+    ClusterError,
+    ClusterWarning,
+    IncompatibleParametersError,
+    LatencyWarning,
+    NoSuccessfulTrialError,
+)
 from cashmere.execution.in_process import InProcessExecutor
+from cashmere.model.files import Encoders
 from cashmere.model.predictor import Predictor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
@@ -29,6 +36,7 @@ from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.executor import largest_matrix_mib
 from cashmere.run.finished import FinishedRun, StopReason
 from cashmere.run.growing_model import GrowingModel
+from cashmere.run.latency_limit import LatencyLimit
 from cashmere.run.members import Members
 from cashmere.run.preparation_time import preparation_check
 from cashmere.run.progress import Progress, Silence, Status, searching
@@ -77,6 +85,12 @@ _CROSS_FIT_CHOICES = 5
 _CROSS_FIT_SHARE_OF_END = 0.05
 """Largest share of the budget that is reserved for it. It averages and calibrates the ensemble, too: with 1,000,000
 rows and 60 s, where fits end early and their probabilities are too careful, that took 3 % off the log loss."""
+
+_MEASURING_SHARE_OF_END = 0.2
+"""Largest share of the budget that is reserved for measuring the latency of trials. The best are measured first."""
+
+_CORRECTIONS = 3
+"""How often an ensemble is chosen again that is slower as a whole than the sum of its parts says."""
 
 _LATENCY_SECONDS = (0.1, 1.0)
 """Least and most time for measuring latency; in between, a quarter of the time left."""
@@ -241,7 +255,15 @@ class Session:
             is_mean_elsewhere=len(run.splits) > 1,
         )
         repeats = Repeats(run, budget, members)
-        model = GrowingModel(run, encoders=encoders, members=members, builder=builder, repeats=repeats, pace=pace)
+        model = GrowingModel(
+            run,
+            encoders=encoders,
+            members=members,
+            builder=builder,
+            repeats=repeats,
+            pace=pace,
+            latency_limit=_latency_limit(run, members, lambda n_splits: [*encoders, *repeats.encoders(n_splits)]),
+        )
         return cls(
             run,
             study=study,
@@ -397,6 +419,9 @@ class Session:
         )
         stopping = min(_STOPPING_SECONDS, _STOPPING_SHARE_OF_END * self._deadline.seconds)
         reserved = self.model.choosing_seconds() + cross_fitting + self._reserved_for_loading() + stopping
+        if (limit := self.model.latency_limit) is not None:
+            most = _MEASURING_SHARE_OF_END * self._deadline.seconds
+            reserved += min(limit.seconds_to_measure(self.study.history), most)
         return self._left_at_the_end() - reserved
 
     def _reserved_for_loading(self) -> float:
@@ -443,6 +468,12 @@ class Session:
         history, model = self.study.history, self.model
         predictor, cross_fitted_loss = self._final_ensemble(history)
         latency = {} if predictor is None else self._measure_latency(predictor, history)
+        for _ in range(_CORRECTIONS):
+            if not self._is_too_slow(latency) or self._is_over():
+                break
+            predictor, cross_fitted_loss = self._final_ensemble(history)
+            latency = {} if predictor is None else self._measure_latency(predictor, history)
+        self._warn_of_latency(latency)
         information = {**model.information(history, cross_fitted_loss), "latency": latency}
         if predictor is not None:
             predictor.information = information
@@ -508,6 +539,24 @@ class Session:
         least, most = _LATENCY_SECONDS
         return predictor.measure_latency(sample, seconds=min(most, max(least, self._left_at_the_end() / 4)))
 
+    def _is_too_slow(self, latency: dict[str, float]) -> bool:
+        """Tell whether the model breaks the limit of its latency, and the next choice may keep it."""
+        limit, members = self.model.latency_limit, self.model.builder.ensemble.members
+        return limit is not None and bool(latency) and limit.correct(members, latency["single_row_ms"] / 1000)
+
+    def _warn_of_latency(self, latency: dict[str, float]) -> None:
+        """Say so if the model breaks the limit after all."""
+        limit = self.model.latency_limit
+        if limit is None or not self.study.history.successes:
+            return
+        seconds = latency["single_row_ms"] / 1000 if latency else limit.least_seconds
+        if seconds > limit.seconds:
+            text = (
+                f"A prediction of one row takes {1000 * seconds:.3g} ms, and max_latency is {1000 * limit.seconds:.3g} "
+                "ms. Give more time, name faster algorithms with include, or allow more."
+            )
+            warnings.warn(LatencyWarning(text), stacklevel=5)
+
     def _keep_facts(
         self, history: History, stop_reason: StopReason, *, cross_fitted_loss: float | None, latency: dict[str, float]
     ) -> None:
@@ -540,6 +589,19 @@ class Session:
         fact = contest_fact(self.study.strategy, history)
         if fact is not None:
             self.run.store.set_fact("contest", fact)
+
+
+def _latency_limit(run: RunDirectory, members: Members, encoders: Callable[[int], Encoders]) -> LatencyLimit | None:
+    most, sample = run.settings.max_latency, run.read_sample()
+    if most is None:
+        return None
+    if sample is None:
+        raise IncompatibleParametersError(
+            "max_latency cannot be used with this table: no sample of its rows could be kept to measure on. Leave it "
+            "out.",
+            {"max_latency": most},
+        )
+    return LatencyLimit(run, members, encoders, sample, most)
 
 
 def _plan(run: RunDirectory, budget: Budget | None) -> WorkBudget | None:

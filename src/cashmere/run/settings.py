@@ -166,6 +166,8 @@ class RunSettings:
         small tables under a budget of time alone, of which they take a fifth at most; else none.
     ensemble_size : int
         Picks of the greedy selection (with replacement).
+    max_latency : float or None
+        Most seconds that the model may take to predict one row, as measured on this machine.
     class_weight : "balanced", tuple of texts such as "bad=5.0", or None
         How much the rows of each class count, in fits and losses; see `weights_of_rows`.
     monotone : tuple of texts such as "age+"
@@ -205,6 +207,7 @@ class RunSettings:
     isolation: str = field(default="process", metadata=_given(option=None))
     ensemble: str = field(default="selection", metadata=_given(fixed=True))
     ensemble_size: int = field(default=25, metadata=_given(option=None, fixed=True))
+    max_latency: float | None = field(default=None, metadata=_given(read=_seconds, fixed=True))
     repeats: str | int = field(default="auto", metadata=_given(fixed=True))
     class_weight: ClassWeight | None = field(default=None, metadata=_given(read=read_class_weight, fixed=True))
     monotone: tuple[str, ...] = field(default=(), metadata=_given(read=read_monotone, fixed=True))
@@ -221,7 +224,7 @@ class RunSettings:
                 raise InvalidParameterError(name, value, "a whole number of at least 1")
             if value is not None and value > most:
                 raise InvalidParameterError(name, value, f"at most {most}")
-        for name in ("memory_mib", "trial_seconds"):
+        for name in ("memory_mib", "trial_seconds", "max_latency"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
                 raise InvalidParameterError(name, value, "a positive number")
@@ -243,6 +246,12 @@ class RunSettings:
         Order.parse(self.order)
         if self.ensemble not in METHODS:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)
+        if self.max_latency is not None and self.ensemble != "selection":
+            raise IncompatibleParametersError(
+                f"max_latency and ensemble={self.ensemble!r} cannot be used together: only selection heeds a bound. "
+                "Leave out one of them.",
+                {"max_latency": self.max_latency, "ensemble": self.ensemble},
+            )
         is_count = isinstance(self.repeats, int | np.integer) and not isinstance(self.repeats, bool)
         if self.repeats != "auto" and not (is_count and 0 <= int(self.repeats) <= _MOST_REPEATS):
             raise InvalidParameterError("repeats", self.repeats, f"'auto' or a whole number from 0 to {_MOST_REPEATS}")

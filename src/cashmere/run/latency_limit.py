@@ -1,0 +1,115 @@
+"""A limit of the latency of a run's ensembles: trials are measured when they arrive, and too slow ones left out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+import pandas as pd
+
+from cashmere.ensembles.limits import Cost, Limit
+from cashmere.ensembles.stopping import Stop
+from cashmere.model.files import Encoders
+from cashmere.records.trial import History
+from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
+from cashmere.run.latencies import Latencies
+from cashmere.run.members import Members
+from cashmere.run.run_directory import RunDirectory
+
+_EXPECTED_SECONDS = 0.5
+"""For measuring a trial, until one is measured."""
+
+
+class LatencyLimit:
+    """Lets an ensemble be chosen only as far as the seconds for one row are known and keep a limit.
+
+    Parameters
+    ----------
+    run : RunDirectory
+        Open; remembers what was measured.
+    members : Members
+        The models of the trials.
+    encoders : callable
+        Returns the encoders of so many splits.
+    sample : DataFrame
+        Rows to predict.
+    seconds : float
+        Most time for one row.
+
+    Attributes
+    ----------
+    least_seconds : float
+        What the fastest trial takes; infinite as long as none is measured.
+    """
+
+    def __init__(
+        self,
+        run: RunDirectory,
+        members: Members,
+        encoders: Callable[[int], Encoders],
+        sample: pd.DataFrame,
+        seconds: float,
+    ) -> None:
+        self._run, self._members, self._encoders, self._sample = run, members, encoders, sample
+        self.seconds, self.least_seconds = seconds, float("inf")
+        self._cost: Cost | None = None
+        self._spent, self._n_measured = 0.0, 0
+        self._factor = 1.0
+
+    def apply(self, builder: EnsembleBuilder, history: History, *, stop: Stop) -> None:
+        """Measure trials that were not measured yet, the best first, and bound what the builder chooses.
+
+        If no trial keeps the limit, only the fastest can be chosen. Models that another machine has trained cannot.
+
+        Parameters
+        ----------
+        builder : EnsembleBuilder
+            Chooses.
+        history : History
+            All that has been observed.
+        stop : Stop
+            Whether to stop measuring.
+        """
+        usable = [o for o in history.successes if o.predictions is not None and self._members.exists(o.trial.number)]
+        usable.sort(key=lambda o: o.loss if o.loss is not None else float("inf"))
+        forms = {
+            o.trial.number: self._run.space.encoding_of(o.trial.configuration)
+            for o in usable
+            if self._members.is_own(o.trial.number)
+        }
+        if not forms:
+            return
+        latencies = Latencies(self._run, self._members, self._encoders, forms, self._sample)
+        clock, n_known = time.perf_counter(), 0 if self._cost is None else len(self._cost.own)
+        measured = latencies.measure(forms, lambda seconds: not stop())
+        if len(measured) > n_known:
+            self._spent += time.perf_counter() - clock
+            self._n_measured += len(measured) - n_known
+        sums, _ = latencies.costs(measured, of=(BASELINE,), seconds=(0.0, 0.0))
+        self._cost = sums.times(self._factor)
+        self.least_seconds = min(self._cost.of([number]) for number in measured)
+        # Sums are rounded.
+        builder.limit([Limit(cost=self._cost, most=max(self.seconds, (1 + 1e-9) * self.least_seconds))])
+
+    def seconds_to_measure(self, history: History) -> float:
+        """Return how long it will take to measure the trials that were not measured yet."""
+        known = 0 if self._cost is None else len(self._cost.own)
+        each = self._spent / self._n_measured if self._n_measured else _EXPECTED_SECONDS
+        return each * max(0, len(history.successes) - known)
+
+    def correct(self, members: Collection[int], seconds: float) -> bool:
+        """Count with what a whole model takes, from the next choice on; tell whether it breaks the limit.
+
+        Parts that are asked one after the other take longer than the shortest time of each.
+
+        Parameters
+        ----------
+        members : collection of int
+            Of the model.
+        seconds : float
+            What it takes for one row.
+        """
+        if self._cost is None or not set(members) <= self._cost.own.keys():
+            return False
+        self._factor *= max(1.0, seconds / self._cost.of(members))
+        return seconds > self.seconds >= self.least_seconds

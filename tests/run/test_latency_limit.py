@@ -1,0 +1,66 @@
+"""Runs whose model may take only so long for one row."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.base import clone
+
+from cashmere import AutoClassifier, Predictor
+from cashmere.data.demo import DEMO_TARGET, demo_table
+from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, LatencyWarning
+from cashmere.run import RunSettings
+from cashmere.storage.store import RunStore
+
+ALGORITHMS = ["hist_gradient_boosting", "logistic_regression", "extra_trees"]
+
+
+@pytest.fixture(scope="module")
+def credit():
+    table = demo_table().sample(240, random_state=0)
+    return table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
+
+
+def make_model(folder=None, **options):
+    settings = {"budget": "3trials", "include": ALGORITHMS, "resampling": "holdout", "isolation": "none"}
+    return AutoClassifier(**settings, run_directory=folder, **options)
+
+
+def members(model):
+    return set(model.ensemble_["trial"])
+
+
+@pytest.mark.slow
+def test_limit_that_all_keep_changes_nothing(credit):
+    free, limited = (make_model(max_latency=limit).fit(*credit) for limit in (None, "1h"))
+    assert limited.ensemble_.equals(free.ensemble_)
+
+
+def test_only_the_fastest_is_left_if_none_keeps_the_limit(credit):
+    with pytest.warns(LatencyWarning, match=r"takes .* ms, and max_latency is 0\.001 ms"):
+        model = make_model(max_latency="0.001ms").fit(*credit)
+    assert len(members(model)) == 1
+
+
+def test_too_slow_trials_are_not_chosen(credit, tmp_path):
+    """Seconds of trials are remembered: those of a finished run are replaced, and the run is resumed."""
+    model = make_model(tmp_path / "run", max_latency=100.0).fit(*credit)
+    assert len(members(model)) > 1
+    slow = model.ensemble_["trial"].iloc[0]
+    with RunStore(tmp_path / "run") as store:
+        fact = dict(store.facts().latencies)
+        names = {number: store.member_path(number, 1).stem for number in range(3)}
+        assert set(names.values()) <= fact["seconds"].keys()
+        fact["seconds"] = dict.fromkeys(fact["seconds"], (1.0, 1.0)) | {names[slow]: (1000.0, 1000.0)}
+        store.set_fact("latencies", fact)
+    again = clone(model).set_params(resume=True).fit(*credit)
+    assert members(again)
+    assert slow not in members(again)
+    assert set(Predictor.load(tmp_path / "run").ensemble.members) == members(again)
+
+
+def test_limits_that_cannot_be_kept_are_refused():
+    with pytest.raises(InvalidParameterError, match=r"^max_latency must be a positive number"):
+        RunSettings(max_latency=-1.0)
+    with pytest.raises(IncompatibleParametersError, match="only selection heeds a bound"):
+        RunSettings.from_options(max_latency="5ms", ensemble="stacking")
+    assert RunSettings.from_options(max_latency="5ms").max_latency == 0.005
