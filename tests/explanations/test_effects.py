@@ -125,6 +125,15 @@ def test_local_effects_ignore_rows_that_cannot_exist():
     assert found.share.sum() == pytest.approx(1)
 
 
+def test_local_effects_are_centred_on_the_rows_where_most_have_one_value():
+    X = np.zeros((100, 2))
+    X[:5, 0] = 1.0
+    unseen = rows_of(lambda values: 2 * values[:, 0], X)
+    found = column_effect(unseen, A, None, rows=np.arange(100))
+    np.testing.assert_allclose(found.ale[:, 0], 2 * np.array(found.points))
+    np.testing.assert_allclose(found.ale, found.partial_dependence)
+
+
 def test_effects_of_levels_are_means_by_level_with_missing_as_one():
     codes = np.array([0.0, 1.0, np.nan, 1.0])
     column = SourceColumn(name="c", kind=ColumnKind.CATEGORICAL, categories=("x", "y"), places=(0,))

@@ -114,7 +114,8 @@ def _along_numbers(
     sums = np.stack([np.bincount(bins, weights=w[present] * step, minlength=n_points) for step in steps.T], axis=1)
     local = np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
     ale = np.cumsum(local, axis=0)
-    middle = (ale[1:] + ale[:-1]) / 2
+    # Centred on the rows: most may have the same value, as in a column of zeros with some other numbers.
+    centre = np.array([np.average(np.interp(x[present], edges, each), weights=w[present]) for each in ale.T])
     mean = np.average(_chosen(unseen.predict(rows=rows), outputs), axis=0, weights=w)
     points = 1970 + edges / _DAYS_PER_YEAR if column.kind is ColumnKind.DATE else edges
     return Effect(
@@ -122,7 +123,7 @@ def _along_numbers(
         kind=column.kind,
         points=tuple(points.tolist()),
         partial_dependence=dependence,
-        ale=ale - mass[1:] @ middle / mass.sum() + mean,
+        ale=ale - centre + mean,
         share=mass / w.sum(),
     )
 

@@ -32,6 +32,23 @@ def test_report_is_written_beside_the_run(tmp_path):
     assert write_report(run).read_text("utf-8") == path.read_text("utf-8")
 
 
+def test_long_names_break_at_underscores(tmp_path):
+    settings = {"target_name": "readmitted_within_30_days"}
+    page = write_report(make_run(tmp_path / "run", settings=settings)).read_text("utf-8")
+    name = "readmitted_<wbr>within_<wbr>30_<wbr>days"
+    assert f"<h1>Predicting <bdi>{name}</bdi></h1>" in page
+    assert f'<td>target_<wbr>name</td><td class="mono">{name}</td>' in page
+    assert "<title>readmitted_within_30_days – cashmere report</title>" in page
+
+
+def test_groups_of_columns_are_open_so_that_they_are_printed(tmp_path):
+    run = make_run(tmp_path / "run", predictions=True)
+    make_explanation(["age", "height", "width"]).save(run)
+    page = write_report(run).read_text("utf-8")
+    assert "<details open><summary>Columns that go together</summary>" in page
+    assert "details:not([open]) { display: none; }" in page.partition("@media print")[2]  # paper cannot open the others
+
+
 def test_report_can_be_written_while_the_run_works(tmp_path):
     run = make_run(tmp_path / "run", n_trials=3, finished=False)
     with RunStore(run):
