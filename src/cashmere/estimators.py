@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,7 +23,8 @@ from cashmere.data.row_structure import StructureKind, shown_name, take_structur
 from cashmere.exceptions import MissingParameterError, SchemaError
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
-from cashmere.run.progress import PlainLines, Silence
+from cashmere.run.notebook_progress import NotebookProgress, runs_in_kernel
+from cashmere.run.progress import PlainLines, Progress, Silence
 from cashmere.storage.trial_tables import failures_table, leaderboard
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 resume=self.resume,
                 report=self.run_directory is not None,
                 already_spent=clock.elapsed,
-                progress=PlainLines if self.verbose else Silence,
+                progress=_display(self.verbose),
             )
         finally:
             if self.run_directory is None:
@@ -273,6 +275,13 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+def _display(verbose: int) -> Callable[[], Progress]:
+    """Return what shows progress."""
+    if not verbose:
+        return Silence
+    return NotebookProgress if runs_in_kernel() else PlainLines
+
+
 class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     """Find the set of classifiers that predict best together, for a table, a target and a budget.
 
@@ -357,7 +366,7 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
     random_state : int, RandomState, Generator or None
         Seed for all randomness; None draws one.
     verbose : int
-        0 prints nothing; 1 prints a line now and then.
+        0 prints nothing; 1 prints a line now and then, in a notebook a display that changes in place.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ class Status:
     seconds_left : float or None
         Time left; estimated from the pace under a budget of trials.
     phase : str
-        ``"preparing"``, ``"searching"``, ``"finishing"``.
+        ``"preparing"``, ``"searching"``, ``"finishing"``, ``"ended"``.
     """
 
     trials: int = 0
@@ -43,14 +43,19 @@ class Status:
 
     def line(self) -> str:
         """Return the state as one line of plain text."""
+        left = "" if self.phase == "ended" else f", {shown_clock(self.seconds_left)} left"
         return (
-            f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {_number(self.best_score)}, "
-            f"ensemble {_number(self.ensemble_score)} ({self.metric}), {_clock(self.seconds_left)} left"
+            f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {shown_number(self.best_score)}, "
+            f"ensemble {shown_number(self.ensemble_score)} ({self.metric}){left}"
         )
 
     def finishing(self) -> Status:
         """Return the same state once the search has ended."""
         return replace(self, phase="finishing", fraction=1.0, seconds_left=None)
+
+    def ended(self) -> Status:
+        """Return the same state once the call has ended, in whatever way."""
+        return replace(self, phase="ended", seconds_left=None)
 
 
 def searching(
@@ -166,17 +171,25 @@ def _fields(status: Status) -> dict[str, Any]:
         "phase": status.phase,
         "trials": status.trials,
         "failures": status.failures,
-        "best": _number(status.best_score),
-        "ensemble": _number(status.ensemble_score),
-        "left": _clock(status.seconds_left),
+        "best": shown_number(status.best_score),
+        "ensemble": shown_number(status.ensemble_score),
+        "left": shown_clock(status.seconds_left),
     }
 
 
-def _number(value: float | None) -> str:
+def shown_number(value: float | None) -> str:
+    """Return a score in five digits; a dash if it is not known."""
     return "-" if value is None else f"{value:.5g}"
 
 
-def _clock(seconds: float | None) -> str:
+def shown_clock(seconds: float | None) -> str:
+    """Return a time as minutes and seconds, with hours if there are any; "?" if it is not known.
+
+    Examples
+    --------
+    >>> shown_clock(75), shown_clock(3700), shown_clock(None)
+    ('1:15', '1:01:40', '?')
+    """
     if seconds is None or not math.isfinite(seconds):
         return "?"
     minutes, rest = divmod(max(0, round(seconds)), 60)

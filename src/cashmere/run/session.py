@@ -482,6 +482,7 @@ class Session:
         rows = self.run.store.rows()
         if history.failures and not history.successes:
             raise _nothing_succeeded(rows)
+        self._progress.update(self._status().finishing())  # with the score of the final ensemble
         target = self.run.target
         return FinishedRun(
             folder=self.run.folder,
