@@ -26,7 +26,7 @@ ROOMS = [
     *("acquisition", "surrogates", "costs", "model/content", "model", "export", "evaluation", "metalearning"),
     *("execution", "storage"),
     *("strategies/shared", "strategies", "study", "analysis", "charts", "explanations", "inspection"),
-    *("report", "report/summary", "report/figures", "report/page"),
+    *("report", "report/summary", "report/figures", "report/page", "plots"),
     *("run", "pretraining/collection", "pretraining", "tracking", "estimators", "cli", "__main__"),
 ]
 

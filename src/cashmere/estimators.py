@@ -21,6 +21,7 @@ from cashmere.base.arrays import AnyArray
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
 from cashmere.exceptions import MissingParameterError, SchemaError
+from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
 from cashmere.run.notebook_progress import NotebookProgress, runs_in_kernel
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from cashmere.export import Certificate
 
 
-class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
+class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
     """Common part of classifier and regressor; see `AutoClassifier`."""
 
     _task = ""
@@ -166,10 +167,14 @@ class _AutoEstimator(BaseEstimator):  # type: ignore[misc]
                 already_spent=clock.elapsed,
                 progress=_display(self.verbose),
             )
+            from cashmere.report.summary import summarise_result
+
+            result = summarise_result(folder)
         finally:
             if self.run_directory is None:
                 shutil.rmtree(folder, ignore_errors=True)
         self._keep(finished, names, frame.shape[1])
+        self._result = result
         if finished.study.history.incumbent is None:
             warnings.warn(
                 f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
@@ -282,7 +287,7 @@ def _display(verbose: int) -> Callable[[], Progress]:
     return NotebookProgress if runs_in_kernel() else PlainLines
 
 
-class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
+class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type: ignore[misc]
     """Find the set of classifiers that predict best together, for a table, a target and a budget.
 
     Parameters
@@ -423,7 +428,7 @@ class AutoClassifier(ClassifierMixin, _AutoEstimator):  # type: ignore[misc]
         return self._predictor.predict_set(self._frame(X), coverage)
 
 
-class AutoRegressor(RegressorMixin, _AutoEstimator):  # type: ignore[misc]
+class AutoRegressor(RegressorMixin, RegressorPlots, _AutoEstimator):  # type: ignore[misc]
     """Find the set of regressors that predict best together, for a table, a target and a budget.
 
     Parameters and attributes are those of `AutoClassifier`, except those about classes; the default metric is

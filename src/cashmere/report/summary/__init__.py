@@ -1,5 +1,5 @@
 """What there is to say about a run, as plain data."""
 
-from cashmere.report.summary.run import summarise_run
+from cashmere.report.summary.run import summarise_result, summarise_run
 
-__all__ = ["summarise_run"]
+__all__ = ["summarise_result", "summarise_run"]

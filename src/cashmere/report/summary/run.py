@@ -6,9 +6,10 @@ finite or None. So it can also be written as JSON or printed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cashmere.base.text import clean_text
 from cashmere.evaluation.metrics import Metric
@@ -29,6 +30,7 @@ from cashmere.report.summary.origins import count_origins
 from cashmere.report.summary.resources import budget_text, resources_section
 from cashmere.report.summary.values import NAME_LIMIT, dictionary, finite_number, one_line, shown_setting
 from cashmere.report.summary.warnings import warnings_of
+from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import ensemble_weights, leaderboard_rows, read_description, stored_metric
 
@@ -49,30 +51,21 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         If a file is damaged.
     """
     folder = Path(folder)
-    run, schema = read_description(folder)
-    with RunStore(folder, read_only=True) as store:
-        rows = store.rows()
-        facts = store.facts()
-    settings = dictionary(run.get("settings"))
-    target = dictionary(schema.get("target"))
-    metric = stored_metric(settings, target.get("task_type"))
-    weights = ensemble_weights(dictionary(facts.ensemble))
+    found = _Found.of(folder)
+    run, target, settings, rows = found.run, found.target, found.settings, found.rows
+    facts, metric, weights = found.facts, found.metric, found.weights
     board = leaderboard_rows(rows, metric=metric, weights=weights)
     summary = {
+        **_result(folder, found),
         "run": clean_text(folder.absolute().name, NAME_LIMIT),
         "id": one_line(run.get("id")),
         "created": one_line(run.get("created")),
         "target": one_line(settings.get("target_name"), "target"),
-        "task": one_line(target.get("task_type")),
-        "metric": _metric(metric, settings),
         "headline": headline_section(rows, facts, board, metric),
-        "data": data_section(run, schema, folder),
-        "curves": curves_section(rows, facts, metric),
+        "data": data_section(run, found.schema, folder),
         "origins": count_origins(rows),
         "leaderboard": board,
-        "ensemble": ensemble_section(rows, weights, facts, metric),
         "decision": decision_section(facts, target),
-        "diagnostics": diagnostics_section(folder, weights, target),
         "explanation": explanation_section(folder, facts.digest),
         "diversity": diversity_section(folder, rows, weights, settings, metric),
         "contest": contest_section(facts, rows, metric),
@@ -83,12 +76,71 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "budget": budget_text(settings, facts),
         "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
         "seed": finite_number(settings.get("seed")),
-        "digest": one_line(facts.digest, None),
         "repeatable": settings.get("order") != Order.ARRIVAL,
         "resources": resources_section(rows, facts),
     }
     summary["warnings"] = warnings_of(summary)
     return summary
+
+
+def summarise_result(folder: str | Path) -> dict[str, Any]:
+    """Return the part of `summarise_run` that plots of a fitted model need, and that takes little time.
+
+    Parameters
+    ----------
+    folder : path
+        The run directory.
+
+    Returns
+    -------
+    dict
+        ``task``, ``metric``, ``curves``, ``ensemble``, ``diagnostics`` and ``digest``.
+    """
+    return _result(Path(folder), _Found.of(Path(folder)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Found:
+    """What the files of a run hold, parsed as far as all sections need it."""
+
+    run: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    facts: RunFacts
+    settings: dict[str, Any]
+    target: dict[str, Any]
+    metric: Metric | None
+    weights: dict[int, float]
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        run, schema = read_description(folder)
+        with RunStore(folder, read_only=True) as store:
+            rows = store.rows()
+            facts = store.facts()
+        settings = dictionary(run.get("settings"))
+        target = dictionary(schema.get("target"))
+        return cls(
+            run=run,
+            schema=schema,
+            rows=rows,
+            facts=facts,
+            settings=settings,
+            target=target,
+            metric=stored_metric(settings, target.get("task_type")),
+            weights=ensemble_weights(dictionary(facts.ensemble)),
+        )
+
+
+def _result(folder: Path, found: _Found) -> dict[str, Any]:
+    return {
+        "task": one_line(found.target.get("task_type")),
+        "metric": _metric(found.metric, found.settings),
+        "curves": curves_section(found.rows, found.facts, found.metric),
+        "ensemble": ensemble_section(found.rows, found.weights, found.facts, found.metric),
+        "diagnostics": diagnostics_section(folder, found.weights, found.target),
+        "digest": one_line(found.facts.digest, None),
+    }
 
 
 def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,69 @@
+"""What all plots share: axes to draw on, colours, and the error for a picture without data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from cashmere.base.text import clean_text
+from cashmere.exceptions import MissingDependencyError, UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FIRST, SECOND, THIRD = "#1b8a83", "#c76a0c", "#8a6fd1"
+"""Colours of series: at least 3:1 against white and against the dark grey of notebooks (WCAG 1.4.11)."""
+
+GREY = "#8a8378"
+
+_NAME_LENGTH = 30
+
+
+def axes_or_new(ax: Axes | None, *, height: float = 3.8) -> Axes:
+    """Return the axes, or those of a new figure of this height in inches.
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise MissingDependencyError("matplotlib", "A plot", "plot") from error
+    return plt.subplots(figsize=(6.2, height), layout="constrained")[1]
+
+
+def part(summary: Mapping[str, Any], section: str, name: str | None = None) -> Any:
+    """Return a section of a summary, or a part of it.
+
+    Raises
+    ------
+    UsageError
+        If there is nothing to draw, with the reason that the report gives.
+    """
+    found = summary[section]
+    if found.get("why_not") is not None:
+        raise UsageError(f"There is nothing to plot. {found['why_not']}")
+    if name is None:
+        return found
+    if found[name] is None:
+        kinds = {
+            "classes": "classes, but this model predicts values",
+            "values": "values, but this model predicts classes",
+        }
+        raise UsageError(f"This plot is for models of {kinds[name]}.")
+    return found[name]
+
+
+def text(name: object) -> str:
+    r"""Return a name from a table as matplotlib shows it literally: short, and without mathematics.
+
+    Examples
+    --------
+    >>> print(text("price in $ or $US"))
+    price in \$ or \$US
+    """
+    return clean_text(name, _NAME_LENGTH).replace("$", r"\$")

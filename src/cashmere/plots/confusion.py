@@ -1,0 +1,57 @@
+"""Confusion of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cashmere.plots.canvas import axes_or_new, part, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COUNTED = 6
+"""Classes up to which a cell has room for its number of rows, too."""
+
+
+def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
+    """Draw which classes are taken for which, on rows that the models have not seen.
+
+    A cell holds the share of the rows of its true class and, with few classes, their number. Of more than ten classes
+    the smallest are joined.
+
+    Parameters
+    ----------
+    summary : dict
+        From `cashmere.report.summarise_run`.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+
+    Raises
+    ------
+    UsageError
+        If the model predicts values, or the run has no out-of-fold predictions to show.
+
+    See Also
+    --------
+    sklearn.metrics.ConfusionMatrixDisplay : the same on rows of your own.
+    """
+    found = part(summary, "diagnostics", "classes")["confusion"]
+    counts = np.array(found["counts"])
+    ax = axes_or_new(ax, height=1.4 + 0.45 * max(5, len(counts)))
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    # The darkest third of the map is for shares that do not exist: black is legible on the rest.
+    ax.imshow(shares, cmap="GnBu", vmin=0, vmax=1.5, aspect="auto")
+    for (i, j), share in np.ndenumerate(shares):
+        if counts[i, j] > 0:
+            number = f"\n{counts[i, j]:,.0f}" if len(counts) <= _COUNTED else ""
+            cell = f"{100 * share:.0f} %{number}" if share >= 0.005 else f"<1 %{number}"
+            ax.text(j, i, cell, ha="center", va="center", color="black", fontsize="small")
+    labels = [text(label) for label in found["labels"]]
+    fits = sum(map(len, labels)) <= 50
+    ax.set_xticks(range(len(labels)), labels, rotation=0 if fits else 90)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set(xlabel="predicted", ylabel="true")
+    return ax

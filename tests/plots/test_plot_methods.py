@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from matplotlib.figure import Figure
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
+
+from cashmere import AutoClassifier, AutoRegressor
+from cashmere.exceptions import UsageError
+from cashmere.records.budget import Budget
+from cashmere.run import continue_run
+from cashmere.storage.directory import EXPLANATION
+
+FAST = {"budget": "2trials", "isolation": "none"}
+
+
+def axes():
+    return Figure(layout="constrained").subplots()
+
+
+def test_classifier_draws_what_its_run_directory_tells(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = AutoClassifier(**FAST, run_directory=tmp_path / "run").fit(X, y)
+    for plot in (model.plot_trajectory, model.plot_members, model.plot_calibration, model.plot_confusion_matrix):
+        ax = axes()
+        assert plot(ax=ax) is ax
+        assert ax.has_data()
+    assert not hasattr(model, "plot_residuals")
+    bars = model.plot_importance(ax=axes())
+    assert bars.get_xlabel() == "rise of log_loss"
+    kept = (tmp_path / "run" / EXPLANATION).stat().st_mtime_ns
+    column = bars.get_yticklabels()[0].get_text().partition(" + ")[0]
+    assert model.plot_partial_dependence(column, ax=axes()).get_xlabel() == column
+    assert (tmp_path / "run" / EXPLANATION).stat().st_mtime_ns == kept  # it is measured once
+
+    continue_run(tmp_path / "run", Budget.parse("1trials"))
+    with pytest.raises(UsageError, match="has gone on since"):
+        model.plot_importance(ax=axes())
+
+
+def test_regressor_draws_without_a_run_directory_also_after_pickling(capsys):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    with pytest.raises(NotFittedError):
+        AutoRegressor().plot_members(ax=axes())
+    model = AutoRegressor(**FAST, verbose=1).fit(X, y)
+    assert capsys.readouterr().out.startswith("preparing: 0 trials")  # lines, where there is no notebook
+    again = pickle.loads(pickle.dumps(model))
+    for plot in (again.plot_trajectory, again.plot_members, again.plot_residuals):
+        assert plot(ax=axes()).has_data()
+    assert not hasattr(model, "plot_calibration")
+    with pytest.raises(UsageError, match="Give the estimator a run_directory"):
+        model.plot_importance(ax=axes())
