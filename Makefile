@@ -7,7 +7,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # Where it is set, every worker process of a test compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test lint types unit test-min test-python test-slow test-ray test-slurm site browser hooks lock nightly bench clean
+.PHONY: help demo test lint types unit test-min test-python test-slow test-ray test-slurm site release-check browser \
+  hooks lock nightly bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +19,7 @@ help:
 	@echo "make test-python PYTHON=python3.13   the main tests on another Python"
 	@echo "make test-ray   trials on Ray; make test-slurm: on Debian's SLURM, which it installs (as root)"
 	@echo "make site       the documentation with examples and API reference, in site/_build/html"
+	@echo "make release-check  the site, and what is published in an empty environment (minutes)"
 	@echo "make hooks      check each commit before it is made (pre-commit)"
 	@echo "make lock       renew the versions in constraints.txt"
 	@echo "make nightly    1000 faults during runs, 500 hostile trials, 50 fits in one process (hours)"
@@ -98,6 +100,10 @@ site: $(UV)
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-site
 	$(UV) pip install --quiet --python .venv-site --constraint constraints.txt -e '.[docs,boost,dask]'
 	.venv-site/bin/python site/build.py
+
+# What `make test` has no time for: the site without a warning; wheel and sdist built, installed and tried elsewhere.
+release-check: $(VENV)/.dev site
+	$(BIN)/python -m pytest -m slow tests/packaging
 
 # The report is tested in a real browser. Debian's chromium is installed when it is missing and we may do so.
 browser:

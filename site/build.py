@@ -20,6 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from sklearn.base import BaseEstimator
+
 ROOT = Path(__file__).resolve().parents[1]
 
 GUIDE = (
@@ -32,6 +34,7 @@ GUIDE = (
     "explanations",
     "onnx",
     "serving",
+    "notebooks",
     "analysis",
     "more_machines",
     "clusters/README",
@@ -52,6 +55,8 @@ REFERENCE = {
     "cashmere.explanations": "Explaining an ensemble",
     "cashmere.export": "Models elsewhere",
     "cashmere.analysis": "Looking at a run",
+    "cashmere.report": "The report of a run",
+    "cashmere.plots": "Plots",
     "cashmere.run": "Runs",
     "cashmere.exceptions": "Errors and warnings",
 }
@@ -92,7 +97,7 @@ def write_pages(source: Path) -> None:
         + contents("Guide", GUIDE)
         + contents("Examples and reference", ("gallery/index", "reference/index"))
         + contents("Evidence", ("papers/README", *EVIDENCE, "results"))
-        + contents("Project", tuple(OF_THE_ROOT.values())),
+        + contents("Project", ("release_notes", *OF_THE_ROOT.values())),
         "utf-8",
     )
     for page in source.glob("*/README.md"):
@@ -172,7 +177,8 @@ def write_reference(folder: Path) -> None:
         for each in named:
             value = getattr(module, each)
             if isinstance(value, type):
-                lines += [f".. autoclass:: {name}.{each}", "   :members:", ""]
+                inherited = ["   :inherited-members: BaseEstimator"] if issubclass(value, BaseEstimator) else []
+                lines += [f".. autoclass:: {name}.{each}", "   :members:", *inherited, ""]
             elif callable(value):  # constants are told of where they are used
                 lines += [f".. autofunction:: {name}.{each}", ""]
         (folder / f"{name}.rst").write_text("\n".join(lines), "utf-8")

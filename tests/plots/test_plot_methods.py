@@ -36,6 +36,8 @@ def test_classifier_draws_what_its_run_directory_tells(tmp_path):
     assert (tmp_path / "run" / EXPLANATION).stat().st_mtime_ns == kept  # it is measured once
 
     continue_run(tmp_path / "run", Budget.parse("1trials"))
+    assert model.plot_importance(ax=axes()).has_data()  # what was measured is still of this model
+    (tmp_path / "run" / EXPLANATION).unlink()
     with pytest.raises(UsageError, match="has gone on since"):
         model.plot_importance(ax=axes())
 
