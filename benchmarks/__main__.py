@@ -47,7 +47,7 @@ def main() -> None:
     from benchmarks.recordings import record, replay_study
     from benchmarks.tables import large as large_tables
     from benchmarks.tables import openml as openml_tables
-    from benchmarks.timings import coordinator
+    from benchmarks.timings import coordinator, onnx_certificates
     from cashmere.exceptions import CashmereError
 
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -88,6 +88,7 @@ def main() -> None:
         "large": large_tables,
         "faults": fault_study,
         "coordinator": coordinator,
+        "onnx": onnx_certificates,
     }
     for name, module in modules.items():
         command = commands.add_parser(

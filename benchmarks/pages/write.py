@@ -14,7 +14,7 @@ import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.pages import benchmarks_page, how_good, more_machines
+from benchmarks.pages import benchmarks_page, how_good, more_machines, onnx_page
 from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
 
 ROOT = Path(__file__).parents[2]
@@ -26,6 +26,7 @@ def parts_of_pages() -> Mapping[str, tuple[Statement | Body, ...]]:
         how_good.PAGE: tuple(how_good.statements()),
         benchmarks_page.PAGE: tuple(benchmarks_page.parts()),
         more_machines.PAGE: tuple(more_machines.parts()),
+        onnx_page.PAGE: tuple(onnx_page.parts()),
     }
 
 

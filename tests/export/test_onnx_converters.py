@@ -145,7 +145,6 @@ CASES = [
     (TaskType.BINARY, "xgboost", Encoding.ORDINAL, {"max_cat_to_onehot": 64}),
     (TaskType.MULTICLASS, "catboost", Encoding.ONEHOT, {"features": "arithmetic"}),
     (TaskType.BINARY, "hist_gradient_boosting", Encoding.ORDINAL, {}),
-    (TaskType.BINARY, "random_forest", Encoding.ORDINAL, {}),
     (TaskType.MULTICLASS, "extra_trees", Encoding.TARGET, {}),
     (TaskType.BINARY, "logistic_regression", Encoding.ONEHOT, {"scaling": "quantile"}),
     (TaskType.MULTICLASS, "logistic_regression", Encoding.TARGET, {"basis": "similarities", "scaling": "robust"}),
@@ -156,6 +155,7 @@ CASES = [
     (TaskType.REGRESSION, "svm", Encoding.ONEHOT, {}),
 ]
 SLOW_CASES = [
+    (TaskType.BINARY, "random_forest", Encoding.ORDINAL, {}),
     (TaskType.BINARY, "lightgbm", Encoding.ORDINAL, {}),
     (TaskType.REGRESSION, "lightgbm", Encoding.ONEHOT, {}),
     (TaskType.MULTICLASS, "xgboost", Encoding.ORDINAL, {"max_cat_to_onehot": 4}),
