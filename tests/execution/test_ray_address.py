@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -23,6 +24,9 @@ from cashmere.storage.store import RunStore
 pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
 pytestmark = pytest.mark.slow
 
+SECURED = {**os.environ, **ENVIRONMENT, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+"""The cluster asks for a token, as it does where Ray has left one in the home directory."""
+
 
 @contextlib.contextmanager
 def ray_head():
@@ -39,7 +43,7 @@ def ray_head():
         stdin=quiet,
         stdout=quiet,
         stderr=quiet,
-        env={**os.environ, **ENVIRONMENT},
+        env=SECURED,
         start_new_session=True,
     )
     try:
@@ -54,6 +58,7 @@ def ray_head():
             head.wait(20)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(head.pid, signal.SIGKILL)
+        head.wait()
 
 
 def _answers(port):
@@ -71,7 +76,7 @@ def test_command_runs_on_the_cluster_and_has_the_digest_of_one_machine(tmp_path)
             f"--target income --budget 3trials --resampling holdout --out {tmp_path / 'run'} --scheduler {address}"
         )
         command = [sys.executable, "-m", "cashmere", "fit", str(tmp_path / "train.csv"), *options.split()]
-        finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        finished = subprocess.run(command, cwd=tmp_path, env=SECURED, capture_output=True, text=True, timeout=120)
     assert finished.returncode == 0, finished.stdout + finished.stderr
     with RunStore(tmp_path / "run", read_only=True) as store:
         assert store.facts().digest == local.facts.digest

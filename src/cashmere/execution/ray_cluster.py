@@ -66,6 +66,7 @@ def open_ray_cluster(executor: str, *, n_threads: int) -> Iterator[RayCluster]:
 
 def _connect(executor: str, n_threads: int) -> None:
     import ray
+    from ray.exceptions import RayError
 
     address = os.environ.get("RAY_ADDRESS", "local") if executor == "ray" else executor
     here = {"num_cpus": n_threads, "include_dashboard": False}
@@ -73,8 +74,11 @@ def _connect(executor: str, n_threads: int) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an error follows, or what Ray will change one day
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **(here if address == "local" else {}))
-    except (OSError, RuntimeError, ValueError) as error:  # a ConnectionError is an OSError
-        text = f"cannot be reached ({error}). Check the address, and that its head runs and has a client server."
+    except (OSError, RuntimeError, ValueError, RayError) as error:  # a ConnectionError is an OSError
+        text = (
+            f"cannot be reached ({error}). Check the address, and that its head runs and has a client server. If it "
+            "asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here, too."
+        )
         raise ClusterError(address, text) from error
 
 
