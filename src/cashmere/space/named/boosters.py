@@ -82,6 +82,8 @@ def _only_for_codes(hyperparameters: Sequence[Hyperparameter[Any, Any]]) -> dict
 
 def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
     categories = _lightgbm_categories(profile) if profile.has_categories else []
+    # What smooths leaves moves them after the library has put them in order.
+    smoothing = [] if any(profile.monotone) else [Float("path_smooth", (_OFF, 30.0), log=True, default=_OFF)]
     return Subspace(
         hyperparameters=[
             learning_rate(0.05, profile),
@@ -92,7 +94,7 @@ def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
             Float("colsample_bytree", (0.3, 1.0), default=0.8),
             Float("reg_alpha", (_OFF, 10.0), log=True, default=_OFF),
             Float("reg_lambda", (_OFF, 30.0), log=True, default=1.0),
-            Float("path_smooth", (_OFF, 30.0), log=True, default=_OFF),
+            *smoothing,
             *categories,
         ],
         only_under=_only_for_codes(categories),
