@@ -54,12 +54,12 @@ FEATURES = ["prediction", "colour", "town", "size"]
 def run(table, tmp_path_factory):
     """A run with several members and a threshold."""
     folder = tmp_path_factory.mktemp("onnx") / "run"
-    include = ["lightgbm", "hist_gradient_boosting", "extra_trees", "logistic_regression"]
+    include = ["lightgbm", "hist_gradient_boosting", "logistic_regression"]
     model = AutoClassifier(
-        budget="4trials", include=include, ensemble="bagging", decision_threshold=0.4, run_directory=folder, **QUICK
+        budget="3trials", include=include, ensemble="bagging", decision_threshold=0.4, run_directory=folder, **QUICK
     )
     model.fit(table[FEATURES], table["good"])
-    assert len(model.ensemble_) == 4
+    assert len(model.ensemble_) == 3
     return folder
 
 
@@ -73,9 +73,8 @@ def test_command_writes_model_and_certificate(run, tmp_path):
     assert certificate["n_altered"] == 30
     assert certificate["n_equal"] == 180
     assert certificate["largest"] < 1e-6
-    assert {each["member"].partition("(")[2] for each in certificate["members"]} == {
-        "lightgbm)", "hist_gradient_boosting)", "extra_trees)", "logistic_regression)",
-    }  # fmt: skip
+    algorithms = {each["member"].partition("(")[2].rstrip(")") for each in certificate["members"]}
+    assert algorithms == {"lightgbm", "hist_gradient_boosting", "logistic_regression"}
 
 
 def test_file_predicts_without_cashmere(run, table, tmp_path):
@@ -126,6 +125,7 @@ def test_command_asks_for_rows_where_none_are_kept(run, table, tmp_path):
         kept.rename(sample)
 
 
+@pytest.mark.slow
 def test_stacked_classes_and_values_of_folds_convert(table, tmp_path):
     folds = QUICK | {"resampling": "2fold", "budget": "2trials"}
     model = AutoClassifier(include="logistic_regression", ensemble="stacking", **folds)
