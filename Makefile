@@ -98,7 +98,7 @@ test-slurm: $(CLUSTERS)/.done
 # The documentation as a site, in site/_build/html; any warning is an error. Examples are executed once.
 site: $(UV)
 	$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-site
-	$(UV) pip install --quiet --python .venv-site --constraint constraints.txt -e '.[docs,boost,dask]'
+	$(UV) pip install --quiet --python .venv-site --constraint constraints.txt -e '.[docs,boost,dask,onnx]'
 	.venv-site/bin/python site/build.py
 
 # What `make test` has no time for: the site without a warning; wheel and sdist built, installed and tried elsewhere.

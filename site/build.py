@@ -62,6 +62,12 @@ REFERENCE = {
 }
 """Rooms that user code imports from; each shows what its `__all__` names, or all that is public."""
 
+INHERITED = [
+    "   :inherited-members: BaseEstimator",
+    "   :exclude-members: score, get_metadata_routing, set_fit_request, set_predict_request, set_score_request",
+]
+"""Estimators show what they have from our classes, such as plots, but not what scikit-learn describes."""
+
 
 def main() -> None:
     """Write all sources of the site, and let Sphinx build it."""
@@ -177,7 +183,7 @@ def write_reference(folder: Path) -> None:
         for each in named:
             value = getattr(module, each)
             if isinstance(value, type):
-                inherited = ["   :inherited-members: BaseEstimator"] if issubclass(value, BaseEstimator) else []
+                inherited = INHERITED if issubclass(value, BaseEstimator) else []
                 lines += [f".. autoclass:: {name}.{each}", "   :members:", *inherited, ""]
             elif callable(value):  # constants are told of where they are used
                 lines += [f".. autofunction:: {name}.{each}", ""]
