@@ -726,6 +726,15 @@ def _twice(entries: dict[str, bytes], name: str, compression: int = zipfile.ZIP_
 
 
 # Zip files.
+DEFLATED = zipfile.ZIP_DEFLATED
+
+
+def _flipped(data: bytes) -> bytes:
+    """Change a byte in the middle of the first entry."""
+    place = data.index(b"PK\x03\x04", 4) // 2
+    return data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :]
+
+
 def all_entries(forged: Forgery) -> dict[str, bytes]:
     return {**forged.entries, "schema.json": json.dumps(forged.schema).encode()}
 
@@ -754,9 +763,21 @@ for name in (
     "schema.json.bak",
 ):
     forgery(f"entry {name!r}", zip_file(lambda data, entries, name=name: zipped({**entries, name: b""})))
-for name, method in {"deflated": zipfile.ZIP_DEFLATED, "bzipped": zipfile.ZIP_BZIP2, "lzma": zipfile.ZIP_LZMA}.items():
+for name, method in {"bzipped": zipfile.ZIP_BZIP2, "lzma": zipfile.ZIP_LZMA}.items():
     forgery(f"archive {name}", zip_file(lambda data, entries, method=method: zipped(entries, method)))
 forgery("archive of zeros", lambda: zipped({"schema.json": b" " * 10**8}, zipfile.ZIP_DEFLATED))
+forgery(
+    "deflated array that hides its size",
+    zip_file(
+        lambda data, entries: _smaller(
+            zipped({**entries, "1.npy": npy_zeros(2**24), "2.npy": np.random.default_rng(0).bytes(2**20)}, DEFLATED),
+            "1.npy",
+        )
+    ),
+)
+forgery("deflated archive that is damaged", zip_file(lambda data, entries: _flipped(zipped(entries, DEFLATED))))
+forgery("deflated schema twice", zip_file(lambda data, entries: _twice(entries, "schema.json", DEFLATED)))
+forgery("deflated entry outside", zip_file(lambda data, entries: zipped({**entries, "../1.npy": b""}, DEFLATED)))
 forgery("entry that belongs to nobody", zip_file(lambda data, entries: zipped({**entries, "1.npy": npy(np.zeros(3))})))
 forgery("schema twice", zip_file(lambda data, entries: _twice(entries, "schema.json")))
 forgery("array twice", zip_file(lambda data, entries: _twice(entries, next(iter(entries)))))

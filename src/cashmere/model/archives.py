@@ -17,6 +17,7 @@ from cashmere.model.audit import AuditedArchive, audit
 from cashmere.model.content import ContentError, check_entries, check_objects
 from cashmere.model.fold_model import FoldModel
 from cashmere.model.skops_library import skops_io
+from cashmere.model.zip_entries import packed
 
 _MOST_BYTES = 2**32
 """Largest archive, 4 GiB: as much as the models of all trials of a run may take on disk."""
@@ -61,8 +62,7 @@ def load_fold_models(path: Path, *, trusted: Iterable[str] = (), sha256: str | N
 
 def dump(content: Any) -> bytes:
     """Serialise plain containers, arrays and scikit-learn objects."""
-    data: bytes = skops_io().dumps(content)
-    return data
+    return packed(skops_io().dumps(content))
 
 
 def read_archive(path: Path, sha256: str | None = None) -> bytes:

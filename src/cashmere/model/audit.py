@@ -26,9 +26,9 @@ from cashmere.model.archive_nodes import Node
 from cashmere.model.archive_places import declared_pairs
 from cashmere.model.archive_walk import MAX_NODES, RefusedError, Walk
 from cashmere.model.moved_types import mentions_moved_types, with_present_names
-from cashmere.model.zip_entries import SCHEMA, stored_entries, with_schema
+from cashmere.model.zip_entries import MOST_BYTES, SCHEMA, stored_entries, unpacked, with_schema
 
-MAX_SCHEMA_BYTES = 2**32
+MAX_SCHEMA_BYTES = MOST_BYTES
 """As much as an archive may hold."""
 
 
@@ -41,7 +41,7 @@ class AuditedArchive:
     name : str
         What messages call it.
     data : bytes
-        What skops may load: the bytes that were checked.
+        What skops may load: the bytes that were checked, unpacked.
     schema : dict
         ``schema.json``, parsed.
     entries : mapping of str to memoryview
@@ -106,6 +106,7 @@ def audit(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> AuditedArch
 
 def _opened(data: bytes) -> tuple[bytes, dict[str, memoryview], Node]:
     """Return the archive with present names of types, its entries and its schema."""
+    data = unpacked(data)
     entries = stored_entries(data)
     text = bytes(entries[SCHEMA])
     schema = _parsed(text)

@@ -41,9 +41,9 @@ from cashmere.model.signature import Signer, read_signature, sign_manifest, sign
 
 _logger = logging.getLogger(__name__)
 
-MODEL_VERSION = 4
+MODEL_VERSION = 5
 """Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore. Version 4 has
-forests in narrow types, which they would call damaged."""
+forests in narrow types, version 5 archives that are compressed; earlier programs would call them damaged."""
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from cashmere.base.files import is_regular
 from cashmere.exceptions import ModelFileError
+from cashmere.model.zip_entries import unpacked_size
 
 LIMIT_SECONDS = 180.0
 """Time for the child to start, to load and to predict, whatever the size of the model: on a busy machine, too."""
@@ -27,13 +28,13 @@ LIMIT_CPU_SECONDS = 45.0
 """Time of the processor for the same; what hangs usually computes."""
 
 SECONDS_PER_GIB = 120.0
-"""Further time, of both kinds, for each GiB of archives."""
+"""Further time, of both kinds, for each GiB of unpacked archives."""
 
 LIMIT_MIB = 1536.0
 """Memory for the child beyond what its libraries take before it opens a file, whatever the size of the model."""
 
 MEMORY_PER_BYTE = 6.0
-"""Further memory for each byte of the archives: their bytes, the arrays, and texts as libraries parse them."""
+"""Further memory for each byte of the unpacked archives: their bytes, the arrays, and texts as libraries parse them."""
 
 _ENDED_BY_TIME = {getattr(signal, name) for name in ("SIGXCPU", "SIGALRM") if hasattr(signal, name)}
 _MOST_ANSWER_BYTES = 100_000
@@ -65,7 +66,7 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
             f"holds types that a child process cannot import: {', '.join(local)}. Define them in a module, or load the "
             "model with verify=False if you know its origin.",
         )
-    n_bytes = sum(path.stat().st_size for path in folder.glob("*.skops") if is_regular(path))
+    n_bytes = sum(unpacked_size(path) for path in folder.glob("*.skops") if is_regular(path))
     more = SECONDS_PER_GIB * n_bytes / 2**30
     seconds, cpu_seconds = LIMIT_SECONDS + more, LIMIT_CPU_SECONDS + more
     task = {

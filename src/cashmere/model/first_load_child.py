@@ -22,6 +22,7 @@ from cashmere.model.files import read_manifest
 from cashmere.model.predictor import Predictor
 from cashmere.model.probe import probe
 from cashmere.model.skops_library import skops_io
+from cashmere.model.zip_entries import unpacked
 
 
 def main() -> None:
@@ -69,8 +70,8 @@ def _import_libraries(folder: Path) -> None:
 
     del sklearn
     skops_io()
-    archives = (path.read_bytes() for path in folder.glob("*.skops") if is_regular(path))
-    for name in {name for archive in archives for name in _boosting_libraries(archive)}:
+    archives = [path for path in folder.glob("*.skops") if is_regular(path)]
+    for name in {name for path in archives for name in _boosting_libraries(path)}:
         with contextlib.suppress(ImportError):
             library = __import__(name)
             if name == "catboost":
@@ -79,8 +80,12 @@ def _import_libraries(folder: Path) -> None:
                 library.Pool([[0.0]])
 
 
-def _boosting_libraries(archive: bytes) -> list[str]:
+def _boosting_libraries(path: Path) -> list[str]:
     """Return the boosting libraries that an archive mentions; the others take long to import, or may be missing."""
+    try:
+        archive = unpacked(path.read_bytes())
+    except ValueError:  # loading it will say so
+        return []
     return [name for name in ("lightgbm", "xgboost", "catboost") if name.encode() in archive]
 
 

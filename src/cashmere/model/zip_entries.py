@@ -1,4 +1,4 @@
-"""The zip file around an archive: its entries, without copying or unpacking them."""
+"""The zip file around an archive: its entries, unpacked within bounds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 SCHEMA = "schema.json"
@@ -16,14 +17,84 @@ SCHEMA = "schema.json"
 MAX_ENTRIES = 1_000_000
 """Gradient boosting of 300 rounds, 26 classes and 5 folds has 160 thousand."""
 
+MOST_BYTES = 2**32
+"""What the entries of an archive may take together, 4 GiB: as much as the models of all trials of a run on disk."""
+
+_MOST_TIMES = 32
+"""How many times as large as an archive its entries may be."""
+
+_LEAST_TO_PACK = 1024
+"""Bytes of the smallest entries that are deflated: headers of the others take longer than they are worth."""
+
 _NAME = re.compile(r"[0-9]{1,20}\.np[yz]|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.bin")
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
+
+
+def packed(data: bytes) -> bytes:
+    """Return an archive with its larger entries deflated, at the level that takes least time.
+
+    It stays as it is where this would make it so small that `unpacked` refuses it, as with arrays of zeros.
+
+    Parameters
+    ----------
+    data : bytes
+        The archive; its entries are stored as they are.
+    """
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, entry in stored_entries(data).items():
+            method = zipfile.ZIP_STORED if len(entry) < _LEAST_TO_PACK else zipfile.ZIP_DEFLATED
+            archive.writestr(name, bytes(entry), compress_type=method, compresslevel=1)
+    return written.getvalue() if len(data) <= _MOST_TIMES * written.tell() else data
+
+
+def unpacked(data: bytes) -> bytes:
+    """Return an archive with its entries stored as they are: itself if they are, as earlier versions wrote them.
+
+    Parameters
+    ----------
+    data : bytes
+        The archive; its entries are stored or deflated.
+
+    Raises
+    ------
+    ValueError
+        If it is not a zip file, or its entries say that they are larger than 32 times the archive, or than 4 GiB. None
+        is unpacked to more than it says. The text continues "... is not read because".
+    """
+    infos = _directory(data)
+    if all(info.compress_type == zipfile.ZIP_STORED for info in infos):
+        return data
+    if sum(info.file_size for info in infos) > min(MOST_BYTES, _MOST_TIMES * len(data)):
+        raise ValueError(f"it would unpack to more than {MOST_BYTES} bytes, or than {_MOST_TIMES} times its size")
+    written = io.BytesIO()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(written, "w") as plain:
+            for info in infos:
+                with archive.open(info) as entry:
+                    plain.writestr(info.filename, entry.read(info.file_size))  # without a limit, more may come out
+    except Exception as error:  # damaged content fails in many ways
+        raise ValueError(f"it cannot be unpacked ({error})") from error
+    return written.getvalue()
+
+
+def unpacked_size(path: Path) -> int:
+    """Return how many bytes the entries of an archive take, as its directory says, but not more than `unpacked` allows.
+
+    For a file that is no archive it is the size of the file.
+    """
+    size = path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return min(_MOST_TIMES * size, sum(info.file_size for info in archive.infolist()))
+    except Exception:  # a damaged zip file fails in many ways; it will be refused
+        return size
 
 
 def stored_entries(data: bytes) -> dict[str, memoryview]:
     """Return the entries of an archive as views of its bytes.
 
-    Entries must be stored as they are: what is never unpacked cannot unpack to more than the file holds.
+    Entries must be stored as they are, see `unpacked`: then they cannot be larger than the file.
 
     Parameters
     ----------
@@ -36,24 +107,14 @@ def stored_entries(data: bytes) -> dict[str, memoryview]:
         If it is not a zip file, or an entry is compressed, encrypted, named unlike those that skops writes, named
         twice, or shares bytes with another. The text continues "... is not read because".
     """
-    if (n_entries := data.count(b"PK\x01\x02")) > MAX_ENTRIES:  # before a record is made of each
-        raise ValueError(f"it has {n_entries} entries; at most {MAX_ENTRIES} are expected")
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-    except Exception as error:  # a damaged zip file fails in many ways, with struct.error and the like
-        raise ValueError(f"it is not a zip file ({error})") from error
+    infos = _directory(data)
     entries: dict[str, memoryview] = {}
     view = memoryview(data)
     total = 0
     for info in infos:
         name = info.filename
-        if name != SCHEMA and not _NAME.fullmatch(name):
-            raise ValueError(f"it has an entry named {name[:100]!r}, as no archive of cashmere has")
-        if name in entries:
-            raise ValueError(f"it has two entries named {name!r}")
-        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits or info.file_size != info.compress_size:
-            raise ValueError(f"its entry {name!r} is compressed or encrypted; expected entries stored as they are")
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise ValueError(f"its entry {name!r} is compressed; expected entries stored as they are")
         start = info.header_offset
         if start < 0 or start + _LOCAL_HEADER.size > len(data):
             raise ValueError(f"its entry {name!r} lies outside the file")
@@ -66,6 +127,28 @@ def stored_entries(data: bytes) -> dict[str, memoryview]:
     if SCHEMA not in entries:
         raise ValueError(f"it has no entry {SCHEMA!r}")
     return entries
+
+
+def _directory(data: bytes) -> list[zipfile.ZipInfo]:
+    """Return the directory of a zip file, with names that skops writes, each once, and nothing encrypted."""
+    if (n_entries := data.count(b"PK\x01\x02")) > MAX_ENTRIES:  # before a record is made of each
+        raise ValueError(f"it has {n_entries} entries; at most {MAX_ENTRIES} are expected")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+    except Exception as error:  # a damaged zip file fails in many ways, with struct.error and the like
+        raise ValueError(f"it is not a zip file ({error})") from error
+    seen: set[str] = set()
+    for info in infos:
+        name = info.filename
+        if name != SCHEMA and not _NAME.fullmatch(name):
+            raise ValueError(f"it has an entry named {name[:100]!r}, as no archive of cashmere has")
+        if name in seen:
+            raise ValueError(f"it has two entries named {name!r}")
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits:
+            raise ValueError(f"its entry {name!r} is encrypted or packed in another way than by deflation")
+        seen.add(name)
+    return infos
 
 
 def with_schema(entries: Mapping[str, memoryview], schema: Mapping[str, Any]) -> bytes:
