@@ -30,7 +30,7 @@ def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
     CorruptStoreError
         Naming what tells of more trials than the database holds.
     """
-    held = len(store.rows())
+    held = store.n_stored
     counts = {"its own curve of the ensemble": max((point["trials"] for point in store.facts().curve or ()), default=0)}
     for name in ("predictions", "members"):
         found = [re.fullmatch(r"(\d{6,9})(?:e\d+)?\.\w+", path.name) for path in (folder / name).iterdir()]

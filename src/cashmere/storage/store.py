@@ -457,6 +457,11 @@ class RunStore:
         """
         return [row for position, row in enumerate(self._all_rows()) if row["number"] == position]
 
+    @property
+    def n_stored(self) -> int:
+        """Number of stored trials, those ahead of an unfinished one among them."""
+        return len(self._all_rows())
+
     def _all_rows(self) -> list[dict[str, Any]]:
         if self._lease is None:
             return self._rows
