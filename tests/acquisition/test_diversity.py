@@ -329,7 +329,9 @@ def test_optimal_measure_follows_the_metric():
         "r2": "mse",
         "mae": "mae",
         "mape": "mae",
+        "pinball": "mae",
     }
+    assert optimal_measure("pinball@0.9", is_classification=False) == "mae"
     assert optimal_measure("my_own", is_classification=True) == "black_box"
     assert optimal_measure("my_own", is_classification=False) == "mse"
 

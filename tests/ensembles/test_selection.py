@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from cashmere.ensembles import IncrementalSelection, choose_rows, select_ensemble
 from cashmere.ensembles.stopping import StoppedError
-from cashmere.evaluation.metrics import METRICS
+from cashmere.evaluation.metrics import METRICS, pinball_metric
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "ensemble_selection.json").read_text())
@@ -354,6 +354,16 @@ def test_kernels_agree_with_the_metrics_of_the_package(name):
     p, y = make_candidates(family, np.random.default_rng(0), m=30, n=500)
     select_ensemble(p, y, counting, size=5)
     assert len(calls) < 30
+
+
+@pytest.mark.parametrize("level", [0.1, 0.9])
+def test_levels_of_pinball_losses(level):
+    p, y = make_candidates("mse", np.random.default_rng(3), m=30, n=500)
+    metric, calls = pinball_metric(level), []
+    counting = replace(metric, function=lambda *values: calls.append(1) or metric.function(*values))
+    fast = select_ensemble(p, y, counting, size=5)
+    assert_same(fast, select_ensemble(p, y, replace(metric, name="own"), size=5))
+    assert len(calls) < len(p)
 
 
 @pytest.mark.parametrize("name", ["log_loss", "brier", "roc_auc", "accuracy"])

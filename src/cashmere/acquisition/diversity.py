@@ -241,6 +241,7 @@ def optimal_measure(metric_name: str, *, is_classification: bool) -> Measure:
     other classification metrics    ``black_box``  eq. 12
     mae                             ``mae``        eq. 6
     mape                            ``mae``        treated like mae: its row weights 1/|y| are left out
+    pinball, at any level           ``mae``        treated like mae, which is twice the loss at the level 0.5
     mse, rmse, r2                   ``mse``        exact (eq. 5); the others are monotone in the squared error
     other regression metrics        ``mse``        the paper is silent
     ==============================  =============  ===========================================================
@@ -264,11 +265,11 @@ def optimal_measure(metric_name: str, *, is_classification: bool) -> Measure:
     """
     if is_classification:
         return _OPTIMAL_OF_PROBABILITIES.get(metric_name, "black_box")
-    return _OPTIMAL_OF_VALUES.get(metric_name, "mse")
+    return _OPTIMAL_OF_VALUES.get(metric_name.partition("@")[0], "mse")
 
 
 _OPTIMAL_OF_PROBABILITIES: dict[str, Measure] = {"log_loss": "ce", "brier": "bs"}
-_OPTIMAL_OF_VALUES: dict[str, Measure] = {"mae": "mae", "mape": "mae"}
+_OPTIMAL_OF_VALUES: dict[str, Measure] = {"mae": "mae", "mape": "mae", "pinball": "mae"}
 
 
 def divbo_weight(t: ArrayLike, *, beta: float = 0.05, tau: float = 0.2) -> Float64:

@@ -15,6 +15,7 @@ block, so that temporaries stay within the processor's cache.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
@@ -32,6 +33,8 @@ RELATIVE_ROUNDING = 1e-11
 
 MAX_DISTINCT_WEIGHTS = 16
 """Up to this many distinct row weights, errors are counted per weight: equal weights, balanced classes."""
+
+_PINBALL = re.compile(r"pinball(@(?P<level>\d(\.\d+)?(e-\d+)?))?")
 
 
 class Kernel(ABC):
@@ -249,13 +252,28 @@ class AbsoluteError(Kernel):
 
         def score(block: AnyArray) -> tuple[Float64, Float64]:
             residual = np.add(block, offset, dtype=np.float64)
-            np.abs(residual, out=residual)
+            self._make_losses(residual)
             with np.errstate(over="ignore", invalid="ignore"):
                 loss = (residual.mean(axis=1) if self._weight is None else residual @ self._weight) / step
                 slack = RELATIVE_ROUNDING * loss + 1e-15 * self._size
             return loss - slack, loss + slack
 
         return score
+
+    def _make_losses(self, residual: Float64) -> None:
+        """Replace the differences between prediction and target by their losses, in place."""
+        np.abs(residual, out=residual)
+
+
+class QuantileLoss(AbsoluteError):  # noqa: N818 - no exception
+    """Mean of ``level`` times the error where the target is larger, ``1 - level`` times where it is smaller."""
+
+    def __init__(self, y: Float64, weight: Float64 | None, level: float) -> None:
+        super().__init__(y, weight)
+        self._level = level
+
+    def _make_losses(self, residual: Float64) -> None:
+        np.maximum((1 - self._level) * residual, -self._level * residual, out=residual)
 
 
 class AreaUnderCurve(Kernel):
@@ -310,7 +328,7 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
     Parameters
     ----------
     name : str
-        Name of the metric.
+        Name of the metric; with its level, as in ``"pinball@0.9"``.
     y : (n_rows,) array
         Targets: class codes (whole numbers) or values.
     shape : tuple of int
@@ -326,6 +344,8 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
         values = np.asarray(y, dtype=np.float64)
         if name == "mae":
             return AbsoluteError(values, share)
+        if pinball := _PINBALL.fullmatch(name):
+            return QuantileLoss(values, share, float(pinball["level"] or 0.5))
         if name == "mape":
             return AbsoluteError(values, uniform / np.maximum(np.abs(values), np.finfo(np.float64).eps))
         if name == "r2":
