@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cashmere.exceptions import MissingDependencyError
+
 if TYPE_CHECKING:
     from cashmere.export.certificate import Certificate
     from cashmere.export.exporting import export_onnx
@@ -22,7 +24,12 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import public names when they are first used: onnx is optional."""
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        try:
+            return getattr(importlib.import_module(_HOMES[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name != "onnx":
+                raise
+            raise MissingDependencyError("onnx", "An export to ONNX", "onnx") from error
     raise AttributeError(f"module 'cashmere.export' has no attribute {name!r}")
 
 

@@ -98,6 +98,5 @@ def _check(path: Path, bound: float) -> None:
         raise OutputError(path, f"cannot be written: there is no folder {path.parent}. Make it first.")
     if not bound > 0:
         raise InvalidParameterError("bound", bound, "a positive number")
-    for module in ("onnx", "onnxruntime"):
-        if importlib.util.find_spec(module) is None:
-            raise MissingDependencyError(module, "An export to ONNX", "onnx")
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise MissingDependencyError("onnxruntime", "An export to ONNX", "onnx")

@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+EXPORT = "from cashmere.cli import app; app(['export', 'run', '--onnx', 'model.onnx'])"
+
+
+@pytest.mark.parametrize("code", ["import cashmere; cashmere.export_onnx", EXPORT])
+def test_missing_library_is_named_with_the_extra(code):
+    code = f"import sys; sys.modules['onnx'] = None; {code}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode
+    last = ended.stderr.strip().splitlines()[-1]
+    assert "MissingDependencyError: An export to ONNX needs the package 'onnx'" in last
+    assert "pip install 'cashmere-automl[onnx]'" in last
