@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import os
+import platform
 import signal
+import sys
 import threading
 import time
 
@@ -260,6 +262,26 @@ def test_trial_that_ends_by_itself_has_its_own_outcome():
         assert (outcome.loss, outcome.cut_short) == (0.125, None)
     finally:
         executor.shutdown()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep their memory")
+def test_freed_memory_is_returned_after_a_trial():
+    def leave_holes(trial):
+        blocks = [np.ones(12_000) for _ in range(5_000)]
+        sys.pinned = blocks[-1]  # the C library keeps what is below it
+        time.sleep(0.5)
+        return Outcome(status=TrialStatus.SUCCESS, loss=0.0)
+
+    executor = WorkerProcessExecutor(1, limits=Limits(seconds=20))
+    try:
+        objectives = (square, leave_holes, square)
+        before, most, after = (
+            executor.submit(each, trial(i)).result(timeout=60).memory_mib for i, each in enumerate(objectives)
+        )
+    finally:
+        executor.shutdown()
+    assert most > before + 300
+    assert after < before + 100
 
 
 @pytest.fixture(scope="module")

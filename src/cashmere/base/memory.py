@@ -1,8 +1,13 @@
-"""The memory this process may use."""
+"""The memory this process may use, and what it has freed."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
+import sys
+from collections.abc import Callable
+from typing import Any
 
 import psutil
 
@@ -23,6 +28,23 @@ def total_memory() -> float:
     total = min(psutil.virtual_memory().total, memory_limit()) / _MIB
     job = _memory_of_job()
     return total if job is None else min(total, job)
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system, where the C library keeps it between blocks in use (glibc)."""
+    if (trim := _malloc_trim()) is not None:
+        trim(0)
+
+
+@functools.cache
+def _malloc_trim() -> Callable[[int], Any] | None:
+    if sys.platform != "linux":
+        return None
+    try:
+        trim: Callable[[int], Any] = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):  # another C library, such as musl
+        return None
+    return trim
 
 
 def _memory_of_job() -> float | None:

@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from typing import IO
 
+from cashmere.base.memory import return_freed_memory
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.guard import GUARDED, end_with_parent_and_adopt
 from cashmere.execution.in_process import run_trial
@@ -52,7 +53,9 @@ def serve(parent: int, log: str) -> None:
     write_message(answers, pack(os.getpid()))
     while (task := read_message(tasks)) is not None:
         _use_streams(streams)  # the learner before may have closed its own
-        write_message(answers, FINAL + _answer(task, answers))
+        answer = _answer(task, answers)
+        return_freed_memory()  # of models that were large; milliseconds
+        write_message(answers, FINAL + answer)
 
 
 def _open_streams(log: str) -> tuple[int, int, int]:
