@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -13,6 +15,7 @@ import cashmere.execution.dask_executor
 import cashmere.execution.ray_executor
 from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterVersionError
+from cashmere.execution.file_bundle import FileBundle
 from cashmere.execution.limits import Limits
 from cashmere.records.cause import CauseKind
 from cashmere.records.trial import Outcome, TrialStatus
@@ -73,14 +76,34 @@ class ClusterExecutorContract(ExecutorContract):
         assert executor.submit(talking, trial(0)).result(timeout=60).status is TrialStatus.SUCCESS
         assert capfd.readouterr() == ("", "")
 
-    def test_files_reach_each_worker_once(self, new_executor, tmp_path):
-        (tmp_path / "below").mkdir()
-        (tmp_path / "below" / "value.txt").write_text("content")
-        objective = ReadingFiles(tmp_path)
-        futures = [new_executor.submit(objective, trial(i)) for i in range(10)]
+    def test_files_are_copied_once_to_each_worker_that_sees_them(self, new_executor, tmp_path, bundled):
+        self.run_trials_with_a_file(new_executor, tmp_path, tmp_path)
+        assert not bundled
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="needs a path that other processes do not have")
+    def test_files_are_sent_once_to_each_worker_that_does_not_see_them(self, new_executor, tmp_path, bundled):
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+        try:
+            self.run_trials_with_a_file(new_executor, tmp_path, Path(f"/proc/self/fd/{descriptor}"))
+        finally:
+            os.close(descriptor)
+        assert bundled
+
+    @pytest.fixture
+    def bundled(self, monkeypatch):
+        """Return a list that grows with each bundle that is made of files here."""
+        made, read = [], FileBundle.read
+        monkeypatch.setattr(FileBundle, "read", lambda paths: (made.append(paths), read(paths))[1])
+        return made
+
+    def run_trials_with_a_file(self, executor, folder, seen_as):
+        (folder / "below").mkdir()
+        (folder / "below" / "value.txt").write_text("content")
+        objective = ReadingFiles(seen_as)
+        futures = [executor.submit(objective, trial(i)) for i in range(10)]
         inodes = {future.result(timeout=60).loss for future in futures}
         assert len(inodes) <= self.most_copies
-        assert (tmp_path / "below" / "value.txt").stat().st_ino not in inodes
+        assert (folder / "below" / "value.txt").stat().st_ino not in inodes
 
     def test_files_that_are_gone_fail_the_trial(self, new_executor, tmp_path):
         error = new_executor.submit(ReadingFiles(tmp_path), trial(0)).result(timeout=60).error

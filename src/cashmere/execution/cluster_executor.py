@@ -66,7 +66,7 @@ class ClusterExecutor(ABC):
         self._lock = threading.Lock()
         self._sites: list[tuple[Objective, str]] = []
         self._deliveries: dict[tuple[str, str], float] = {}
-        self._delivering = threading.Lock()
+        self._delivering: dict[tuple[str, str], threading.Lock] = {}
 
     def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
         """Queue the trial for the next free worker of the cluster."""
@@ -188,7 +188,9 @@ class ClusterExecutor(ABC):
 
     def _deliver(self, site: str, objective: Objective, worker: str, *, since: float) -> None:
         """Send an objective and its files to a worker, unless it got them since its answer."""
-        with self._delivering:  # one after the other: files pass through the memory of the coordinator
+        with self._lock:
+            delivering = self._delivering.setdefault((site, worker), threading.Lock())
+        with delivering:
             if self._closed.is_set() or self._deliveries.get((site, worker), 0.0) > since:
                 return
             if self._send(site, objective, worker):

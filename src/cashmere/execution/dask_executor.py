@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterError
 from cashmere.execution.cluster_executor import MOST_LOST, POLL_SECONDS, ClusterExecutor
 from cashmere.execution.file_bundle import FileBundle
-from cashmere.execution.inside_dask_worker import close_sites, deliver, run_trial
+from cashmere.execution.files_in_place import FilesInPlace
+from cashmere.execution.inside_dask_worker import can_see, close_sites, deliver, run_trial
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
 from cashmere.execution.sites import Answer
@@ -50,6 +52,7 @@ class DaskExecutor(ClusterExecutor):
     ) -> None:
         super().__init__(str(client.scheduler.address), n_workers, limits=limits, log_folder=log_folder)
         self._client = client
+        self._bundling = threading.Lock()
         self._begun: dict[str, list[str]] = {}
         self._tasks: dict[str, distributed.Future[tuple[Answer, bytes | str]]] = {}
         client.subscribe_topic(self._name, self._note_beginning)
@@ -130,14 +133,23 @@ class DaskExecutor(ClusterExecutor):
             self._client.subscribe_topic(self._name, self._note_beginning)
 
     def _send(self, site: str, objective: Objective, worker: str) -> bool:
-        """Make a site on a worker; objective and files pass through the memory of the scheduler."""
+        """Make a site on a worker. It copies the files that it sees; others pass through the scheduler."""
         paths = objective.files() if isinstance(objective, PortableObjective) else {}
-        delivery = pack((objective, FileBundle.read(paths), self._limits))
+        in_place = FilesInPlace.describe(paths)
         try:
-            problem = self._client.run(deliver, site, delivery, workers=[worker], on_error="return")[worker]
+            if self._ask(worker, can_see, in_place) is True:
+                problem = self._ask(worker, deliver, site, pack((objective, in_place, self._limits)))
+            else:
+                with self._bundling:  # one after the other: they pass through the memory of the coordinator, too
+                    delivery = pack((objective, FileBundle.read(paths), self._limits))
+                    problem = self._ask(worker, deliver, site, delivery)
         except OSError:
             self._wait_for_scheduler()
             return False
         if problem is not None and not isinstance(problem, OSError):  # which says that the worker was lost meanwhile
             raise self._unprepared(worker, problem)
         return problem is None
+
+    def _ask(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function on a worker; return what it returns, or the exception that it ends with."""
+        return self._client.run(function, *arguments, workers=[worker], on_error="return")[worker]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -25,24 +25,27 @@ class FileBundle:
     @classmethod
     def read(cls, paths: Mapping[str, Path]) -> Self:
         """Read files, given by their paths below the folder that they will be written to."""
-        return cls({name: (path.stat().st_size, tuple(_chunks(path))) for name, path in paths.items()})
+        return cls({name: (path.stat().st_size, tuple(filled_chunks(path))) for name, path in paths.items()})
 
     def write(self, folder: Path) -> None:
         """Write the files below a folder, with holes where there were only zeros."""
         for name, (size, chunks) in self.files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                file.truncate(size)
-                for offset, chunk in chunks:
-                    file.seek(offset)
-                    file.write(chunk)
+            write_chunks(folder / name, size, chunks)
 
 
-def _chunks(path: Path) -> list[tuple[int, bytes]]:
-    found = []
+def filled_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield those chunks of a file that hold something, with their offsets."""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             if chunk.count(0) < len(chunk):
-                found.append((file.tell() - len(chunk), chunk))
-    return found
+                yield file.tell() - len(chunk), chunk
+
+
+def write_chunks(path: Path, size: int, chunks: Iterable[tuple[int, bytes]]) -> None:
+    """Write a file of a size, and the folders above it, with holes between the chunks."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.truncate(size)
+        for offset, chunk in chunks:
+            file.seek(offset)
+            file.write(chunk)

@@ -14,11 +14,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cashmere.execution import sites
+from cashmere.execution.files_in_place import FilesInPlace
 from cashmere.execution.messages import unpack
 from cashmere.execution.sites import Answer, Site, answer_trial, open_site
 
 if TYPE_CHECKING:
     from distributed import Worker
+
+
+async def can_see(files: FilesInPlace) -> bool:
+    """Return whether this process can read files where the coordinator has them."""
+    return await asyncio.to_thread(files.are_visible)  # storage may take its time
 
 
 async def deliver(site: str, delivery: bytes, dask_worker: Any) -> str | None:
@@ -29,7 +35,8 @@ async def deliver(site: str, delivery: bytes, dask_worker: Any) -> str | None:
     site : str
         Name of the site.
     delivery : bytes
-        The objective, the `FileBundle` that it reads and the `Limits` of its trials, packed.
+        The objective, the files that it reads (a `FileBundle` or `FilesInPlace`) and the `Limits` of its trials,
+        packed.
     dask_worker : distributed.Worker
         Given by Dask.
     """
@@ -40,8 +47,8 @@ def _make_site(delivery: bytes, local_directory: str) -> Site:
     folder = Path(tempfile.mkdtemp(prefix="cashmere-", dir=local_directory))
     leave = partial(shutil.rmtree, folder, ignore_errors=True)
     try:
-        objective, bundle, limits = unpack(delivery)
-        bundle.write(folder)
+        objective, files, limits = unpack(delivery)
+        files.write(folder)
         return Site(objective, limits, folder=folder, leave=leave)
     except BaseException:
         leave()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cashmere.execution import sites
 from cashmere.execution.file_bundle import FileBundle
+from cashmere.execution.files_in_place import FilesInPlace
 from cashmere.execution.messages import unpack
 from cashmere.execution.shared_folder import SharedFolder
 from cashmere.execution.sites import Answer, Site, answer_trial, open_site
@@ -31,7 +32,13 @@ class TrialActor:
 
         return f"{get_node_ip_address()} (process {os.getpid()})"
 
-    def deliver(self, site: str, packed: bytes, bundle: Sequence[ray.ObjectRef[FileBundle]]) -> str | None:
+    def can_see(self, files: FilesInPlace) -> bool:
+        """Return whether this process can read files where the coordinator has them."""
+        return files.are_visible()
+
+    def deliver(
+        self, site: str, packed: bytes, files: Sequence[ray.ObjectRef[FileBundle | FilesInPlace]]
+    ) -> str | None:
         """Make a site in this process, unless there is one of this name; return what went wrong, if something did.
 
         Parameters
@@ -40,10 +47,10 @@ class TrialActor:
             Name of the site.
         packed : bytes
             The objective and the `Limits` of its trials, packed.
-        bundle : sequence of 1 reference
-            The files that it reads, which Ray brings to each machine once.
+        files : sequence of 1 reference
+            The files that it reads, which are copied from where they are, or Ray brings to each machine once.
         """
-        return open_site(site, partial(_make_site, site, packed, bundle))
+        return open_site(site, partial(_make_site, site, packed, files))
 
     def run_trial(self, site: str, wanted: Mapping[str, str], trial: bytes) -> tuple[Answer, bytes | str]:
         """Run a trial; see `answer_trial`."""
@@ -54,11 +61,11 @@ class TrialActor:
         sites.close_sites(names)
 
 
-def _make_site(name: str, packed: bytes, bundle: Sequence[ray.ObjectRef[FileBundle]]) -> Site:
+def _make_site(name: str, packed: bytes, files: Sequence[ray.ObjectRef[FileBundle | FilesInPlace]]) -> Site:
     import ray
 
     def fill(folder: Path) -> None:
-        ray.get(bundle[0]).write(folder)
+        ray.get(files[0]).write(folder)
 
     folder = SharedFolder(Path(ray.get_runtime_context().get_temp_dir()) / name, fill)
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,7 @@ from cashmere.base.versions import versions
 from cashmere.exceptions import ClusterError
 from cashmere.execution.cluster_executor import POLL_SECONDS, ClusterExecutor
 from cashmere.execution.file_bundle import FileBundle
+from cashmere.execution.files_in_place import FilesInPlace
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
 from cashmere.execution.ray_actors import Actor, ActorPool
@@ -53,6 +56,7 @@ class RayExecutor(ClusterExecutor):
     ) -> None:
         super().__init__(address, n_workers, limits=limits, log_folder=log_folder)
         self._actors = ActorPool(n_workers, memory_mib=memory_mib)
+        self._bundling = threading.Lock()
         self._bundles: dict[str, ray.ObjectRef[FileBundle]] = {}
 
     def _is_connected(self) -> bool:
@@ -129,19 +133,28 @@ class RayExecutor(ClusterExecutor):
         return ClusterError(self._address, text)
 
     def _send(self, site: str, objective: Objective, worker: str) -> bool:
-        """Make a site on an actor. The files go to each machine once, from one that has them."""
+        """Make a site on an actor, which copies files that it sees; the others go to each machine once."""
         import ray
         from ray.exceptions import RayError
 
         if (actor := self._actors.named(worker)) is None:
             return False
-        if site not in self._bundles:
-            paths = objective.files() if isinstance(objective, PortableObjective) else {}
-            self._bundles[site] = ray.put(FileBundle.read(paths))
+        paths = objective.files() if isinstance(objective, PortableObjective) else {}
+        in_place = FilesInPlace.describe(paths)
         try:
-            problem = ray.get(actor.handle.deliver.remote(site, pack((objective, self._limits)), [self._bundles[site]]))
+            files = ray.put(in_place) if ray.get(actor.handle.can_see.remote(in_place)) else self._bundle(site, paths)
+            problem = ray.get(actor.handle.deliver.remote(site, pack((objective, self._limits)), [files]))
         except RayError:  # the worker was lost meanwhile
             return False
         if problem is not None:
             raise self._unprepared(worker, problem)
         return True
+
+    def _bundle(self, site: str, paths: Mapping[str, Path]) -> ray.ObjectRef[FileBundle]:
+        """Put the files of a site into Ray's store of objects, once."""
+        import ray
+
+        with self._bundling:
+            if site not in self._bundles:
+                self._bundles[site] = ray.put(FileBundle.read(paths))
+            return self._bundles[site]
