@@ -8,11 +8,13 @@ import pytest
 EXPORT = "from cashmere.cli import app; app(['export', 'run', '--onnx', 'model.onnx'])"
 
 
-@pytest.mark.parametrize("code", ["import cashmere; cashmere.export_onnx", EXPORT])
-def test_missing_library_is_named_with_the_extra(code):
-    code = f"import sys; sys.modules['onnx'] = None; {code}"
+@pytest.mark.parametrize(
+    ("package", "code"), [("onnx", "import cashmere; cashmere.export_onnx"), ("onnxruntime", EXPORT)]
+)
+def test_missing_library_is_named_with_the_extra(package, code):
+    code = f"import sys; sys.modules[{package!r}] = None; {code}"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.returncode
     last = ended.stderr.strip().splitlines()[-1]
-    assert "MissingDependencyError: An export to ONNX needs the package 'onnx'" in last
+    assert f"MissingDependencyError: An export to ONNX needs the package {package!r}" in last
     assert "pip install 'cashmere-automl[onnx]'" in last

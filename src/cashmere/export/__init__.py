@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from cashmere.exceptions import MissingDependencyError
@@ -22,15 +23,13 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names when they are first used: onnx is optional."""
-    if name in _HOMES:
-        try:
-            return getattr(importlib.import_module(_HOMES[name]), name)
-        except ModuleNotFoundError as error:
-            if error.name != "onnx":
-                raise
-            raise MissingDependencyError("onnx", "An export to ONNX", "onnx") from error
-    raise AttributeError(f"module 'cashmere.export' has no attribute {name!r}")
+    """Import public names when they are first used: onnx and onnxruntime are optional."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'cashmere.export' has no attribute {name!r}")
+    for package in ("onnx", "onnxruntime"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingDependencyError(package, "An export to ONNX", "onnx")
+    return getattr(importlib.import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

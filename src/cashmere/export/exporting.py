@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from cashmere.exceptions import (
     CertificateError,
     ConversionError,
     InvalidParameterError,
-    MissingDependencyError,
     OutputError,
 )
 from cashmere.export.certificate import Certificate, Comparison
@@ -53,8 +51,6 @@ def export_onnx(predictor: Predictor, path: str | Path, rows: Any, *, bound: flo
         If columns or members have no counterpart in ONNX; all of them are named. Fit with ``deployable="onnx"``.
     CertificateError
         If a prediction differs by more than the bound; the members that do are named.
-    MissingDependencyError
-        If onnx or onnxruntime is not installed (extra ``onnx``).
     InvalidParameterError, OutputError
         If the path cannot be used.
     """
@@ -98,5 +94,3 @@ def _check(path: Path, bound: float) -> None:
         raise OutputError(path, f"cannot be written: there is no folder {path.parent}. Make it first.")
     if not bound > 0:
         raise InvalidParameterError("bound", bound, "a positive number")
-    if importlib.util.find_spec("onnxruntime") is None:
-        raise MissingDependencyError("onnxruntime", "An export to ONNX", "onnx")
