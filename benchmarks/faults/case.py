@@ -31,7 +31,7 @@ from benchmarks.faults.orphans import Orphans
 from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.faults.whole import count_cut_short, damaged_files
 from benchmarks.runs.place import commit, temporary_place
-from cashmere.exceptions import CashmereError
+from cashmere.exceptions import CashmereError, NoSuccessfulTrialError
 from cashmere.records.cause import Cause, CauseKind
 
 _ORPHAN_SECONDS = 30.0
@@ -309,6 +309,11 @@ class _Case:
         elif ending is None or (self._fault.goes_on and ending.status != 0):
             ending = self._start().end()
         self._command = None
+        if self._fault.follows_paths and ending.typed_error == NoSuccessfulTrialError.__name__:
+            # On a machine so busy that all trials met their limit of time, a run without faults ends no better.
+            self._note(FaultOutcome.TYPED, str(ending))
+            self._check_store()
+            return
         if ending.status != 0:
             outcome = FaultOutcome.HANG if ending.status is None else FaultOutcome.CORRUPT
             self._note(outcome, f"could not be continued: {ending}\n{ending.output[-3000:]}")

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.faults.case import CaseKey, InjectedFault, Reference, make_reference, run_case
 from benchmarks.faults.commands import N_ROWS_OF_A_PATH, SECONDS
 from benchmarks.faults.kills import next_cases
-from benchmarks.faults.kinds import FAULTS
+from benchmarks.faults.kinds import FAULTS, Kind
 from benchmarks.faults.orphans import adopting_orphans
 from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.runs.row_file import RowFile
@@ -52,6 +52,28 @@ def test_a_run_with_half_finished_paths_survives():
         (row,) = run_case(CaseKey("coordinator and workers killed on paths", 1, 1), known, orphans)
     assert (row.outcome, row.detail) == (FaultOutcome.OK, row.detail)
     assert row.resume_seconds > 0
+
+
+class KilledWhereNoTrialHasTime(FAULTS["coordinator killed on paths"].make):
+    """As on a machine so busy that all trials meet their limit."""
+
+    most_strikes = 1
+
+    @property
+    def arguments(self):
+        return () if (self.run / "run.json").exists() else ("--trial-timeout", "0.01s")
+
+
+@pytest.mark.slow
+def test_a_run_without_a_successful_trial_ends_as_promised():
+    kinds = {"no time": Kind(KilledWhereNoTrialHasTime, 1)}
+    known = Reference(
+        strategy="random", digest="", trials={}, predictions=np.empty((0, 5)), fit_seconds=8.0, resume_seconds=5.0
+    )
+    with adopting_orphans() as orphans:
+        (row,) = run_case(CaseKey("no time", 1, 1), known, orphans, kinds)
+    assert row.outcome == FaultOutcome.TYPED
+    assert "NoSuccessfulTrialError" in row.detail
 
 
 @pytest.mark.slow
