@@ -168,8 +168,20 @@ def test_killed_writer_is_followed_at_once_and_without_a_new_epoch(run):
 
 def elsewhere(folder: Path, monkeypatch) -> None:
     """Make this process one of another machine, whose locks do not reach the first."""
-    monkeypatch.setattr(lease, "this_machine", lambda: "boot of another machine")
+    monkeypatch.setattr(lease, "this_machine", lambda folder: "boot of another machine")
     (folder / "lock").unlink()
+
+
+def test_free_lock_proves_nothing_behind_another_mount(run):
+    """Two containers on one machine that mount a network file system each do not see each other's locks."""
+    here = lease.this_machine(run)
+    record = {"token": "0" * 32, "host": "container", "process": os.getpid(), "seconds": 60.0}
+    elsewhere = f"{here.rpartition(' ')[0]} ffffffff"
+    (run / "lease").write_text(json.dumps({**record, "machine": elsewhere}))
+    with pytest.raises(RunLockedError, match="on container"):
+        RunStore(run)
+    (run / "lease").write_text(json.dumps({**record, "machine": here}))
+    RunStore(run).close()
 
 
 @pytest.mark.slow

@@ -6,7 +6,8 @@ The rules
 2. The writer of an epoch holds its lease, a file that it makes exclusively (which network file systems guarantee, too),
    touches all the time, and removes at the end. So an epoch has one writer at a time.
 3. A lease that is left behind passes on within its epoch only if its holder has certainly ended: it was on this machine
-   since it was started, and its lock, which ends with a process, is free. Locks of other machines prove nothing.
+   since it was started, saw the directory through the same mount, and its lock, which ends with a process, is free.
+   Locks of other machines prove nothing, nor do those that two containers on one machine take in mounts of their own.
 4. Any other lease ends its epoch when it was not renewed for as long as it lasts: its holder may be dead, cut off, or
    stopped and come back. Whoever makes the lease of the next epoch goes on, with a copy of the database.
 5. A holder looks before and after each write whether its epoch is still the present one. If it is not, the write went
@@ -107,7 +108,7 @@ class Lease:
         epoch = present_epoch(folder)
         record: _Record = {
             "token": secrets.token_hex(16),
-            "machine": this_machine(),
+            "machine": this_machine(folder),
             "host": socket.gethostname(),
             "process": os.getpid(),
             "seconds": seconds,
@@ -192,15 +193,19 @@ def is_written_elsewhere(folder: Path) -> bool:
         found = _read(lease_path(folder, present_epoch(folder)))
     except OSError:
         return False
-    return found is not None and found["machine"] != this_machine()
+    return found is not None and found["machine"] != this_machine(folder)
+
+
+def this_machine(folder: Path) -> str:
+    """Return what tells this machine, with its mount of a folder, from others, and from itself before it was restarted.
+
+    Two processes for which it is the same see each other's locks in the folder.
+    """
+    return f"{_this_boot()} device {folder.stat().st_dev:x}"
 
 
 @functools.cache
-def this_machine() -> str:
-    """Return what tells this machine from others, and from itself before it was started again.
-
-    Two processes for which it is the same see each other's locks.
-    """
+def _this_boot() -> str:
     try:
         return f"boot {_BOOT_ID.read_text().strip()}"
     except OSError:  # not Linux
