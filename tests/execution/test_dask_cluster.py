@@ -125,6 +125,22 @@ def test_worker_of_another_version_is_refused_and_named(client, tmp_path, before
             open_and_close(client)
 
 
+DIES_WHEN_ASKED = """
+import os
+from importlib import metadata
+found = metadata.version
+metadata.version = lambda name: os._exit(1) if name == "cashmere-automl" else found(name)
+"""
+
+
+def test_worker_lost_while_it_is_asked_is_left_out(client, tmp_path):
+    options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path))
+    with dask_process("worker", client.scheduler.address, *options, before=DIES_WHEN_ASKED):
+        client.wait_for_workers(2, timeout=60)
+        with open_cluster(client, n_threads=1) as opened:
+            assert [n_threads for n_threads, _ in opened.workers] == [3]
+
+
 def test_package_that_a_worker_lacks_is_named_and_other_versions_are_warned_of():
     theirs = {name: version for name, version in versions().items() if name != "lightgbm"}
     assert why_refused(theirs).startswith("lacks lightgbm (here ")

@@ -107,7 +107,12 @@ def _checked(client: distributed.Client) -> DaskCluster:
     except TimeoutError as error:
         text = f"has had no worker for {_FIRST_WORKER_SECONDS:.0f} s. Start some: `dask worker {address}`."
         raise ClusterError(address, text) from error
-    described: dict[str, _Description | Exception] = client.run(_description(), on_error="return")
+    asked: dict[str, _Description | Exception] = client.run(_description(), on_error="return")
+    # A worker that was lost meanwhile is asked again before its first trial, if it comes back.
+    described = {name: found for name, found in asked.items() if not isinstance(found, OSError)}
+    if not described:
+        text = f"has lost all its workers ({', '.join(asked)}) while they were asked for their versions."
+        raise ClusterError(address, f"{text} Start others: `dask worker {address}`.")
     check_versions(
         address, {name: found["versions"] if isinstance(found, dict) else found for name, found in described.items()}
     )
