@@ -24,8 +24,11 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 _POLL_SECONDS = 0.1
 
-_IDLE_SECONDS = 60.0
-"""How long a site waits for its next trial: a coordinator that was killed cannot tell anybody to clear up."""
+_IDLE_SECONDS = 20.0
+"""How long worker processes wait for the next trial: a coordinator that was killed cannot tell anybody to clear up."""
+
+_UNUSED_SECONDS = 40.0
+"""How long a site without worker processes keeps its files, which take longer to come back."""
 
 
 class Site:
@@ -50,7 +53,7 @@ class Site:
         self._idle: list[WorkerProcessExecutor] = []
         self._n_running = 0
         self._closed = threading.Event()
-        self._expiry = self._timer()
+        self._expiry = self._timer(_UNUSED_SECONDS)
 
     @property
     def is_closed(self) -> bool:
@@ -84,24 +87,32 @@ class Site:
             if is_kept and not is_stopped:
                 self._idle.append(executor)
             if is_kept and is_last:
-                self._expiry = self._timer()
+                self._expiry = self._timer(_IDLE_SECONDS if self._idle else _UNUSED_SECONDS)
         if not is_kept:
             executor.shutdown()
             if is_last:
                 self._leave_folder()
 
-    def _timer(self) -> threading.Timer:
-        timer = threading.Timer(_IDLE_SECONDS, self._expire)
+    def _timer(self, seconds: float) -> threading.Timer:
+        timer = threading.Timer(seconds, self._expire)
         timer.daemon = True
         timer.start()
         return timer
 
     def _expire(self) -> None:
+        """End idle worker processes; if there are none any more, give up the files, too."""
         with self._lock:
-            if self._n_running:
+            if self._n_running or self._closed.is_set():
                 return
-            self._closed.set()
-        self.close()
+            idle, self._idle = self._idle, []
+            if idle:
+                self._expiry = self._timer(_UNUSED_SECONDS)
+            else:
+                self._closed.set()
+        for executor in idle:
+            executor.shutdown()
+        if not idle:
+            self.close()
 
     def close(self) -> None:
         """End the worker processes, running trials with what they have achieved, and give up the files."""
