@@ -312,9 +312,9 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     deployable : {"onnx"}, optional
         Search only algorithms whose models convert to ONNX, see `to_onnx`; a warning names those that are left out.
     opening : str or path
-        What a search with a budget of time begins with: ``"defaults"`` for the default of each algorithm,
-        ``"learned"`` for configurations that were chosen on other tables after these, or a file made by ``cashmere
-        pretrain --opening``.
+        What a search with a budget of time begins with: ``"defaults"`` for the default of each algorithm and its
+        variants, ``"learned"`` for configurations that were chosen on other tables after these, or a file made by
+        ``cashmere pretrain --opening``.
     resampling : str or splitter
         ``"auto"`` (by rows and time: five or three folds, or a holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn
         splitter.
@@ -323,7 +323,7 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     ensemble_size : int
         Picks of the greedy selection.
     max_latency : str or float, optional
-        Most time that the model may take to predict one row, such as ``"5ms"``; a number means seconds. Measured on
+        Longest time that the model may take to predict one row, such as ``"5ms"``; a number means seconds. Measured on
         this machine (docs/running.md#a-limit-of-the-latency).
     repeats : "auto" or int, optional
         On how many other splits of the rows the members of the final ensemble are fitted again, so that each predicts
