@@ -16,10 +16,10 @@ from cashmere.cli.terminal import RunFolder, plain, say, typed_errors
 def refine(
     folder: RunFolder,
     max_latency: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Most time to predict one row, such as 5ms.")
+        str | None, typer.Option(metavar="TIME", help="Longest time to predict one row, such as 5ms.")
     ] = None,
     max_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Most room for the model folder, such as 10MB.")
+        str | None, typer.Option(metavar="SIZE", help="Largest size of the model folder, such as 10MB.")
     ] = None,
     metric: Annotated[
         str | None, typer.Option(metavar="NAME", help="Choose by this metric (default: that of the run).")
@@ -40,7 +40,7 @@ def refine(
 ) -> None:
     """Choose again from a finished run. Shows what score costs in latency and bytes.
 
-    With any of the options, the best ensemble within the bounds is written as a model of its own. Nothing is fitted
+    With any of the options, the best ensemble within the limits is written as a separate model. Nothing is fitted
     except by --refit.
     """
     with typed_errors():

@@ -94,7 +94,7 @@ def fit(
     ] = "selection",
     max_latency: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Most time that the model may take to predict one row, such as 5ms."),
+        typer.Option(metavar="TIME", help="Longest time that the model may take to predict one row, such as 5ms."),
     ] = None,
     repeats: Annotated[
         str | None,

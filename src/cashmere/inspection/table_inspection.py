@@ -279,8 +279,8 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
         return []
     shown = ", ".join(f"{label!r} ({n})" for label, n in rare[-5:])
     sentence = (
-        f"{len(rare)} class(es) have fewer than {_RARE_ROWS} rows, such as {shown}. They are kept, but hardly learned, "
-        "and scores of them are luck: join them with others, or get more rows."
+        f"{len(rare)} class(es) have fewer than {_RARE_ROWS} rows, such as {shown}. They are kept, but hard to learn, "
+        "and their scores are mostly chance: merge them with others, or get more rows."
     )
     return [Finding(kind=FindingKind.TARGET, sentence=sentence)]
 
@@ -323,7 +323,7 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
     if crowded:
         sentence = (
             f"{named(crowded)} {'has' if len(crowded) == 1 else 'have'} fewer than {_ROWS_PER_LEVEL} rows per level. "
-            "If these are names or keys, remove them or join levels."
+            "If these are names or keys, remove them or merge levels."
         )
         findings.append(Finding(kind=FindingKind.LEVELS, columns=crowded, sentence=sentence))
     return findings
@@ -334,14 +334,14 @@ def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
     if copies.n_contradicted:
         best = 100 * (1 - copies.n_contradicted / n_rows)
         sentence = (
-            f"{copies.n_contradicted:,} row(s) are equal to others in all columns, but have another target: no model "
-            f"of these columns gets more than {best:.1f} % of the rows right."
+            f"{copies.n_contradicted:,} row(s) are equal to others in all columns, but have another target: from "
+            f"these columns, no model can predict more than {best:.1f} % of the rows correctly."
         )
         findings.append(Finding(kind=FindingKind.CONTRADICTIONS, sentence=sentence))
     if copies.n_surplus > _COPIES_SHARE * n_rows:
         sentence = (
-            f"{copies.n_surplus:,} row(s) repeat others in all columns. If they are the same cases, validation sees "
-            "rows that were learned from and flatters: remove them, or give groups= (--groups)."
+            f"{copies.n_surplus:,} row(s) repeat others in all columns. If they are the same cases, some "
+            "validation rows are also training rows, and scores are too good: remove them, or give groups= (--groups)."
         )
         findings.append(Finding(kind=FindingKind.COPIES, sentence=sentence))
     return findings

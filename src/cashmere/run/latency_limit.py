@@ -34,7 +34,7 @@ class LatencyLimit:
     sample : DataFrame
         Rows to predict.
     seconds : float
-        Most time for one row.
+        Longest time for one row.
 
     Attributes
     ----------

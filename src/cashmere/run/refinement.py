@@ -122,9 +122,9 @@ def refine_run(
     folder : path
         The run directory.
     max_latency : str or float, optional
-        Most time for one row, such as ``"5ms"``; a number means seconds.
+        Longest time for one row, such as ``"5ms"``; a number means seconds.
     max_size : str or float, optional
-        Most room that the model folder may take, such as ``"10MB"``; a number means MiB.
+        Largest size of the model folder, such as ``"10MB"``; a number means MiB.
     metric : str or callable, optional
         Chooses the ensembles; by default that of the run.
     ensemble : {"selection", "bagging", "stacking", "best"}, optional
