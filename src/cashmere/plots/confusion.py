@@ -17,7 +17,7 @@ _COUNTED = 6
 
 
 def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw which classes are taken for which, on rows that the models have not seen.
+    """Draw which classes are mistaken for which, on rows that the models have not seen.
 
     A cell holds the share of the rows of its true class and, with few classes, their number. Of more than ten classes
     the smallest are joined.

@@ -135,7 +135,7 @@ class ClassifierPlots(PlotMethods):
         return plot_calibration(self._fitted_result(), ax=ax)
 
     def plot_confusion_matrix(self, *, ax: Axes | None = None) -> Axes:
-        """Draw which classes are taken for which, on unseen rows: see `cashmere.plots.plot_confusion_matrix`.
+        """Draw which classes are mistaken for which, on unseen rows: see `cashmere.plots.plot_confusion_matrix`.
 
         Parameters
         ----------
