@@ -24,8 +24,8 @@ from benchmarks.faults.outcome import FaultOutcome
 _FREE_SECONDS = 60.0
 """How long after a run all cores and all memory of the cluster must be free again."""
 
-_EXPIRY_SECONDS = 30.0
-"""How much longer files of a coordinator that was killed may stay: their site has to notice."""
+_EXPIRY_SECONDS = 90.0
+"""How long after a run files of a coordinator that was killed may stay: their site has to notice."""
 
 
 class ClusterFault(Fault):
