@@ -30,6 +30,8 @@ def test_dates_are_named():
         ("PatientID", np.arange(N) // 4),
         ("customer", [f"c{i // 3}" for i in range(N)]),
         ("user id", np.where(np.arange(N) % 10 == 0, np.nan, np.arange(N) // 5)),
+        ("Speaker Number", [f"speaker {'abcdefghijkl'[i % 12]}" for i in range(N)]),
+        ("customer_no", np.arange(N) // 4),
         ("ward", [f"W-{i // 3:04}" for i in range(N)]),  # texts with digits
     ],
 )
@@ -47,6 +49,8 @@ def test_repeated_identifiers_are_named(name, values):
         ("age", RNG.integers(20, 60, N)),
         ("width", np.arange(N) // 4),  # "id" is not a word of it
         ("account_length", np.arange(N) // 4),  # of an account, but not the account
+        ("number_of_rooms", np.arange(N) // 4),
+        ("street name", [f"street {'abcdefghijkl'[i % 12]}" for i in range(N)]),
         ("city", [f"{'abcdefghij'[i % 10]}{'klmnop'[i % 6]}" for i in range(N)]),
         ("street", [f"street {i // 20}" for i in range(N)]),
         ("free", [f"some words {i} and more of them" for i in range(N)]),

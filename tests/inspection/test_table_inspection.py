@@ -99,6 +99,23 @@ def test_fit_makes_of_the_columns_what_was_told(found, tmp_path):
     ]
 
 
+def test_a_date_that_predicts_alone_is_not_called_a_leak():
+    day = pd.date_range("2024-01-01", periods=N)
+    found = inspect_table(
+        pd.DataFrame({"day": day, "a": np.arange(N) % 7, "b": np.arange(N) + 0.5}), np.arange(N) * 2.0
+    )
+    leaks, dates = (f for f in found.findings if f.kind is FindingKind.ALONE)
+    assert leaks.columns == ("b",) and "leaks" in leaks.sentence
+    assert dates.columns == ("day",) and "leaks" not in dates.sentence and "random folds" in dates.sentence
+
+
+@pytest.mark.parametrize(("n_rare", "is_told"), [(11, True), (30, False)])
+def test_a_rare_class_is_told(n_rare, is_told):
+    X = pd.DataFrame({"a": np.random.default_rng(3).normal(size=N)})
+    found = inspect_table(X, np.where(np.arange(N) < n_rare, "yes", "no"))
+    assert any("never predicts it is right in 95.4%" in finding.sentence for finding in found.findings) is is_told
+
+
 def test_rows_without_a_target_are_counted_and_left_out():
     X, y = suspicious()
     y = y.astype(object)

@@ -14,9 +14,12 @@ _IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid"}
 
 _OWNER_WORDS = frozenset(
     {"patient", "subject", "participant", "person", "user", "customer", "client", "member", "household", "family"}
-    | {"session", "device", "machine", "vehicle", "account"}
+    | {"session", "device", "machine", "vehicle", "account", "speaker", "student", "donor"}
 )
 """... and those that tell so at the end of the name: the length of an account identifies none."""
+
+_NUMBERING_WORDS = frozenset({"number", "no", "nr", "num", "code", "key", "name"})
+"""Words that may follow an owner: a speaker number is the speaker."""
 
 _LEAST_VALUES = 10
 """Of a column with such a name."""
@@ -70,7 +73,8 @@ def _listed(names: list[str]) -> str:
 def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
     """Return whether many values of a column are each in several rows, and look like identifiers."""
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column.name)]
-    is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or (bool(words) and words[-1] in _OWNER_WORDS)
+    owner = words[-2:-1] if words and words[-1] in _NUMBERING_WORDS else words[-1:]
+    is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or not _OWNER_WORDS.isdisjoint(owner)
     if not is_named and len(column.categories) < _LEAST_CODES:  # also those of numbers, which have none
         return False
     values = values[~np.isnan(values)]

@@ -40,6 +40,9 @@ _LEAST_LEVELS = 50
 _RARE_ROWS = 10
 """Rows of a class, below which folds hold one or two each."""
 
+_RARE_SHARE = 0.05
+"""Share of the rows of a class, below which a model that never predicts it seems good."""
+
 _COPIES_SHARE = 0.01
 _MOST_WORKERS = 4
 
@@ -274,27 +277,43 @@ def _class_sizes(coding: TargetCoding | None, codes: AnyArray | None) -> dict[An
 
 
 def _about_classes(classes: dict[Any, int]) -> list[Finding]:
-    rare = [(label, n) for label, n in classes.items() if n < _RARE_ROWS]
-    if not rare:
-        return []
-    shown = ", ".join(f"{label!r} ({n})" for label, n in rare[-5:])
-    sentence = (
-        f"{len(rare)} class(es) have fewer than {_RARE_ROWS} rows, such as {shown}. They are kept, but hard to learn, "
-        "and their scores are mostly chance: merge them with others, or get more rows."
-    )
-    return [Finding(kind=FindingKind.TARGET, sentence=sentence)]
+    findings = []
+    few = [(label, n) for label, n in classes.items() if n < _RARE_ROWS]
+    if few:
+        shown = ", ".join(f"{label!r} ({n})" for label, n in few[-5:])
+        sentence = (
+            f"{len(few)} class(es) have fewer than {_RARE_ROWS} rows, such as {shown}. They are kept, but hard to "
+            "learn, and their scores are mostly chance: merge them with others, or get more rows."
+        )
+        findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
+    if len(classes) == 2:
+        label, n = list(classes.items())[-1]
+        share = n / sum(classes.values())
+        if share < _RARE_SHARE:
+            sentence = (
+                f"Class {label!r} has {share:.1%} of the rows: a model that never predicts it is right in "
+                f"{1 - share:.1%}. To find it, choose a metric such as balanced_accuracy (--metric), which brings a "
+                "decision threshold."
+            )
+            findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
+    return findings
 
 
 def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Finding]:
     findings = []
     alone = sorted((c for c in columns if (c.skill or 0.0) >= ALONE), key=lambda c: -(c.skill or 0.0))
-    if alone:
-        names = tuple(c.name for c in alone)
-        sentence = (
-            f"{named(names)} predict{'s' if len(names) == 1 else ''} the target nearly alone (skill "
-            f"{alone[-1].skill:.3f} or more). If it is known only after the target, it leaks: remove it."
-        )
-        findings.append(Finding(kind=FindingKind.ALONE, columns=names, sentence=sentence))
+    dated = [c for c in alone if c.kind is ColumnKind.DATE]
+    for suspects, why in (
+        ([c for c in alone if c not in dated], "What is known only after the target leaks: remove it."),
+        (dated, "Rows of nearby days are alike: random folds find there what later rows will not have."),
+    ):
+        if suspects:
+            names = tuple(c.name for c in suspects)
+            sentence = (
+                f"{named(names)} predict{'s' if len(names) == 1 else ''} the target nearly alone (skill "
+                f"{suspects[-1].skill:.3f}{'' if len(names) == 1 else ' or more'}). {why}"
+            )
+            findings.append(Finding(kind=FindingKind.ALONE, columns=names, sentence=sentence))
     reasons: dict[str, list[str]] = {}
     for column in columns:
         if column.dropped is not None:
