@@ -27,7 +27,7 @@ class Status:
     fraction : float
         Share of the budget that is spent, in [0, 1].
     seconds_left : float or None
-        Time left; estimated from the pace under a budget of trials.
+        Time left, finite; estimated from the pace under a budget of trials. None where it is not known.
     phase : str
         ``"preparing"``, ``"searching"``, ``"finishing"``, ``"ended"``.
     """
@@ -43,7 +43,7 @@ class Status:
 
     def line(self) -> str:
         """Return the state as one line of plain text."""
-        left = "" if self.phase == "ended" else f", {shown_clock(self.seconds_left)} left"
+        left = "" if self.seconds_left is None else f", {shown_clock(self.seconds_left)} left"
         return (
             f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {shown_number(self.best_score)}, "
             f"ensemble {shown_number(self.ensemble_score)} ({self.metric}){left}"
@@ -150,7 +150,7 @@ class Bar:
             BarColumn(bar_width=24),
             TextColumn(
                 "{task.fields[trials]} trials · {task.fields[failures]} failed · best {task.fields[best]} · "
-                "ensemble [bold]{task.fields[ensemble]}[/] · {task.fields[left]} left"
+                "ensemble [bold]{task.fields[ensemble]}[/]{task.fields[left]}"
             ),
             transient=True,
         )
@@ -173,7 +173,7 @@ def _fields(status: Status) -> dict[str, Any]:
         "failures": status.failures,
         "best": shown_number(status.best_score),
         "ensemble": shown_number(status.ensemble_score),
-        "left": shown_clock(status.seconds_left),
+        "left": "" if status.seconds_left is None else f" · {shown_clock(status.seconds_left)} left",
     }
 
 
@@ -182,15 +182,13 @@ def shown_number(value: float | None) -> str:
     return "-" if value is None else f"{value:.5g}"
 
 
-def shown_clock(seconds: float | None) -> str:
-    """Return a time as minutes and seconds, with hours if there are any; "?" if it is not known.
+def shown_clock(seconds: float) -> str:
+    """Return a time as minutes and seconds, with hours if there are any.
 
     Examples
     --------
-    >>> shown_clock(75), shown_clock(3700), shown_clock(None)
-    ('1:15', '1:01:40', '?')
+    >>> shown_clock(75), shown_clock(3700)
+    ('1:15', '1:01:40')
     """
-    if seconds is None or not math.isfinite(seconds):
-        return "?"
     minutes, rest = divmod(max(0, round(seconds)), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
