@@ -108,10 +108,10 @@ def test_run_can_be_moved(run, table, tmp_path):
 
 def test_leaderboard_and_report_read_the_run(run, tmp_path):
     output = cashmere("leaderboard", run)
-    assert "lightgbm" in output
     assert "4 trials written to" in cashmere("leaderboard", run, "-o", tmp_path / "board.csv")
     board = pd.read_csv(tmp_path / "board.csv")
     assert board["loss"].is_monotonic_increasing
+    assert all(name in output for name in board["algorithm"])  # none is broken, however narrow the terminal
     assert set(board["origin"]) == {"warm start"} and "warm start" in output
     assert [json.loads(text)["algorithm"] for text in board["configuration"]] == board["algorithm"].tolist()
     assert cashmere("report", run).strip().endswith("report.html")

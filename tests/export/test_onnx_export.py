@@ -147,7 +147,7 @@ def test_members_without_a_converter_are_named_and_replaced(table, tmp_path):
     refined = refine_run(tmp_path / "run", deployable="onnx")
     assert refined.after["n_members"] == 1
     assert export_onnx(Predictor.load(refined.model_folder), tmp_path / "model.onnx", table).holds
-    with pytest.raises(InvalidParameterError, match="'onnx' or None"):
+    with pytest.raises(InvalidParameterError, match="'onnx', the only format"):
         refine_run(tmp_path / "run", deployable="pmml")
 
 
@@ -168,7 +168,7 @@ def test_deployable_search_leaves_out_what_does_not_convert(table, tmp_path):
         AutoClassifier(budget="1trials", deployable="onnx", include="knn", **QUICK).fit(X, y)
     with pytest.raises(SpaceError, match="None of the algorithms"):
         AutoClassifier(budget="1trials", deployable="onnx", space="sklearn12", **QUICK).fit(X, y)
-    with pytest.raises(InvalidParameterError, match="'onnx' or None"):
+    with pytest.raises(InvalidParameterError, match="'onnx', the only format"):
         AutoClassifier(budget="1trials", deployable="pmml", **QUICK).fit(X, y)
 
 

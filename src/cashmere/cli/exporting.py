@@ -54,13 +54,15 @@ def _show(certificate: Certificate) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    unit = "of probabilities" if certificate.unit == "probability" else "in standard deviations of the predictions"
     altered = f"{certificate.n_altered} of them with missing values and unseen levels"
     facts = {
         "rows compared": f"{certificate.n_rows}, {altered}",
-        "largest difference": f"{certificate.largest:.2g} ({certificate.unit}; accepted: {certificate.bound:g})",
+        "largest difference": f"{certificate.largest:.2g} ({unit}; accepted: {certificate.bound:g})",
         "median difference": f"{certificate.median:.2g}",
-        "labels equal": "-" if certificate.n_equal is None else f"{certificate.n_equal} of {certificate.n_rows}",
     }
+    if certificate.n_equal is not None:
+        facts["labels equal"] = f"{certificate.n_equal} of {certificate.n_rows}"
     facts |= {f"{each.member} alone": f"{each.largest:.2g}" for each in certificate.members}
     for who in ("cashmere", "onnx"):
         row_ms, rate = (certificate.latencies[f"{who}_{what}"] for what in ("row_ms", "rows_per_second"))

@@ -96,8 +96,8 @@ def _line(row: Mapping[str, Any]) -> str:
     """Return the same in one line."""
     members, score, cross_fitted, row_ms, rate, size = _cells(row)
     return (
-        f"{members} members, score {score} (cross-fitted {cross_fitted}), {row_ms} ms for a row, {rate} rows/s, "
-        f"{size} MB"
+        f"{members} {'member' if members == '1' else 'members'}, score {score} (cross-fitted {cross_fitted}), "
+        f"{row_ms} ms for a row, {rate} rows/s, {size} MB"
     )
 
 

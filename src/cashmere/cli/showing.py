@@ -41,10 +41,13 @@ def leaderboard(
         unneeded = ["status", "configuration"]
         unneeded += ["loss"] * rows["loss"].equals(rows["score"]) + ["reached"] * (not rows["reached"].any())
         rows = rows.drop(columns=unneeded)
+        rows["fit_seconds"] = [f"{seconds:.3g}" for seconds in rows["fit_seconds"]]
         grid = Table(title=plain(facts.title), caption=plain(facts.caption), box=None, pad_edge=False)
         for name in rows.columns:
-            if name in ("algorithm", "origin", "reached"):
+            if name in ("origin", "reached"):
                 grid.add_column(name, overflow="fold", min_width=len("warm start"))
+            elif name == "algorithm":
+                grid.add_column(name, no_wrap=True)
             else:
                 grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)
         for row in rows.head(top).itertuples(index=False):

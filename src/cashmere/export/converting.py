@@ -108,7 +108,10 @@ def convert(predictor: Predictor) -> ModelProto:
         else:
             members[number] = _mean(graph, parts)
     if reasons:
-        advice = "Choose members that do with `cashmere refine --deployable onnx`, or fit with deployable='onnx'."
+        advice = (
+            "Choose members that do with `cashmere refine --deployable onnx`, or fit with deployable='onnx' "
+            "(--deployable onnx)."
+        )
         raise ConversionError(reasons, advice)
     combined = _calibrated(graph, predictor, _combined(graph, predictor, members))
     _decide(graph, predictor, combined.cast(np.float32).cast(np.float64))

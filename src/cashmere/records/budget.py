@@ -89,7 +89,7 @@ def parse_seconds(text: str | float, parameter: str) -> float:
     InvalidParameterError
         If it is not a positive duration.
     """
-    expected = "a positive time such as '60s', '10m' or '1h30m'"
+    expected = "a positive time such as '5ms', '60s' or '1h30m'"
     if isinstance(text, int | float) and not isinstance(text, bool):
         seconds = float(text)
     elif isinstance(text, str) and text.strip() and _TIME.sub("", text.strip().lower()).strip() == "":

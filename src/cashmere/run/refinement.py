@@ -318,7 +318,8 @@ class _Refinement:
             usable = [o for o in usable if converts(self._run.space, o.trial.configuration)]
         if not usable:
             raise RunDirectoryError(
-                self._run.folder, "holds no trial whose models convert to ONNX. Fit again with deployable='onnx'."
+                self._run.folder,
+                "holds no trial whose models convert to ONNX. Fit again with deployable='onnx' (--deployable onnx).",
             )
         return sorted(usable, key=lambda o: (o.trial.number not in of_run, o.loss, o.trial.number))
 

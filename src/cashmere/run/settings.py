@@ -106,7 +106,7 @@ def check_deployable(given: object) -> None:
         If it is one.
     """
     if given not in (None, "onnx"):
-        raise InvalidParameterError("deployable", given, "'onnx' or None")
+        raise InvalidParameterError("deployable", given, "'onnx', the only format, or be left out")
 
 
 def _seed(given: Any, name: str) -> Any:
