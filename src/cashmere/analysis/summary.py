@@ -113,7 +113,7 @@ def _add_course(
         return
     trajectory = trace_pool(
         recorded.predictions,
-        recorded.losses,
+        recorded.losses if metric.is_mean else _joined_losses(recorded, metric),
         recorded.y,
         metric,
         weight=recorded.weight,
@@ -124,6 +124,14 @@ def _add_course(
     )
     summary["course"] = _course(trajectory)
     summary["in_target_units"] = next(p.ndim == 1 for p in recorded.predictions if p is not None)
+
+
+def _joined_losses(recorded: RecordedPredictions, metric: Metric) -> list[float]:
+    """Return losses on all rows together, as those of ensembles are; the recorded ones are means over folds."""
+    y, weight = recorded.y, recorded.weight
+    return [
+        np.nan if p is None or not np.isfinite(p).all() else metric.loss(y, p, weight) for p in recorded.predictions
+    ]
 
 
 def _affordable(recorded: RecordedPredictions, metric: Metric, n_good: int, size: int) -> tuple[int, int]:

@@ -55,6 +55,8 @@ class Metric:
         Smallest probability of the log loss; 0 for other metrics.
     level : float or None
         Level of the quantile that is best, for pinball losses.
+    is_mean : bool
+        Whether the loss of several rows is the mean of their own: then it is also the mean of the losses of folds.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Metric:
     function: Callable[[AnyArray, AnyArray, Float64 | None], float]
     clip: float = 0.0
     level: float | None = None
+    is_mean: bool = False
 
     def loss(self, y: AnyArray, predictions: AnyArray, weight: AnyArray | None = None, /) -> float:
         """Return the loss; smaller is better.
@@ -231,6 +234,9 @@ def _one_minus_r2(y: AnyArray, p: Float64, w: Float64 | None) -> float:
     return error / total
 
 
+_PINBALL, _AT = "pinball", "@"
+
+
 def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss: float | None, greater: bool) -> Metric:
     return Metric(
         name=name,
@@ -240,10 +246,8 @@ def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss:
         worst_loss=worst_loss,
         function=function,
         clip=PROBABILITY_CLIP if name == "log_loss" else 0.0,
+        is_mean=name in ("accuracy", "log_loss", "brier", "mse", "mae", "mape", _PINBALL) or _AT in name,
     )
-
-
-_PINBALL, _AT = "pinball", "@"
 
 
 def pinball_metric(level: float | None = None) -> Metric:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.ensembles import (
     Ensemble,
@@ -81,6 +81,8 @@ class EnsembleBuilder:
         tried or the gain cannot be measured.
     decision_metric : Metric
         The metric, or balanced accuracy if it is not computed from labels.
+    cross_fitted_rows : int array or None
+        Rows of the pool that the latest `cross_fit` has judged; None for all.
     seconds : float
         Time of the latest choice.
     """
@@ -104,6 +106,7 @@ class EnsembleBuilder:
         self._only_instead = False
         self.ensemble: Ensemble = WeightedEnsemble(members=(BASELINE,), weights=(1.0,))
         self.loss: float | None = None
+        self.cross_fitted_rows: IntArray | None = None
         self.seconds = 0.0
         self._is_mean_elsewhere = is_mean_elsewhere
         # A custom metric may bear a known name.
@@ -132,6 +135,11 @@ class EnsembleBuilder:
         members = self.ensemble.members
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
+
+    @property
+    def pool(self) -> ValidationPool:
+        """The rows that choose."""
+        return self._pool
 
     @property
     def metric(self) -> Metric:
@@ -257,7 +265,7 @@ class EnsembleBuilder:
             unseen = cross_fitted_predictions(build, stacks, y, weight=weight, structure=structure, rng=rng)
             if unseen is None:
                 return None
-            rows = unseen.rows
+            self.cross_fitted_rows = rows = unseen.rows
             y, weight = y[rows], None if weight is None else weight[rows]
             loss = self._metric.loss(y, unseen.predictions, weight)
             calibration = None

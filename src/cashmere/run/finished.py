@@ -84,7 +84,10 @@ class FinishedRun:
     def summary(self) -> str:
         """Return the result in a few lines of text."""
         history, facts = self.study.history, self.facts
-        best = history.incumbent
+        best = None if history.incumbent is None else history.incumbent.loss
+        constant: float | None = history.baseline_loss
+        if facts.joined_losses is not None:  # on the rows of the ensemble
+            best, constant = facts.joined_losses["single"], facts.joined_losses["constant"]
         cross_fitted = (
             "" if facts.cross_fitted_loss is None else f" (cross-fitted {self._score(facts.cross_fitted_loss)})"
         )
@@ -95,8 +98,8 @@ class FinishedRun:
             f"{len(history)} trials, {len(history.failures)} failed, {facts.elapsed_seconds or 0:.1f} s; "
             f"{self.stop_reason}\n"
             f"{self.metric.name}: ensemble {self._score(facts.ensemble_loss)}{cross_fitted}, "
-            f"best single {self._score(None if best is None else best.loss)}, "
-            f"constant {self._score(history.baseline_loss)}\n"
+            f"best single {self._score(best)}, "
+            f"constant {self._score(constant)}\n"
             f"Members: {listed}{more}\n"
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from cashmere.exceptions import (
 )
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.model.files import Encoders
+from cashmere.model.fold_model import FoldModel
 from cashmere.model.predictor import Predictor
 from cashmere.protocols import Executor
 from cashmere.records.budget import Budget, Deadline
@@ -36,6 +37,7 @@ from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.executor import largest_matrix_mib
 from cashmere.run.finished import FinishedRun, StopReason
 from cashmere.run.growing_model import GrowingModel
+from cashmere.run.joined_losses import joined_losses
 from cashmere.run.latency_limit import LatencyLimit
 from cashmere.run.members import Members
 from cashmere.run.preparation_time import preparation_check
@@ -119,6 +121,8 @@ class Session:
         Runs the trials; `search` shuts it down.
     progress : Progress
         Told about every change.
+    baseline : sequence of FoldModel
+        The constant predictor of each fold.
     pace : Pace
         How long steps take.
     write_report : callable or None
@@ -146,13 +150,14 @@ class Session:
         deadline: Deadline,
         executor: Executor,
         progress: Progress,
+        baseline: Sequence[FoldModel],
         pace: Pace,
         write_report: Callable[[], object] | None,
         load: bool,
     ) -> None:
         self.run, self.study, self.model, self._repeats = run, study, model, repeats
         self._budget, self._deadline, self._executor, self._progress = budget, deadline, executor, progress
-        self._pace, self._write_report, self._load = pace, write_report, load
+        self._baseline, self._pace, self._write_report, self._load = baseline, pace, write_report, load
         self._n_before = len(study.history)
         self._suggested_before = float(run.store.facts().suggest_seconds or 0.0)
         self._refreshed_at = -1
@@ -273,6 +278,7 @@ class Session:
             deadline=deadline,
             executor=executor or InProcessExecutor(),
             progress=progress,
+            baseline=baseline,
             pace=pace,
             write_report=write_report,
             load=load,
@@ -569,6 +575,13 @@ class Session:
             "ensemble": builder.ensemble.to_json(),
             "ensemble_loss": builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
+            "joined_losses": joined_losses(
+                history.incumbent,
+                self._baseline,
+                pool=builder.pool,
+                metric=self.run.metric,
+                cross_fitted_rows=builder.cross_fitted_rows,
+            ),
             "calibration": None if builder.calibration is None else builder.calibration.to_json(),
             "decision": self.model.decision(),
             "latency": latency,

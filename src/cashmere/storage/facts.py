@@ -43,6 +43,15 @@ class CalibrationFact(TypedDict):
     gain: Finite
 
 
+class JoinedLossesFact(TypedDict):
+    """Losses of others than the ensemble on the rows that it is judged on, see `cashmere.run.joined_losses`."""
+
+    trial: Count
+    single: Finite
+    constant: Finite
+    constant_cross_fitted: Finite
+
+
 class SplitsFact(TypedDict):
     """On how many splits of the rows a trial was fitted, the checksum of the mean of its predictions, and the epoch."""
 
@@ -94,6 +103,10 @@ class RunFacts:
         Loss of the ensemble on the rows that chose it.
     cross_fitted_loss : float
         Loss on rows that did not choose it; None if there was no time, or too few rows to estimate it.
+    joined_losses : dict
+        Of the best trial and the constant predictor on the rows of the ensemble, and of the latter on those of
+        `cross_fitted_loss`: ``trial``, ``single``, ``constant``, ``constant_cross_fitted``. None where they are
+        the means over the folds, which the trials have.
     calibration : dict
         How probabilities are calibrated, see `cashmere.ensembles.calibration`; None if they are not.
     decision : dict
@@ -132,6 +145,7 @@ class RunFacts:
     ensemble: dict[str, Any] | None = None
     ensemble_loss: float | None = None
     cross_fitted_loss: float | None = None
+    joined_losses: JoinedLossesFact | None = None
     calibration: CalibrationFact | None = None
     decision: dict[str, Any] | None = None
     splits: dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], SplitsFact] | None = None

@@ -24,15 +24,24 @@ def headline_section(
     ensemble_loss = finite_number(facts.ensemble_loss)
     if ensemble_loss is None and curve:
         ensemble_loss = curve[-1]["ensemble_loss"]
+    single, constant = best and best["loss"], finite_number(facts.baseline_loss)
+    joined = facts.joined_losses
+    if joined is not None and best is not None and joined["trial"] == best["trial"]:
+        single, constant = finite_number(joined["single"]), finite_number(joined["constant"])
+        constant_cross_fitted = finite_number(joined["constant_cross_fitted"])
+    else:
+        joined, constant_cross_fitted = None, constant
     return {
         "ensemble_loss": ensemble_loss,
         "ensemble_score": score_of(metric, ensemble_loss),
         "cross_fitted_loss": finite_number(facts.cross_fitted_loss),
         "cross_fitted_score": score_of(metric, facts.cross_fitted_loss),
-        "baseline_loss": finite_number(facts.baseline_loss),
-        "baseline_score": score_of(metric, facts.baseline_loss),
-        "best_loss": best and best["loss"],
-        "best_score": best and best["score"],
+        "baseline_loss": constant,
+        "baseline_score": score_of(metric, constant),
+        "baseline_cross_fitted_loss": constant_cross_fitted,
+        "best_loss": single,
+        "best_score": score_of(metric, single),
+        "is_joined": joined is not None,
         "best_trial": best and best["trial"],
         "best_algorithm": best and best["algorithm"],
         "trials": len(rows),

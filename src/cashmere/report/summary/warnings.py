@@ -14,6 +14,7 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
     head = summary["headline"]
     trials, failures = head["trials"], head["failures"]
     ensemble, cross_fitted, baseline = head["ensemble_loss"], head["cross_fitted_loss"], head["baseline_loss"]
+    baseline_cross_fitted = head["baseline_cross_fitted_loss"]
     found = []
     if not head["finished"]:
         found.append(
@@ -37,15 +38,22 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
             "The ensemble is not better than the constant prediction. The columns may contain no information about the "
             "target, the budget may be too small, or rows and target may no longer match. Do not rely on this model."
         )
-    elif cross_fitted is not None and baseline is not None and ensemble is not None and cross_fitted >= baseline:
+    elif (
+        cross_fitted is not None
+        and ensemble is not None
+        and baseline_cross_fitted is not None
+        and cross_fitted >= baseline_cross_fitted
+    ):
         found.append(
             "On rows that did not choose it, the ensemble is not better than the constant prediction: its advantage "
             "comes from choosing among many models on few rows. Do not rely on this model without more data."
         )
     elif cross_fitted is not None and ensemble is not None:
         gain = abs(ensemble) if baseline is None else baseline - ensemble
-        if cross_fitted - ensemble > _CLEARLY * gain:
-            share = f"{(cross_fitted - ensemble) / gain:.0%}" if gain > 0 else "most"
+        harder = 0.0 if baseline is None or baseline_cross_fitted is None else baseline_cross_fitted - baseline
+        lost = cross_fitted - ensemble - harder  # in time, other rows are cross-fitted than choose
+        if lost > _CLEARLY * gain:
+            share = f"{lost / gain:.0%}" if gain > 0 else "most"
             of = "its loss" if baseline is None else "its gain over the constant prediction"
             found.append(
                 f"The cross-fitted score is clearly worse than the selection score: {share} of {of} comes from "
