@@ -95,10 +95,10 @@ def _cells(row: Mapping[Any, Any]) -> list[str]:
 def _line(row: Mapping[str, Any]) -> str:
     """Return the same in one line."""
     members, score, cross_fitted, row_ms, rate, size = _cells(row)
-    return (
-        f"{members} {'member' if members == '1' else 'members'}, score {score} (cross-fitted {cross_fitted}), "
-        f"{row_ms} ms for a row, {rate} rows/s, {size} MB"
-    )
+    who = f"{members} {'member' if members == '1' else 'members'}"
+    # Nothing is known of the run's model under another metric.
+    scores = "" if score == cross_fitted == "-" else f"score {score} (cross-fitted {cross_fitted}), "
+    return f"{who}, {scores}{row_ms} ms for a row, {rate} rows/s, {size} MB"
 
 
 def _number(value: float | None, form: str) -> str:
