@@ -151,6 +151,9 @@ def test_numbers_and_arrays_are_inspected():
     X = rng.normal(size=(N, 3))
     found = inspect_table(X, X[:, 0] ** 3)
     assert found.task_type is TaskType.REGRESSION and not found.classes
+    low, high = found.values
+    assert (low, high) == ((X[:, 0] ** 3).min(), (X[:, 0] ** 3).max())
+    assert f"values from {low:.5g} to {high:.5g}" in found.summary()
     assert columns_of(found, FindingKind.ALONE) == {("x0",)}
 
 

@@ -91,6 +91,8 @@ class TableInspection:
         Kind of target; None without one.
     classes : dict
         Rows by class, most frequent first; empty for values.
+    values : tuple of float or None
+        The smallest and the largest value; None for classes.
     columns : tuple of ColumnFacts
         Every column.
     findings : tuple of Finding
@@ -102,6 +104,7 @@ class TableInspection:
     n_rows: int
     task_type: TaskType | None
     classes: dict[Any, int]
+    values: tuple[float, float] | None
     columns: tuple[ColumnFacts, ...]
     findings: tuple[Finding, ...]
     estimates: Estimates
@@ -120,8 +123,9 @@ class TableInspection:
             shown = ", ".join(f"{label!r} {n:,}" for label, n in list(self.classes.items())[:10])
             rest = f", and {len(self.classes) - 10} more" if len(self.classes) > 10 else ""
             lines.append(f"Target: {self.task_type}, {len(self.classes)} classes: {shown}{rest}.")
-        elif self.task_type is not None:
-            lines.append(f"Target: {self.task_type}.")
+        elif self.values is not None:
+            low, high = self.values
+            lines.append(f"Target: {self.task_type}, values from {low:.5g} to {high:.5g}.")
         lines += [f"{finding.kind}: {finding.sentence}" for finding in self.findings]
         low, high = (value / 1024 for value in self.estimates.mib)
         fewest, most = self.estimates.trials(600)
@@ -193,6 +197,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
         n_rows=len(frame),
         task_type=None if coding is None else coding.task_type,
         classes=classes,
+        values=None if is_class or codes is None else (float(codes.min()), float(codes.max())),
         columns=columns,
         findings=tuple(sorted(findings, key=lambda finding: order.index(finding.kind))),
         estimates=estimate(
