@@ -9,6 +9,7 @@ import pytest
 from cashmere import AutoRegressor
 from cashmere.report import summarise_run
 from cashmere.report.summary.warnings import warnings_of
+from cashmere.storage import run_leaderboard
 from cashmere.storage.store import RunStore
 
 N, FOLDS = 120, 5
@@ -61,6 +62,7 @@ def test_report_and_summary_compare_like_with_like(run):
     assert head["ensemble_loss"] <= head["best_loss"] + 1e-9
     assert summary["curves"]["baseline_score"] < head["baseline_score"]
     assert summary["diversity"]["course"]["member_scores"][-1][1] >= head["ensemble_score"] - 1e-9
+    assert run_leaderboard(folder)[1].caption.endswith("means over folds, of the ensemble all rows together")
     head["cross_fitted_loss"] = joined["constant_cross_fitted"] - joined["constant"] + head["ensemble_loss"]
     assert not any("cross-fitted score is clearly worse" in text for text in warnings_of(summary))
     head["cross_fitted_loss"] = (joined["constant"] + joined["constant_cross_fitted"]) / 2

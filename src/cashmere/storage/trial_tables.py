@@ -291,6 +291,8 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
     for name, value in (("ensemble", facts.ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
         if value is not None and _is_finite(value):
             parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
+    if facts.joined_losses is not None:
+        parts.append("means over folds, of the ensemble all rows together")
     if (calibration := calibration_text(facts)) is not None:
         parts.append(f"ensemble calibrated by {calibration}")
     if settings.get("order") == Order.ARRIVAL:
