@@ -131,7 +131,8 @@ def test_partial_dependence_of_numbers_levels_and_classes(binary, many_classes):
             if effect["ale"] is None:
                 shown = np.column_stack([dots.get_offsets()[:, 0] for dots in ax.collections])
             else:
-                shown = np.column_stack([each.get_ydata() for each in ax.lines[:-1:2]])
+                shown = np.column_stack([each.get_ydata() for each in ax.lines[: 2 * outputs : 2]])
+                assert "accumulated local effects" in [label.get_text() for label in ax.get_legend().get_texts()]
             assert shown.shape[1] == outputs
             np.testing.assert_allclose(shown, dependence)
     first = drawn(plots.plot_partial_dependence, binary)

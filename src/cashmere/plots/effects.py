@@ -72,6 +72,8 @@ def _curves(effect: Mapping[str, Any], outputs: list[str], ax: Axes) -> None:
             effect["points"], local, color=colour if several else SECOND, linestyle="--",
             label=None if several else "accumulated local effects",
         )  # fmt: skip
+    if several:
+        ax.plot([], [], color=GREY, linestyle="--", label="accumulated local effects")
     # Between two marks lie equally many rows.
     ax.plot(effect["points"], [0.015] * len(effect["points"]), "|", color=GREY, transform=ax.get_xaxis_transform())
 
