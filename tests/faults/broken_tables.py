@@ -2084,14 +2084,15 @@ def _levels(n_levels: int) -> pd.DataFrame:
 PAGE = Path(__file__).parents[2] / "docs" / "broken_tables.md"
 INTRODUCTION = f"""# Broken tables
 
-What becomes of {len(CASES)} broken and strange inputs. Each is a change of one good table (columns `size`, `kind` and
-the target `target`). `fit` learns from it, by `cashmere fit` for a file and by `AutoClassifier` for an object;
-`predict` gives it to a model of the good table. Either it works, or the error is one of `cashmere.exceptions`, with a
-message that holds the text shown here and says what was expected, what was found and what to try. A test runs them all.
+How {len(CASES)} broken and strange inputs are handled. Each is a modification of one good table (columns `size`, `kind`
+and the target `target`). `fit` learns from it: with `cashmere fit` if it is a file, with `AutoClassifier` if it is an
+object. `predict` passes it to a model of the good table. Either this works, or it raises an error from
+`cashmere.exceptions`; its message contains the text shown here, and says what was expected, what was found and what to
+try. A test checks all of them.
 
-Reading a text file takes at most {BASE_MIB} MiB, plus {TIMES_SIZE} times its size (expanded, if it is compressed),
-plus {COLUMN_BYTES // 1024} KiB for each column. A file may expand to 256 MiB or to 100 times its size, whichever is
-more; a Parquet file counts as what its cells take in a table.
+Reading a text file takes at most {BASE_MIB} MiB of memory, plus {TIMES_SIZE} times its size (uncompressed, if it is
+compressed), plus {COLUMN_BYTES // 1024} KiB for each column. A compressed file may expand to 256 MiB or to 100 times
+its size, whichever is more; so may a Parquet file, whose expanded size is what its cells take in a table.
 
 `python tests/faults/broken_tables.py` writes this page.
 """
