@@ -44,7 +44,7 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Settings where nothing is said: balanced (10m), fast (1m), best (1h) or small (20ms for a row).",
+            help="Default settings: balanced (10m), fast (1m), best (1h) or small (20ms for a row); options override them.",
         ),
     ] = "balanced",
     budget: Annotated[
