@@ -44,7 +44,7 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Default settings: balanced (10m), fast (1m), best (1h) or small (20ms for a row); options override them.",
+            help="Settings that are not given: balanced (10m), fast (1m), best (1h) or small (20ms for a row).",
         ),
     ] = "balanced",
     budget: Annotated[
