@@ -101,24 +101,24 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, time: Any = None) -> Self:
-        """Search for the ensemble and keep it.
+        """Search for an ensemble and keep it as the fitted model.
 
         Parameters
         ----------
         X : (n_rows, n_columns) table
             pandas or polars DataFrame, numpy array, scipy sparse matrix, or list of lists. Categories, text, dates,
-            booleans and missing values need no preparation.
+            booleans and missing values need no preprocessing.
         y : (n_rows,) array-like
-            Labels or values; none may be missing.
+            Class labels or numbers; none may be missing.
         sample_weight : (n_rows,) array-like, optional
-            Non-negative row weights; whole numbers mean repetition.
+            Non-negative row weights; an integer weight is equivalent to repeating the row.
         groups : str or (n_rows,) array-like, optional
-            Rows that belong together, such as those of a patient, to predict rows of new groups: no fold trains on some
-            rows of a group and validates on others. The name of a column of `X`, or the values.
+            Groups of rows that belong together, such as those of a patient, if rows of new groups are to be predicted:
+            no fold trains on some rows of a group and validates on others. The name of a column of `X`, or the values.
         time : str or (n_rows,) array-like, optional
-            The order of the rows in time, to predict later rows from earlier ones: every fold validates on later rows
+            Times of the rows, if later rows are to be predicted from earlier ones: every fold validates on later rows
             than it trains on. The name of a column of `X`, or the values: numbers or dates. As with `groups`, a column
-            that is named here is no feature.
+            named here is not used as a feature.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         DataError, MetricError, UnknownNameError, InvalidParameterError
             If the table, the target or a parameter cannot be used; the message names it and says what to try.
         NoSuccessfulTrialError
-            If trials were run and every one failed.
+            If trials were run and all of them failed.
         ClusterError, MissingDependencyError
             If the cluster cannot be used, or is lost.
         """
@@ -205,12 +205,12 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         self.run_directory_ = None if self.run_directory is None else str(finished.folder)
 
     def predict(self, X: Any) -> AnyArray:
-        """Predict a label or a value for each row, shape ``(n_rows,)``.
+        """Predict a class label or a number for each row, shape ``(n_rows,)``.
 
         Raises
         ------
         SchemaError
-            If columns are missing or have other types than in `fit`.
+            If columns are missing, or their types differ from those seen in `fit`.
         """
         check_is_fitted(self)
         result: AnyArray = self._predictor.predict(self._frame(X))
@@ -238,16 +238,16 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         return frame
 
     def to_onnx(self, path: str | Path, X: Any, *, bound: float = 1e-4) -> Certificate:
-        """Write the ensemble as one ONNX file, if that predicts the same; see `cashmere.export.export_onnx`.
+        """Export the ensemble as one ONNX file that is verified to predict the same; see `cashmere.export.export_onnx`.
 
         Parameters
         ----------
         path : path
-            The file, ending in ``.onnx``.
+            Path of the file, ending in ``.onnx``.
         X : (n_rows, n_columns) table
-            Rows to compare predictions on, such as those of `fit`; the first 1000 are used.
+            Rows on which predictions are compared, such as those of `fit`; the first 1000 are used.
         bound : float
-            Largest difference accepted: of probabilities, or in standard deviations of predicted values.
+            Largest accepted difference: of probabilities, or for regression in standard deviations of the predictions.
         """
         from cashmere.export import export_onnx
 
@@ -288,105 +288,106 @@ def _display(verbose: int) -> Callable[[], Progress]:
 
 
 class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type: ignore[misc]
-    """Find the set of classifiers that predict best together, for a table, a target and a budget.
+    """Find the ensemble of classifiers that predicts best, given a table, a target and a budget.
 
     Parameters
     ----------
     preset : {"balanced", "fast", "best", "small"}
-        Says what settings are that are not given (docs/running.md#presets).
+        Sets the defaults of `budget`, `max_latency` and `repeats` (docs/running.md#presets).
     budget : str or float, optional
-        Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``),
-        or both; by default that of the preset, ten minutes.
+        Wall-clock time of `fit` (``"10m"``, ``"90s"``, a number of seconds), a number of trials (``"250trials"``), or
+        both; by default that of the preset, which is ten minutes for ``"balanced"``.
     metric : str or callable, optional
-        Metric to optimise; by default ``"log_loss"`` for classes and ``"rmse"`` for values, see
-        `cashmere.evaluation.metrics`; ``"pinball@0.9"`` for a quantile of values. A callable
-        ``f(y_true, y_pred) -> score`` is maximised.
+        Metric to optimise, see `cashmere.evaluation.metrics`; by default ``"log_loss"`` for classification and
+        ``"rmse"`` for regression. ``"pinball@0.9"`` predicts a quantile. A callable ``f(y_true, y_pred) -> score`` is
+        maximised.
     strategy : str or Strategy
         Search strategy: ``"optdivbo"``, ``"bo"``, ``"random"``, ``"dac_hb"``, ..., with options as in
         ``"divbo:tau=0.1"``; see `cashmere.strategies`.
     space : str or callable
-        Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ..., see `cashmere.space.SPACES`, or a function
+        Search space: ``"default"``, ``"volcano"``, ``"imbalance"``, ... (see `cashmere.space.SPACES`), or a function
         from `TaskProfile` to `Space`.
     include, exclude : list of str, optional
-        Names of algorithms of the space: the only ones to search, and those to leave out. Also a text with commas.
+        Names of algorithms in the space: the only ones to search, and those to leave out. A string with commas is
+        accepted, too.
     deployable : {"onnx"}, optional
-        Search only algorithms whose models convert to ONNX, see `to_onnx`; a warning names those that are left out.
+        Search only algorithms whose models convert to ONNX, see `to_onnx`; a warning lists those that are left out.
     opening : str or path
-        What a search with a budget of time begins with: ``"defaults"`` for the default of each algorithm and its
-        variants, ``"learned"`` for configurations that were chosen on other tables after these, or a file made by
-        ``cashmere pretrain --opening``.
+        What a search with a budget of time begins with: ``"defaults"`` for the default configuration of each algorithm
+        and its variants, ``"learned"`` for these followed by configurations that were chosen on other tables, or a file
+        made by ``cashmere pretrain --opening``.
     resampling : str or splitter
-        ``"auto"`` (by rows and time: five or three folds, or a holdout), ``"holdout"``, ``"5fold"``, or a scikit-learn
-        splitter.
+        ``"auto"`` (five or three folds, or a holdout, depending on rows and time), ``"holdout"``, ``"5fold"``, or a
+        scikit-learn splitter.
     ensemble : str
         ``"selection"`` (greedy, with replacement), ``"bagging"``, ``"stacking"``, or ``"best"``.
     ensemble_size : int
-        Picks of the greedy selection.
+        Number of picks of the greedy selection.
     max_latency : str or float, optional
-        Longest time that the model may take to predict one row, such as ``"5ms"``; a number means seconds. Measured on
+        Longest time the model may take to predict one row, such as ``"5ms"``; a number means seconds. It is measured on
         this machine (docs/running.md#a-limit-of-the-latency).
     repeats : "auto" or int, optional
-        On how many other splits of the rows the members of the final ensemble are fitted again, so that each predicts
-        the mean of more models. ``"auto"``, the default: two, if there are at most 1000 training rows and the budget is
-        a time, of which they take at most a fifth; otherwise none.
+        Number of further splits of the rows on which the members of the final ensemble are fitted again, so that each
+        averages more models. ``"auto"``, the default, means two if there are at most 1000 training rows and the budget
+        is a time, of which they take at most a fifth; otherwise none.
     class_weight : "balanced" or dict, optional
-        How much the rows of each class count, by label, in fits and losses: what an error costs. ``"balanced"``:
+        Weight of the rows of each class in fits and losses, by label: the cost of an error. With ``"balanced"`` all
         classes count the same, however many rows they have.
     monotone : dict, optional
-        Columns of numbers with which the probability of ``classes_[1]``, or the value, may only rise (1) or only fall
-        (-1), as in ``{"age": 1, "price": -1}``. Algorithms that cannot keep to that are left out
+        Numeric columns in which the prediction, or the probability of ``classes_[1]``, may only increase (1) or only
+        decrease (-1), as in ``{"age": 1, "price": -1}``. Algorithms that cannot guarantee this are left out
         (docs/running.md#monotone-columns).
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds on out-of-fold predictions, for
         the metric, or for balanced accuracy if the metric is computed from probabilities, and keeps them if they help
-        on rows that did not choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
-        except accuracy; ``"none"`` takes the most probable class. A number t, for two classes only, predicts
+        on rows not used to choose them. ``"auto"`` does so for metrics computed from labels, such as ``"g_mean"``,
+        except accuracy; ``"none"`` predicts the most probable class. A number t, for two classes only, predicts
         ``classes_[1]`` where its probability is at least t. `predict_proba` does not depend on it.
     fold_racing : {"none", "forgiving"}
         ``"forgiving"`` stops a trial early if, after a fold, its mean fold loss is above the worst fold of the best
-        trial so far; such a trial has no score.
+        trial so far; such a trial gets no score.
     n_workers : int, optional
-        Trials to run at the same time, each in its own process; by default the available cores, at most 4, or as many
-        as a cluster has threads and memory for.
+        Number of trials to run in parallel, each in its own process; by default the number of available cores, at most
+        4, or as many as a cluster has threads and memory for.
     lookahead : int, optional
         How many trials may be decided ahead of known results, see `cashmere.study.Study`; by default 8, so that up to
         4 workers give the same run.
     order : {"trials", "arrival"}
-        Whether outcomes are used in the order of the trials, which makes runs repeatable, or as they arrive, which
-        keeps hundreds of workers busy beside slow trials (docs/running.md#workers-and-lookahead).
+        Whether outcomes are used in the order of the trials, which makes runs reproducible, or as they arrive, which
+        keeps hundreds of workers busy while some trials are slow (docs/running.md#workers-and-lookahead).
     trial_timeout, memory : str or float, optional
         Limits of one trial, such as ``"60s"`` and ``"4GiB"``.
     isolation : {"process", "none"}
         ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits (for
         tiny budgets and debugging).
     executor : distributed.Client or str, optional
-        Run the trials on a Dask cluster: that of a client, which stays open; that of a scheduler, given its address
-        such as ``"tcp://host:8786"``; or with ``"dask"`` one in this process. Or on a Ray cluster, given its address
-        such as ``"ray://host:10001"``, or with ``"ray"`` the one that this process is connected to, otherwise one on
-        this machine. See docs/more_machines.md.
+        Cluster to run the trials on. For Dask: a client, which stays open; the address of a scheduler, such as
+        ``"tcp://host:8786"``; or ``"dask"`` for a cluster in this process. For Ray: its address, such as
+        ``"ray://host:10001"``; or ``"ray"`` for the cluster that this process is connected to, or else one on this
+        machine. See docs/more_machines.md.
     run_directory : path, optional
-        Keep the run in this directory, report included; otherwise it is temporary and removed.
+        Keep the run in this directory, including its report. By default the run is temporary and is removed.
     resume : bool
         Continue the run in `run_directory` if there is one; a budget of trials then includes the finished ones.
     random_state : int, RandomState, Generator or None
         Seed for all randomness; None draws one.
     verbose : int
-        0 prints nothing; 1 prints a line now and then, in a notebook a display that changes in place.
+        0 prints nothing; 1 prints a line from time to time, or in a notebook shows a display that is updated in place.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
-        Labels, in the order of the columns of `predict_proba`.
+        Class labels, in the order of the columns of `predict_proba`.
     decision_threshold_ : float or (n_classes,) array
-        For two classes, the probability from which on `predict` returns the second. For more, thresholds that sum to
-        one: `predict` returns the class whose probability exceeds its threshold by the largest factor. 0.5, or equal
+        For two classes, the probability from which `predict` returns the second. For more, thresholds that sum to one:
+        `predict` returns the class whose probability exceeds its threshold by the largest factor. 0.5, or equal
         thresholds, mean the most probable class.
     ensemble_ : DataFrame
-        Members (trial, algorithm) with their weights.
+        Members (trial and algorithm) and their weights.
     leaderboard_ : DataFrame
         Successful trials, best first.
     failures_ : DataFrame
-        Failed trials with status, cause and what to try.
+        Failed trials, with status, cause and what to try.
     study_ : Study
         The search; ``study_.history`` holds all observations.
 
@@ -419,17 +420,17 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         return result
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
-        """Predict the classes a row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
+        """Predict the set of classes each row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
 
-        Sets hold the true class of about the share `coverage` of rows that come as the training rows did: see
-        `Predictor.predict_set`.
+        The sets contain the true class of about the share `coverage` of rows, if these are distributed like the
+        training rows: see `Predictor.predict_set`.
         """
         check_is_fitted(self)
         return self._predictor.predict_set(self._frame(X), coverage)
 
 
 class AutoRegressor(RegressorMixin, RegressorPlots, _AutoEstimator):  # type: ignore[misc]
-    """Find the set of regressors that predict best together, for a table, a target and a budget.
+    """Find the ensemble of regressors that predicts best, given a table, a target and a budget.
 
     Parameters and attributes are those of `AutoClassifier`, except those about classes; the default metric is
     ``"rmse"``.
@@ -447,10 +448,10 @@ class AutoRegressor(RegressorMixin, RegressorPlots, _AutoEstimator):  # type: ig
     _task = "regression"
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
-        """Predict lower and upper bounds of values, shape ``(n_rows, 2)``.
+        """Predict intervals: lower and upper bounds, shape ``(n_rows, 2)``.
 
-        Intervals hold the value of about the share `coverage` of rows that come as the training rows did: see
-        `Predictor.predict_interval`.
+        The intervals contain the true value of about the share `coverage` of rows, if these are distributed like the
+        training rows: see `Predictor.predict_interval`.
         """
         check_is_fitted(self)
         return self._predictor.predict_interval(self._frame(X), coverage)

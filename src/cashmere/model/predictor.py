@@ -1,4 +1,4 @@
-"""The fitted ensemble: the part of a run that is shipped."""
+"""The fitted ensemble: the part of a run to deploy."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Predictor:
     Attributes
     ----------
     schema : TableSchema
-        Columns as learned in `fit`; re-ordered columns are accepted, missing ones refused by name.
+        Columns as learned in `fit`. Tables may have them in another order; a missing one raises an error that names it.
     target : TargetCoding
         Class labels, or regression.
     encoders : list of dict
-        Per fold, the fitted encoder of each prepared form.
+        For each fold, the fitted encoder of each prepared form.
     ensemble : Ensemble
         Members (trial numbers) and how they are combined.
     models : dict of int to list of FoldModel
@@ -57,11 +57,12 @@ class Predictor:
     information : dict
         Facts about the run the model comes from: metric, losses, latency, versions.
     thresholds : (n_classes,) array or None
-        How classes are decided, see `cashmere.ensembles.threshold.decide`; None: the most probable one.
+        How classes are decided, see `cashmere.ensembles.threshold.decide`; None means the most probable class.
     calibration : Calibration or None
         Corrects the probabilities of the ensemble; None leaves them as they are.
     conformal : ConformalScores or None
-        How far out-of-fold predictions were from the truth; models of earlier versions lack them.
+        How far out-of-fold predictions were from the truth; None for models of earlier versions and the constant
+        predictor.
     """
 
     schema: TableSchema
@@ -82,7 +83,7 @@ class Predictor:
         return self.target.labels()
 
     def predict(self, table: Any) -> AnyArray:
-        """Predict labels, as `decide` does, or values, shape ``(n_rows,)``.
+        """Predict class labels, as `decide` does, or numbers, shape ``(n_rows,)``.
 
         Raises
         ------
@@ -109,10 +110,10 @@ class Predictor:
         return output
 
     def decide(self, probabilities: NDArray[np.float64]) -> AnyArray:
-        """Return the labels for probabilities from `predict_proba`.
+        """Turn probabilities from `predict_proba` into class labels.
 
         With thresholds, the class whose probability exceeds its threshold by the largest factor; without, the most
-        probable class, the first in a tie.
+        probable class (the first one in a tie).
         """
         return self.target.decode(decide(probabilities, self.thresholds))
 
@@ -138,24 +139,25 @@ class Predictor:
         return self._checked(np.asarray(output / output.sum(axis=1, keepdims=True)))
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[np.float64]:
-        """Predict lower and upper bounds of values by CV+, shape ``(n_rows, 2)``.
+        """Predict intervals by CV+: lower and upper bounds, shape ``(n_rows, 2)``.
 
-        Intervals cover about this share of rows that come as the training rows did. How wide they are depends on the
-        errors of all rows, hardly on the row itself; see `cashmere.ensembles.conformal`.
+        The intervals contain the true value of about the share `coverage` of rows, if these are distributed like the
+        training rows. Their width depends on the errors of all rows, hardly on the row itself; see
+        `cashmere.ensembles.conformal`.
 
         Parameters
         ----------
         table : (n_rows, n_columns) table
             As for `predict`.
         coverage : float
-            Share of values that their intervals are to hold, above 0 and below 1.
+            Share of rows whose interval is to contain the true value, above 0 and below 1.
 
         Raises
         ------
         InvalidParameterError
-            If the coverage is none, or greater than the number of training rows allows.
+            If `coverage` is not between 0 and 1, or is higher than the number of training rows allows.
         UsageError
-            If the model predicts classes, or comes from a version without intervals.
+            If the model is a classifier, or was saved by a version without intervals.
         SchemaError, PredictionError
             As `predict`.
         """
@@ -165,24 +167,24 @@ class Predictor:
         return np.concatenate([scores.intervals(parts, coverage) for parts in outputs])
 
     def predict_set(self, table: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
-        """Predict the classes a row may belong to by CV+, shape ``(n_rows, n_classes)``; columns as in `classes_`.
+        """Predict by CV+ the classes each row may belong to, shape ``(n_rows, n_classes)``; columns as in `classes_`.
 
-        Sets hold the true class of about this share of rows that come as the training rows did. A sure row has one
-        class in its set, an unsure one several.
+        The sets contain the true class of about the share `coverage` of rows, if these are distributed like the
+        training rows. The set of a row that is easy to classify has one class, that of an ambiguous row several.
 
         Parameters
         ----------
         table : (n_rows, n_columns) table
             As for `predict`.
         coverage : float
-            Share of rows whose set is to hold their class, above 0 and below 1.
+            Share of rows whose set is to contain the true class, above 0 and below 1.
 
         Raises
         ------
         InvalidParameterError
-            If the coverage is none, or greater than the number of training rows allows.
+            If `coverage` is not between 0 and 1, or is higher than the number of training rows allows.
         UsageError
-            If the model predicts values, or comes from a version without sets.
+            If the model is a regressor, or was saved by a version without sets.
         SchemaError, PredictionError
             As `predict`.
         """
@@ -204,7 +206,7 @@ class Predictor:
         return to_frame(table, columns=[column.name for column in self.schema.columns])
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
-        """Predict calibrated probabilities or values for a frame, and count unseen categories in `unseen_`."""
+        """Predict calibrated probabilities or numbers for a frame, and count unseen categories in `unseen_`."""
         models = self._ready_models(len(frame))
         return np.concatenate([self._predict_chunk(chunk, models) for chunk in self._chunks(frame)])
 
@@ -261,9 +263,10 @@ class Predictor:
         return np.asarray(combined, dtype=np.float32)
 
     def use_threads(self, n_threads: int) -> None:
-        """Let learners use one thread for few rows, where starting threads costs more than it saves.
+        """Set the number of threads of learners: one for few rows, where starting threads costs more than it saves.
 
-        Those that would give other results use one in any case, and `predict_in_threads` shares the rows among threads.
+        Learners whose results would change with more threads always use one; `predict_in_threads` then shares the rows
+        among threads.
         """
         if n_threads == self._threads:
             return
@@ -284,7 +287,7 @@ class Predictor:
         Parameters
         ----------
         frame : DataFrame
-            Rows to predict; the batch is its first 1000 rows.
+            Rows to predict; the first 1000 form the batch.
         seconds : float
             Approximate duration of the measurement.
 
@@ -308,29 +311,29 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: str | Path, *, trusted: Iterable[str] = (), verify: bool = True) -> Predictor:
-        """Read a model folder (or the run directory that holds one), here or at a URL.
+        """Load a model from its folder, or from the run directory that holds it; both may be URLs.
 
-        No pickle is involved: archives may only hold types on cashmere's allow-list, every file must have the checksum
-        stated in the manifest, and what the archives hold must fit together. A model that neither this machine nor a
-        key you trust has signed is first loaded in a child process with limits of memory and time, which takes some
-        seconds; see `cashmere.model.first_load`.
+        No pickle is involved: archives may only contain types on cashmere's allow-list, every file must have the
+        checksum stated in the manifest, and the contents of the archives must be consistent. A model that is signed
+        neither by this machine nor by a key you trust is first loaded in a child process with limited memory and time,
+        which takes some seconds; see `cashmere.model.first_load`.
 
         Parameters
         ----------
         folder : path or URL
-            ``RUN/model`` or ``RUN``. What a URL names is copied to a folder of this user once, see
+            ``RUN/model`` or ``RUN``. A model at a URL is copied once to a folder of this user, see
             `cashmere.model.remote_model`.
         trusted : iterable of str
-            Types of custom algorithms, see `cashmere.model.archives.load`.
+            Types of custom algorithms to accept, see `cashmere.model.archives.load`.
         verify : bool
-            Whether to use a child process for models without a trusted signature. Switch it off only for models whose
+            Whether to use a child process for models without a trusted signature. Disable it only for models whose
             origin you know.
 
         Raises
         ------
         ModelFileError
-            If the folder holds no model, a file is missing, damaged or changed, a type is not trusted, the content
-            does not fit together, the signature is forged, or the child process did not survive the model.
+            If the folder contains no model; if a file is missing, damaged or modified; if a type is not trusted, the
+            contents are inconsistent or the signature is forged; or if the child process dies while loading the model.
         """
         path = find_model(local_copy(str(folder)) if is_url(folder) else folder)
         trusted = tuple(trusted)
@@ -344,7 +347,7 @@ class Predictor:
 
     @classmethod
     def from_manifest(cls, path: Path, manifest: Mapping[str, Any], *, trusted: tuple[str, ...] = ()) -> Predictor:
-        """Read the archives that a manifest names, in this process; `load` does more.
+        """Load the archives listed in a manifest, in this process and without the other checks of `load`.
 
         Parameters
         ----------
