@@ -38,7 +38,7 @@ def test_classifier_draws_what_its_run_directory_tells(tmp_path):
     continue_run(tmp_path / "run", Budget.parse("1trials"))
     assert model.plot_importance(ax=axes()).has_data()  # what was measured is still of this model
     (tmp_path / "run" / EXPLANATION).unlink()
-    with pytest.raises(UsageError, match="has gone on since"):
+    with pytest.raises(UsageError, match="was continued after"):
         model.plot_importance(ax=axes())
 
 

@@ -156,9 +156,9 @@ def test_new_axes_are_made_when_none_are_given(binary):
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path, binary, values):
-    with pytest.raises(UsageError, match="models of classes, but this model predicts values"):
+    with pytest.raises(UsageError, match="for classifiers, but this model is a regressor"):
         plots.plot_calibration(values)
-    with pytest.raises(UsageError, match="models of values, but this model predicts classes"):
+    with pytest.raises(UsageError, match="for regressors, but this model is a classifier"):
         plots.plot_residuals(binary)
     with pytest.raises(UsageError, match="has not been measured"):
         plots.plot_importance(values)

@@ -1,14 +1,14 @@
-"""The pictures of a report as matplotlib axes, from its summary; the extra ``plot`` installs matplotlib.
+"""The figures of a report as matplotlib axes, drawn from its summary; the extra ``plot`` installs matplotlib.
 
-Fitted estimators have them as methods, such as ``model.plot_calibration()``. For a run directory::
+Fitted estimators provide them as methods, such as ``model.plot_calibration()``. For a run directory::
 
     from cashmere.plots import plot_calibration
     from cashmere.report import summarise_run
 
     plot_calibration(summarise_run("income-run"))
 
-Each draws on the axes it is given, or on new ones, and returns them. Text and axes have the colours of matplotlib's
-style; the other colours are legible on white and on black.
+Each function draws on the given axes, or on new ones, and returns them. Text and axes use the colours of matplotlib's
+style; all other colours are legible on white and on black.
 """
 
 from cashmere.plots.calibration import plot_calibration

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def plot_calibration(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw how often what was predicted with some probability came true, on rows that the models have not seen.
+    """Plot predicted probabilities against observed shares of the event, on rows that the models have not seen.
 
-    For two classes the event is the second class, for more that the most probable class is right.
+    The event is the second of two classes; with more classes, that the most probable class is the true one.
 
     Parameters
     ----------
@@ -26,11 +26,9 @@ def plot_calibration(summary: Mapping[str, Any], *, ax: Axes | None = None) -> A
     Raises
     ------
     UsageError
-        If the model predicts values, or the run has no out-of-fold predictions to show.
+        If the model is a regressor, or the run has no out-of-fold predictions to show.
 
-    See Also
-    --------
-    sklearn.calibration.CalibrationDisplay : the same on rows of your own.
+    See Also -------- sklearn.calibration.CalibrationDisplay : the same for your own rows.
     """
     found = part(summary, "diagnostics", "classes")["reliability"]
     ax = axes_or_new(ax)

@@ -1,4 +1,4 @@
-"""What all plots share: axes to draw on, colours, and the error for a picture without data."""
+"""What all plots share: axes to draw on, colours, and the error for a figure without data."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def part(summary: Mapping[str, Any], section: str, name: str | None = None) -> A
         return found
     if found[name] is None:
         kinds = {
-            "classes": "classes, but this model predicts values",
-            "values": "values, but this model predicts classes",
+            "classes": "classifiers, but this model is a regressor",
+            "values": "regressors, but this model is a classifier",
         }
-        raise UsageError(f"This plot is for models of {kinds[name]}.")
+        raise UsageError(f"This plot is for {kinds[name]}.")
     return found[name]
 
 

@@ -17,10 +17,10 @@ _COUNTED = 6
 
 
 def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw which classes are mistaken for which, on rows that the models have not seen.
+    """Plot which classes are confused with which, on rows that the models have not seen.
 
-    A cell holds the share of the rows of its true class and, with few classes, their number. Of more than ten classes
-    the smallest are joined.
+    A cell shows the share of the rows of its true class and, with few classes, their number. With more than ten
+    classes, the smallest are merged.
 
     Parameters
     ----------
@@ -32,11 +32,9 @@ def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None)
     Raises
     ------
     UsageError
-        If the model predicts values, or the run has no out-of-fold predictions to show.
+        If the model is a regressor, or the run has no out-of-fold predictions to show.
 
-    See Also
-    --------
-    sklearn.metrics.ConfusionMatrixDisplay : the same on rows of your own.
+    See Also -------- sklearn.metrics.ConfusionMatrixDisplay : the same for your own rows.
     """
     found = part(summary, "diagnostics", "classes")["confusion"]
     counts = np.array(found["counts"])

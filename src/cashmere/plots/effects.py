@@ -13,31 +13,29 @@ if TYPE_CHECKING:
 
 
 def plot_partial_dependence(summary: Mapping[str, Any], column: str | None = None, *, ax: Axes | None = None) -> Axes:
-    """Draw how the predictions of the ensemble follow the values of a column.
+    """Plot how the predictions of the ensemble depend on the values of a column.
 
-    Solid lines are partial dependence, dashed ones accumulated local effects, which suit columns that go together
-    better. Categories have partial dependence only. With two classes the probability is that of the second, with more
-    each of the three largest classes has a colour.
+    Solid lines show partial dependence, dashed lines accumulated local effects, which are better suited to correlated
+    columns. Categorical columns have partial dependence only. With two classes the probability is that of the second;
+    with more, each of the three largest classes has its own colour.
 
     Parameters
     ----------
     summary : dict
         From `cashmere.report.summarise_run`, of a run that `cashmere.explain` has explained.
     column : str, optional
-        By default the most important one that is no text.
+        By default the most important one that is not a text column.
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure.
 
     Raises
     ------
     UsageError
-        If there is no explanation of the ensemble, or it has no effects.
+        If the ensemble has not been explained, or the explanation contains no effects.
     UnknownNameError
         If the effects of this column were not computed; see `effects` in `cashmere.explain`.
 
-    See Also
-    --------
-    sklearn.inspection.PartialDependenceDisplay : the same on rows of your own.
+    See Also -------- sklearn.inspection.PartialDependenceDisplay : the same for your own rows.
     """
     found = part(summary, "explanation")
     effects = {each["column"]: each for each in found["effects"]}

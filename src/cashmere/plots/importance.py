@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def plot_importance(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw how much worse the ensemble is on unseen rows when a column tells nothing any more, with 90 % intervals.
+    """Plot the permutation importances of the columns on unseen rows, with 90 % intervals.
 
-    Columns that go together are one bar. At most 20 bars are shown.
+    Each bar shows by how much the loss of the ensemble rises when a column is permuted. Correlated columns are permuted
+    together and share a bar. At most 20 bars are shown.
 
     Parameters
     ----------
@@ -26,11 +27,9 @@ def plot_importance(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Ax
     Raises
     ------
     UsageError
-        If there is no explanation of the ensemble.
+        If the ensemble has not been explained.
 
-    See Also
-    --------
-    cashmere.explain : measures importances, and says how.
+    See Also -------- cashmere.explain : computes the importances.
     """
     found = part(summary, "explanation")
     bars = found["importances"]

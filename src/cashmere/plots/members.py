@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def plot_members(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw the weights of the members of the ensemble, the largest first, with the score of each one alone.
+    """Plot the weights of the ensemble members, largest first, with the score of each member on its own.
 
     Parameters
     ----------

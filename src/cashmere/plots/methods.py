@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class PlotMethods:
-    """Plots of all models."""
+    """Plots for all models."""
 
     _result: dict[str, Any]
     """From `cashmere.report.summary.summarise_result`, after `fit`."""
@@ -26,7 +26,7 @@ class PlotMethods:
         return self._result
 
     def plot_trajectory(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the validation scores over the trials: see `cashmere.plots.plot_trajectory`.
+        """Plot the validation scores of the trials: see `cashmere.plots.plot_trajectory`.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class PlotMethods:
         return plot_trajectory(self._fitted_result(), ax=ax)
 
     def plot_members(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the weights of the members of the ensemble: see `cashmere.plots.plot_members`.
+        """Plot the weights of the ensemble members: see `cashmere.plots.plot_members`.
 
         Parameters
         ----------
@@ -50,10 +50,10 @@ class PlotMethods:
         return plot_members(self._fitted_result(), ax=ax)
 
     def plot_importance(self, *, ax: Axes | None = None) -> Axes:
-        """Draw which columns the ensemble relies on: see `cashmere.plots.plot_importance`.
+        """Plot which columns the ensemble relies on: see `cashmere.plots.plot_importance`.
 
-        It needs the `run_directory`. If the run has not been explained yet, this is done first, in about half a minute,
-        and kept there as ``cashmere explain`` does.
+        Requires a `run_directory`. If the run has not been explained yet, it is explained first, which takes about half
+        a minute; the explanation is saved in the run directory, as ``cashmere explain`` does.
 
         Parameters
         ----------
@@ -63,28 +63,28 @@ class PlotMethods:
         Raises
         ------
         UsageError
-            If the estimator has no `run_directory`, or the run has gone on without it.
+            If the estimator has no `run_directory`, or the run was continued after the estimator was fitted.
         """
         from cashmere.plots.importance import plot_importance
 
         return plot_importance(self._explained_result(), ax=ax)
 
     def plot_partial_dependence(self, column: str | None = None, *, ax: Axes | None = None) -> Axes:
-        """Draw how predictions follow a column: see `cashmere.plots.plot_partial_dependence`.
+        """Plot how predictions depend on a column: see `cashmere.plots.plot_partial_dependence`.
 
-        It needs the `run_directory`, and explains the run as `plot_importance` does.
+        Requires a `run_directory`, and explains the run if necessary, as `plot_importance` does.
 
         Parameters
         ----------
         column : str, optional
-            One of the most important; by default the first of them that is no text.
+            One of the most important columns; by default the first of them that is not a text column.
         ax : matplotlib Axes, optional
             Where to draw; by default on a new figure.
 
         Raises
         ------
         UsageError
-            If the estimator has no `run_directory`, or the run has gone on without it.
+            If the estimator has no `run_directory`, or the run was continued after the estimator was fitted.
         UnknownNameError
             If the column is not among those whose effects were computed.
         """
@@ -110,7 +110,7 @@ class PlotMethods:
             explanation = explain(folder)
             if explanation.digest != result["digest"]:
                 raise UsageError(
-                    f"The run in {folder} has gone on since this estimator was fitted, and has another ensemble. "
+                    f"The run in {folder} was continued after this estimator was fitted, and has another ensemble. "
                     "Fit again with resume=True, or use cashmere.plots with the summary of the run.",
                     instance=self,
                 )
@@ -120,10 +120,10 @@ class PlotMethods:
 
 
 class ClassifierPlots(PlotMethods):
-    """Plots of all models, and those of class probabilities."""
+    """Plots for classifiers."""
 
     def plot_calibration(self, *, ax: Axes | None = None) -> Axes:
-        """Draw whether probabilities come true, on unseen rows: see `cashmere.plots.plot_calibration`.
+        """Plot the calibration of probabilities on unseen rows: see `cashmere.plots.plot_calibration`.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class ClassifierPlots(PlotMethods):
         return plot_calibration(self._fitted_result(), ax=ax)
 
     def plot_confusion_matrix(self, *, ax: Axes | None = None) -> Axes:
-        """Draw which classes are mistaken for which, on unseen rows: see `cashmere.plots.plot_confusion_matrix`.
+        """Plot which classes are confused with which, on unseen rows: see `cashmere.plots.plot_confusion_matrix`.
 
         Parameters
         ----------
@@ -148,10 +148,10 @@ class ClassifierPlots(PlotMethods):
 
 
 class RegressorPlots(PlotMethods):
-    """Plots of all models, and that of residuals."""
+    """Plots for regressors."""
 
     def plot_residuals(self, *, ax: Axes | None = None) -> Axes:
-        """Draw truth minus prediction on unseen rows: see `cashmere.plots.plot_residuals`.
+        """Plot residuals (truth minus prediction) on unseen rows: see `cashmere.plots.plot_residuals`.
 
         Parameters
         ----------

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def plot_residuals(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw truth minus prediction by prediction, on rows that the models have not seen.
+    """Plot residuals (truth minus prediction) against predictions, on rows that the models have not seen.
 
-    Lines show the median of the residuals, and between which values nine of ten lie.
+    Lines show the median of the residuals, and the range that contains the middle 90 % of them.
 
     Parameters
     ----------
@@ -26,11 +26,9 @@ def plot_residuals(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axe
     Raises
     ------
     UsageError
-        If the model predicts classes, or the run has no out-of-fold predictions to show.
+        If the model is a classifier, or the run has no out-of-fold predictions to show.
 
-    See Also
-    --------
-    sklearn.metrics.PredictionErrorDisplay : the same on rows of your own.
+    See Also -------- sklearn.metrics.PredictionErrorDisplay : the same for your own rows.
     """
     found = part(summary, "diagnostics", "values")
     ax = axes_or_new(ax)

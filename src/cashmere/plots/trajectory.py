@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def plot_trajectory(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
-    """Draw the validation score of each trial, the best so far and that of the ensemble, over the trials.
+    """Plot the validation score of each trial, the best so far and the score of the ensemble over the trials.
 
-    Trials far worse than the others are out of sight, as in the report.
+    Trials that are far worse than the others lie outside the axes, as in the report.
 
     Parameters
     ----------
