@@ -1,11 +1,9 @@
-"""Columns that say nearly the same: their importance can only be told together.
+"""Groups of strongly associated columns, whose importance can only be measured together.
 
-Notation (shapes)
------------------
-A ``(c, c)``: associations of columns in [0, 1], symmetric, 1 on the diagonal.
-Two ordered columns (numbers, dates, booleans): absolute rank correlation of Spearman. An ordered one and one of
-categories: the square root of the share of the variance of its ranks that the categories explain, corrected for their
-number (epsilon squared). Two of categories: Cramer's V, corrected for their numbers of levels.
+Notation (shapes) ----------------- A ``(c, c)``: associations of columns in [0, 1], symmetric, 1 on the diagonal. Two
+ordered columns (numbers, dates, booleans): absolute value of Spearman's rank correlation. An ordered and a categorical
+column: square root of the share of the variance of the ranks that the categories explain, corrected for their number
+(epsilon squared). Two categorical columns: Cramer's V, corrected for their numbers of levels.
 
 References
 ----------

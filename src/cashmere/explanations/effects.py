@@ -1,11 +1,9 @@
-"""How predictions follow the values of a column: partial dependence, and accumulated local effects (ALE).
+"""How predictions depend on the values of a column: partial dependence, and accumulated local effects (ALE).
 
-Notation
---------
-f: the ensemble; x_j: the column, x_-j: the others. Partial dependence at z is the mean of f(z, x_-j) over the rows:
-also of rows that cannot exist where x_j goes together with others. ALE uses only rows near z: over bins (z_k-1, z_k]
-of x_j, the mean of f(z_k, x_-j) - f(z_k-1, x_-j) over the rows of the bin, accumulated, and centred on the mean
-prediction.
+Notation -------- f: the ensemble; x_j: the column, x_-j: the others. Partial dependence at z is the mean of f(z, x_-j)
+over all rows, including combinations that cannot occur if x_j is correlated with other columns. ALE uses only rows near
+z: over bins (z_k-1, z_k] of x_j, the mean of f(z_k, x_-j) - f(z_k-1, x_-j) over the rows of the bin, accumulated, and
+centred on the mean prediction.
 
 References
 ----------
@@ -38,7 +36,7 @@ _DAYS_PER_YEAR = 365.2425
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Effect:
-    """How predictions follow one column.
+    """How predictions depend on one column.
 
     Attributes
     ----------
@@ -53,7 +51,8 @@ class Effect:
     ale : (n_points, n_outputs) array or None
         Accumulated local effects around the mean prediction; None for categories.
     share : (n_points,) array
-        Share of the rows: for numbers those of the bin that ends there (the first point ends none).
+        Share of the rows at each point; for numbers, of those in the bin that ends there (no bin ends at the first
+        point).
     """
 
     column: str

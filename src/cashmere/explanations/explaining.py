@@ -53,45 +53,43 @@ def explain(
     seed: int = 0,
     trusted: Iterable[str] = (),
 ) -> Explanation:
-    """Measure which columns the ensemble of a run relies on, and how its predictions follow them.
+    """Measure which columns the ensemble of a run relies on, and how its predictions depend on them.
 
-    Each row is predicted by models that have not seen it, as for the selection score. Nothing is fitted again. The run
-    directory stays as it is; `Explanation.save` writes the result for the report.
+    Each row is predicted by models that have not seen it, as for the selection score. No model is fitted. The run
+    directory is not changed; `Explanation.save` stores the result there for the report.
 
     Parameters
     ----------
     folder : path
-        The run directory, with a final ensemble.
+        The directory of a run with a final ensemble.
     rows : int, optional
-        Validation rows to predict, at most. By default between 100 and 2000: so many that all predictions take about
-        half a minute, by the latency that the run has measured.
+        Largest number of validation rows to predict. By default it is chosen between 100 and 2000, so that all
+        predictions take about half a minute, judging by the latency measured in the run.
     repeats : int
-        Permutations of each column or group of columns.
+        Number of permutations of each column or group of columns.
     effects : int
-        Columns whose effects are computed, the most important first; not of texts.
+        Number of columns whose effects are computed, the most important first. Text columns have none.
     seed : int
-        Of permutations, intervals and the choice of rows.
+        Seed for the permutations, the intervals and the choice of rows.
     trusted : iterable of str
-        Types of custom algorithms, see `Predictor.load`.
+        Types of custom algorithms to accept, see `Predictor.load`.
 
     Returns
     -------
     Explanation
-        With more than 100 columns, or fewer where members are slow, only those are measured that go most with what the
-        ensemble predicts; the others are missing in it.
+        With more than 100 columns (fewer if members are slow), it covers only those most strongly associated with the
+        predictions of the ensemble.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not a run, has no final ensemble, or its model is the constant prediction.
+        If the folder is not a run, has no final ensemble, or its model is the constant predictor.
     CorruptStoreError, ModelFileError
         If a file is damaged.
     InvalidParameterError
         If a number is too small.
 
-    See Also
-    --------
-    sklearn.inspection.permutation_importance : of a fitted estimator, on rows of your own.
+    See Also -------- sklearn.inspection.permutation_importance : the same for a fitted estimator and your own rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What an explanation holds: importances and effects, as frames and in a file of the run directory."""
+"""The content of an explanation: importances and effects, as data frames and as a file in the run directory."""
 
 from __future__ import annotations
 
@@ -63,31 +63,31 @@ class _Stored(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Explanation:
-    """Which columns the ensemble of a run relies on, and how its predictions follow them.
+    """Which columns the ensemble of a run relies on, and how its predictions depend on them.
 
     Attributes
     ----------
     digest : str or None
-        Of the run when it was explained: an ensemble that was chosen later has another.
+        Digest of the run when it was explained; an ensemble chosen later has another one.
     metric : str
-        What importances are measured by.
+        Metric in which importances are measured.
     greater_is_better : bool
-        Its direction. Importances are rises of the loss, which is 1 - score if greater is better: so they are falls of
-        the score, too.
+        Direction of the metric. Importances are increases of the loss. If greater is better, the loss is 1 - score, so
+        they are decreases of the score as well.
     loss : float
-        On these rows, with nothing permuted.
+        Loss on these rows, with nothing permuted.
     n_rows, n_validation_rows : int
-        Rows that were predicted, of so many.
+        Number of rows that were predicted, and of all validation rows.
     repeats : int
-        Permutations of each group of columns.
+        Number of permutations of each group of columns.
     n_columns : int
-        Columns that the model uses; importances cover them, or the first part of them, see `explain`.
+        Number of columns that the model uses. Importances cover all of them, or a selection, see `explain`.
     outputs : tuple of str
-        Classes whose probabilities the effects follow; the name of the target for values.
+        Classes whose probabilities the effects describe; for regression, the name of the target.
     importances : tuple of Importance
-        The largest first.
+        Importances, largest first.
     effects : tuple of Effect
-        Of the most important columns.
+        Effects of the most important columns.
     """
 
     digest: str | None
@@ -104,7 +104,7 @@ class Explanation:
 
     @property
     def importance(self) -> pd.DataFrame:
-        """The importances: ``columns`` (names with commas), ``importance``, ``lower``, ``upper``; largest first."""
+        """Importances, largest first: ``columns`` (names joined by commas), ``importance``, ``lower``, ``upper``."""
         import pandas as pd
 
         rows = [(", ".join(each.columns), each.mean, each.lower, each.upper) for each in self.importances]
@@ -112,7 +112,7 @@ class Explanation:
 
     @property
     def effect(self) -> pd.DataFrame:
-        """The effects, a row for each point: ``column, value, output, partial_dependence, ale, share``."""
+        """Effects, one row per point: ``column, value, output, partial_dependence, ale, share``."""
         import pandas as pd
 
         rows = [
@@ -131,7 +131,7 @@ class Explanation:
         return pd.DataFrame(rows, columns=["column", "value", "output", "partial_dependence", "ale", "share"])
 
     def save(self, folder: str | Path) -> Path:
-        """Write the explanation into the run directory, where the report finds it, and return the path of the file.
+        """Write the explanation to the run directory for the report, and return the path of the file.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Explanation:
         Raises
         ------
         ValueError
-            If it is none.
+            If the data do not describe an explanation.
         """
         data = checked(data, _Stored)
         if data["format"] != "cashmere explanation" or data["version"] > _VERSION:
@@ -229,7 +229,7 @@ def _effect(stored: _StoredEffect, n_outputs: int) -> Effect:
 
 
 def read_explanation(folder: str | Path) -> Explanation:
-    """Read the explanation that `cashmere explain` has left in a run directory.
+    """Read the explanation that `cashmere explain` has saved in a run directory.
 
     Raises
     ------

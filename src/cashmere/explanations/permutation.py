@@ -1,7 +1,8 @@
-"""Permutation importance: by how much the loss rises when a column tells nothing about its rows any more.
+"""Permutation importance: by how much the loss increases when the values of a column are permuted.
 
 The ensemble predicts rows that its models have not seen, with the values of one column, or of a group of columns, taken
-from other rows. What a column tells that others tell as well costs nothing when it is lost: such columns form groups.
+from other rows. If other columns carry the same information, permuting one of them costs little; such columns therefore
+form groups.
 
 References
 ----------
@@ -29,16 +30,16 @@ _Loss = Callable[[AnyArray, FloatArray], float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Importance:
-    """What it costs to lose some columns.
+    """Permutation importance of a column or a group of columns.
 
     Attributes
     ----------
     columns : tuple of str
-        One, or a group that goes together.
+        One column, or a group of associated columns.
     mean : float
-        By how much the loss rises, the mean over the permutations.
+        Increase of the loss, averaged over the permutations.
     lower, upper : float
-        Ends of the interval.
+        Ends of its interval.
     """
 
     columns: tuple[str, ...]

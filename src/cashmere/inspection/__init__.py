@@ -1,4 +1,4 @@
-"""What a search would make of a table, and what is suspicious about it, seen before the search."""
+"""Inspect a table before a search: how its columns will be read, and what is suspicious about them."""
 
 from cashmere.inspection.findings import Finding, FindingKind
 from cashmere.inspection.table_inspection import ColumnFacts, TableInspection, inspect_table

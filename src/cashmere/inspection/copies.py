@@ -1,4 +1,4 @@
-"""Rows that are equal in all columns, and those among them whose targets differ."""
+"""Rows that are equal in all columns, and those of them whose targets differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Copies:
     Attributes
     ----------
     n_rows : int
-        Rows of which there are several.
+        Number of rows that occur more than once.
     n_surplus : int
-        How many of them could go if one of each were kept.
+        How many of them would be removed if one of each were kept.
     n_contradicted : int
-        Rows whose target differs from that of most of their copies: nobody who sees these columns can get all of them
-        right. 0 for regression.
+        Number of rows whose class differs from that of most of their copies: no model of these columns can classify all
+        of them correctly. 0 for regression.
     """
 
     n_rows: int

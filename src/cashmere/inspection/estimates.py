@@ -1,4 +1,4 @@
-"""What memory and time a search of a table will take, roughly: docs/running.md#looking-at-a-table."""
+"""Rough estimates of the memory and time of a search: docs/running.md#looking-at-a-table."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _SCALE, _EXPONENT, _FACTOR = 0.0137, 0.436, 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimates:
-    """What a search will take, roughly.
+    """Rough estimates of what a search takes.
 
     Attributes
     ----------
     workers : int
         Trials at a time.
     mib : (float, float)
-        Peak of the memory of all its processes, in MiB: from, to.
+        Range of the peak memory of all its processes, in MiB.
     trial_seconds : (float, float)
-        Mean seconds of a trial: from, to.
+        Range of the mean duration of a trial, in seconds.
     """
 
     workers: int
@@ -36,20 +36,20 @@ class Estimates:
     trial_seconds: tuple[float, float]
 
     def trials(self, seconds: float) -> tuple[int, int]:
-        """Return how many trials fit into a budget of time: from, to."""
+        """Return the range of the number of trials that fit into a time budget."""
         slowest, fastest = self.trial_seconds[1], self.trial_seconds[0]
         return max(1, int(seconds * self.workers / slowest)), max(1, int(seconds * self.workers / fastest))
 
 
 def estimate(n_rows: int, n_columns: int, n_classes: int, *, workers: int) -> Estimates:
-    """Estimate what a search with the defaults will take.
+    """Estimate what a search with the defaults takes.
 
     Parameters
     ----------
     n_rows : int
         Training rows.
     n_columns : int
-        Number columns that learners see.
+        Number of numeric columns that learners see.
     n_classes : int
         1 for regression.
     workers : int

@@ -1,4 +1,4 @@
-"""What is worth knowing about a table before a search."""
+"""Findings about a table to consider before a search."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class FindingKind(StrEnum):
-    """What was found; the first four are suspicions, of which each may spoil a model."""
+    """Kinds of findings; the first four are suspicions, each of which may spoil a model."""
 
     ALONE = "predicts alone"
     STRUCTURE = "structure of rows"
@@ -23,14 +23,14 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something about a table.
+    """A finding about a table.
 
     Attributes
     ----------
     kind : FindingKind
-        What it is.
+        Kind of the finding.
     columns : tuple of str
-        The columns it is about; empty if it is about rows.
+        Columns concerned; empty if it concerns rows.
     sentence : str
         What was found, and what to do.
     """

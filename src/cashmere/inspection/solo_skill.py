@@ -1,4 +1,4 @@
-"""How well a single column predicts the target, judged on rows that were not learned from."""
+"""How well a single column predicts the target, measured on held-out rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_LEAVES = 64
 
 
 def target_matrix(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
-    """Return what a column has to predict: 0/1 for each class, or the ranks of values.
+    """Return what a column has to predict: 0/1 indicators of the classes, or ranks of a numeric target.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def target_matrix(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
     Returns
     -------
     (n_rows, n_outputs) array
-        Of ranks between 0 and 1, because a few huge values would decide about squared errors.
+        Ranks are scaled to between 0 and 1, since a few huge values would dominate squared errors.
     """
     if task_type is TaskType.REGRESSION:
         from scipy.stats import rankdata
@@ -44,28 +44,28 @@ def target_matrix(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
 
 
 def solo_skill(values: FloatArray, targets: FloatArray, part: IntArray, *, n_levels: int = 0) -> float:
-    r"""Return the share of the squared error that a column alone takes away, on rows not learned from.
+    r"""Return the share of the variance of the targets that a column explains on its own, on held-out rows.
 
     .. math:: 1 - \sum_i \|y_i - \hat y_i\|^2 / \sum_i \|y_i - \bar y\|^2
 
-    For classes this is the skill of Brier's score, for ranks the explained variance. Numbers are judged by a small
-    tree, in which missing ones go their own way; levels by their mean, shrunk towards that of all rows.
+    For classes this is the Brier skill score, for ranks R squared. Numbers are fitted by a small tree, in which missing
+    values have their own branch; levels are predicted by their mean, shrunk towards that of all rows.
 
     Parameters
     ----------
     values : (n_rows,) array
-        Numbers, or level codes; NaN is missing.
+        Numbers, or level codes; NaN means missing.
     targets : (n_rows, n_outputs) array
         From `target_matrix`.
     part : (n_rows,) array of int
-        Number of the part each row is in; the rows of a part are predicted from the others.
+        Fold of each row; the rows of a fold are predicted from the others.
     n_levels : int
         Number of levels; 0 for numbers.
 
     Returns
     -------
     float
-        1 for a perfect prediction, 0 for none; negative if the column misleads.
+        1 for perfect predictions, 0 for those of the mean; negative if the column misleads.
 
     Examples
     --------

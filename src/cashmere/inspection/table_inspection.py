@@ -1,4 +1,4 @@
-"""Look at a table as a search would, before it."""
+"""Inspect a table before a search, as the search would read it."""
 
 from __future__ import annotations
 
@@ -49,25 +49,25 @@ _MOST_WORKERS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFacts:
-    """A column, as it is stored and as it is understood.
+    """A column: how it is stored, how it will be read, and how well it predicts.
 
     Attributes
     ----------
     name : str
         Its name.
     stored : str
-        Its type in the table, ``"text"`` for strings and objects.
+        Its type in the table; ``"text"`` for strings and objects.
     kind : ColumnKind
-        How its values are understood.
+        Kind as which a run reads it.
     missing : float
         Share of missing values.
     distinct : int
-        Number of different values that are not missing.
+        Number of distinct values, missing values not counted.
     skill : float or None
-        Share of the squared error that it takes away alone, see `solo_skill`; None where it was not judged: without a
-        target, of columns that are dropped, and of texts.
+        Share of the variance of the target that it explains on its own, see `solo_skill`. None if it was not measured:
+        without a target, and for dropped columns and text.
     dropped : str or None
-        Why it is not used.
+        Why it is not used; None if it is.
     """
 
     name: str
@@ -81,24 +81,24 @@ class ColumnFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class TableInspection:
-    """What a search would make of a table.
+    """The result of `inspect_table`.
 
     Attributes
     ----------
     n_rows : int
         Rows with a target.
     task_type : TaskType or None
-        Kind of target; None without one.
+        Type of the task; None without a target.
     classes : dict
-        Rows by class, most frequent first; empty for values.
+        Number of rows by class, most frequent first; empty for regression.
     values : tuple of float or None
-        The smallest and the largest value; None for classes.
+        Smallest and largest target value; None for classification.
     columns : tuple of ColumnFacts
         Every column.
     findings : tuple of Finding
-        Suspicions first.
+        Findings, suspicions first.
     estimates : Estimates
-        Of a search with the defaults on this machine.
+        Estimates for a search with the defaults on this machine.
     """
 
     n_rows: int
@@ -110,13 +110,13 @@ class TableInspection:
     estimates: Estimates
 
     def frame(self) -> pd.DataFrame:
-        """Return the columns as a table."""
+        """Return the columns as a data frame."""
         names = list(ColumnFacts.__dataclass_fields__)
         rows = [{**asdict(column), "kind": column.kind.value} for column in self.columns]
         return pd.DataFrame(rows, columns=names)
 
     def summary(self) -> str:
-        """Return all but the columns as lines of text."""
+        """Return everything except the columns as lines of text."""
         used = sum(column.dropped is None for column in self.columns)
         lines = [f"{self.n_rows:,} rows, {len(self.columns):,} columns, of which {used:,} are used."]
         if self.classes:
@@ -140,26 +140,27 @@ class TableInspection:
 
 
 def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableInspection:
-    """Say what a search would make of a table: what it drops, converts and guesses, and what is suspicious.
+    """Show how a search would read a table: what it drops, converts and guesses, and what is suspicious.
 
     Parameters
     ----------
     X : (n_rows, n_columns) table
         As for `fit`.
     y : (n_rows,) array-like, optional
-        The target. Rows without one are left out, and counted; `fit` refuses them. Without it, columns are only read.
+        The target. Rows without one are counted and left out; `fit` raises an error for them. Without `y`, columns are
+        only read.
     task : TaskType or "classification" or "regression", optional
-        The known kind of task.
+        The type of task, if it is known.
 
     Returns
     -------
     TableInspection
-        The same for the same table: what is drawn (rows by which columns are judged) has a fixed seed.
+        The same for the same table: the rows on which columns are assessed are drawn with a fixed seed.
 
     Raises
     ------
     DataError, ColumnTypeError
-        If table or target cannot be used at all.
+        If the table or the target cannot be used at all.
 
     Examples
     --------
