@@ -1,6 +1,6 @@
 """The study: ask the strategy, run the trial, tell the store, in an order that does not depend on the machine.
 
-That order can be given up for large numbers of workers: `Order.ARRIVAL`.
+For large numbers of workers this order can be given up: `Order.ARRIVAL`.
 """
 
 from __future__ import annotations
@@ -99,54 +99,55 @@ _FORGOTTEN_SECONDS = 5.0
 
 
 class Study:
-    """One optimisation: a space, a strategy, a seed, and the resulting history.
+    """One search: a space, a strategy, a seed, and the resulting history.
 
-    Trial n is decided from the outcomes of trials 0 .. n - `lookahead` and from the decisions in between, and
-    outcomes are committed in trial order. So the same seed gives the same run with any number of workers up to
-    `lookahead`; a larger lookahead keeps more workers busy and shows the strategy less. If the plan is a time alone,
-    the run depends on the clock anyway: outcomes are committed as they arrive, and every decision sees all of them.
+    Trial n is decided from the outcomes of trials 0 .. n - `lookahead` and from the decisions in between, and outcomes
+    are committed in trial order. The same seed therefore gives the same run with any number of workers up to
+    `lookahead`. A larger lookahead keeps more workers busy, but each decision knows fewer outcomes. If the plan is a
+    time alone, the run depends on the clock anyway: outcomes are committed as they arrive, and every decision sees all
+    of them.
 
-    With a lookahead of 64 or more, strategies that can (`cashmere.protocols.BatchStrategy`) decide an eighth of the
-    lookahead at once: trials n, n + 1, ... from what is shown for trial n.
+    With a lookahead of 64 or more, strategies that support it (`cashmere.protocols.BatchStrategy`) decide batches of an
+    eighth of the lookahead: trials n, n + 1, ... from what is known for trial n.
 
     Parameters
     ----------
     space : ConfigurationSpace or SpaceEncoder
         The search space.
     strategy : str or Strategy
-        A name from `cashmere.strategies` or an object with ``suggest(history, rng)``.
+        A name from `cashmere.strategies`, or an object with a method ``suggest(history, rng)``.
     seed : int
         Seed for all randomness; each trial's generators are derived from it and the trial's number.
     lookahead : int
-        How many trials may be decided ahead of known results, at least 1 (strictly sequential).
+        Number of trials that may be decided ahead of known results, at least 1 (strictly sequential).
     order : Order or str
-        ``"trials"`` as above. With ``"arrival"`` outcomes are committed as they arrive whatever the plan, so that no
-        trial waits for a slow one before it, and every decision sees all of them. Which these are depends on the clock:
-        the same seed then gives another run. The lookahead limits only how many trials are open.
+        ``"trials"``: as above. ``"arrival"``: outcomes are committed as they arrive, whatever the plan, so that no
+        trial waits for an earlier, slower one, and every decision sees all of them. Which outcomes these are depends on
+        the clock, so the same seed gives different runs. The lookahead then only limits how many trials are open.
     warm_start : sequence of Configuration, or mapping of Configuration to float
-        Evaluated first, before the strategy is asked: in this order, or the cheapest first if the plan is a time. A
-        mapping says what each is expected to gain, a positive number on any scale: if the plan is a time, those with
-        the largest gain per predicted second come first.
+        Configurations to evaluate before the strategy is asked: in this order, or cheapest first if the plan is a time.
+        A mapping gives the expected gain of each, a positive number on any scale: if the plan is a time, those with the
+        largest gain per predicted second come first.
     store : RunStore, optional
-        Where finished trials are kept; a study it already holds is continued.
+        Where finished trials are stored; if it already holds a study, that study is continued.
     fold_racing : {"none", "forgiving"}
         With ``"forgiving"`` a trial is stopped after a fold if the mean loss of its folds is above the worst fold of
-        the best trial that the lookahead lets it know. It then gets no score. A good configuration may be lost this
-        way. This is the forgiving rule of Bergman, Purucker and Hutter (2024), Don't waste your time: early stopping
-        cross-validation, AutoML Conf., https://arxiv.org/abs/2405.03389.
+        the best trial that it may know under the lookahead. A stopped trial gets no score, and a good configuration may
+        be lost this way. This is the forgiving rule of Bergman, Purucker and Hutter (2024), Don't waste your time:
+        early stopping cross-validation, AutoML Conf., https://arxiv.org/abs/2405.03389.
     plan : WorkBudget, optional
-        Total work of the study, for strategies that divide it. By default the budget of the first `optimize`. A store
-        keeps its first plan, so that an extended study continues as planned.
+        Total work of the study, for strategies that divide it; by default the budget of the first call of `optimize`. A
+        store keeps its first plan, so that an extended study continues as planned.
     worst_loss, baseline_loss, metric, targets, row_weights
-        See `History`; strategies that search for an ensemble need metric and targets.
+        See `History`. Strategies that search for an ensemble need `metric` and `targets`.
     rungs : sequence of float
-        Shares of the training rows, ascending. With more than one, configurations are tried on the fewest rows, and the
-        best on more (`cashmere.strategies.shared.promotion`). Promotions follow from all outcomes that are known, so
-        the run then depends on the clock.
+        Shares of the training rows, ascending. With more than one, configurations are tried on the smallest share
+        first, and the best of them on larger ones (`cashmere.strategies.shared.promotion`). Promotions use all known
+        outcomes, so the run then depends on the clock.
     largest_share : callable, optional
-        The share that is allowed for a configuration; by default all rows.
+        Function that returns the largest share allowed for a configuration; by default all rows.
     already_spent : float
-        Seconds that count as spent in this study already, such as those of preparing the table.
+        Seconds to count as already spent in this study, such as those for preparing the table.
 
     Examples
     --------
@@ -225,7 +226,7 @@ class Study:
 
     @property
     def history(self) -> History:
-        """All committed observations; nothing pending."""
+        """All committed observations, without pending trials."""
         return self._history(len(self._committed), ())
 
     @property
@@ -313,9 +314,9 @@ class Study:
         LookaheadError
             If more than `lookahead` trials would be open.
         UsageError
-            If the strategy has to see the outcome of an open trial first.
+            If the strategy must see the outcome of an open trial first.
         StrategyError
-            If the strategy has seen all outcomes and still returns None, or a batch of another size.
+            If the strategy has seen all outcomes and still returns None, or if it returns a batch of the wrong size.
         """
         n_open = len(self._trials) - len(self._committed)
         if n_open >= self.lookahead:
@@ -522,23 +523,23 @@ class Study:
     # ------------------------------------------------------------ the last seconds
 
     def fit_into(self, seconds: float, *, has_checkpoints: Callable[[Configuration], bool] | None = None) -> bool:
-        """Make sure that the next trial is likely to end within some seconds, at the price of another decision.
+        """Make sure that the next trial is likely to end within some seconds, if necessary by another decision.
 
-        The origin of another decision is ``LAST_SECONDS``: the clock has decided, and the history alone does not
-        explain it. That is why a resumed study with such a plan takes trials that are stored ahead of their turn as
-        they are.
+        Such a decision has the origin ``LAST_SECONDS``: it depends on the clock and cannot be derived from the history
+        alone. A resumed study with such a plan therefore accepts trials that are stored ahead of their turn as they
+        are.
 
         Parameters
         ----------
         seconds : float
             Wall seconds until the end.
         has_checkpoints : callable, optional
-            Whether a trial of a configuration has a result before it ends; it is then let pass.
+            Whether a trial of a configuration has a result before it ends; such trials are accepted.
 
         Returns
         -------
         bool
-            Whether there is such a decision; False also if more outcomes are needed.
+            Whether such a decision was found; also False if more outcomes are needed.
         """
         if (decision := self._decide()) is None:
             return False
@@ -572,15 +573,15 @@ class Study:
         self._decision, self._n_insufficient = None, -1
 
     def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
-        """Store an outcome and commit all that is complete so far; return the newly committed observations.
+        """Store an outcome, commit all that is complete so far, and return the newly committed observations.
 
-        Aborted outcomes are forgotten: the same trial will be decided again on resume. Predictions for other rows or
-        classes than those of the trials before make it a failure: no ensemble could use both.
+        Aborted outcomes are not stored: the same trial is decided again on resume. If the predictions are for other
+        rows or classes than those of earlier trials, the trial counts as a failure, since no ensemble could use both.
         """
         return self.tell_all([(trial, outcome)])
 
     def tell_all(self, finished: Sequence[tuple[Trial, Outcome]]) -> list[Observation]:
-        """Store outcomes as `tell` does, in one transaction: hundreds of workers would wait for the disk."""
+        """Store outcomes as `tell` does, but in one transaction: hundreds of workers would wait for the disk."""
         kept: list[tuple[Trial, Outcome]] = []
         for trial, outcome in finished:
             if outcome.status is not TrialStatus.ABORTED:
@@ -629,28 +630,30 @@ class Study:
         callback: Callback | None = None,
         on_tick: Callable[[], None] | None = None,
     ) -> History:
-        """Ask, run and tell until the budget is spent; return the history.
+        """Ask, run and tell until the budget is spent, and return the history.
 
         Parameters
         ----------
         objective : callable
-            Trial -> Outcome.
+            Function from `Trial` to `Outcome`.
         budget : str, float, Budget or None
-            The number of trials counts all trials of the study, earlier calls included; seconds count from now. The
-            first budget becomes the plan of a study that has none. With None only `stop` ends the loop.
+            A number of trials includes those of earlier calls; seconds count from this call. The first budget becomes
+            the plan of a study that has none. With None, only `stop` ends the loop.
         executor : Executor, optional
-            By default trials run in this process.
+            Where trials run; by default in this process.
         stop : callable
-            Called about twenty times a second; true ends the loop and leaves running trials unfinished.
+            Called about twenty times per second; if it returns true, the loop ends and leaves running trials
+            unfinished.
         seconds_left : callable
-            Wall seconds until trials will be stopped, if a clock outside decides. Near the end, trials that are
-            unlikely to be finished are not started, see `fit_into`; nothing is decided or stored that would take
-            longer, judged by how long it took before; the loop ends when nothing runs or fits.
+            Returns the wall-clock seconds until trials will be stopped, if an outside clock decides. Near the end,
+            trials that are unlikely to finish are not started, see `fit_into`; nothing is decided or stored that would
+            take longer than the time left, judging by how long it took before; the loop ends when no trial is running
+            or would fit.
         callback : callable, optional
-            Called with every committed observation, in trial order; as they arrive if that is the order, or if the plan
-            is a time alone.
+            Called with every committed observation: in trial order, or as they arrive if `order` says so or the plan is
+            a time alone.
         on_tick : callable, optional
-            Called in each iteration of the loop, for progress displays.
+            Called in every iteration of the loop, for progress displays.
         """
         budget = None if budget is None else Budget.parse(budget)
         deadline = Deadline(None if budget is None else budget.seconds)
@@ -740,7 +743,7 @@ class Study:
         return too_late
 
     def abandon_running(self) -> None:
-        """Forget the decisions on trials without an outcome, after an exception has ended `optimize`."""
+        """Discard the decisions on trials without an outcome, after an exception has ended `optimize`."""
         self._seconds_left = _for_ever
         self._rewind()
         self._forget_decision()
@@ -748,14 +751,14 @@ class Study:
         self._keep_elapsed()
 
     def cancel_waiting(self) -> None:
-        """Cancel the trials that `optimize` did not wait for and no worker has begun: others may need the worker."""
+        """Cancel the trials that `optimize` did not wait for and no worker has started: others may need the workers."""
         for _, future in self._unfinished.values():
             if future is not None:
                 future.cancel()
 
     @property
     def n_running(self) -> int:
-        """How many trials still run that `optimize` did not wait for."""
+        """Number of trials that are still running because `optimize` did not wait for them."""
         return sum(future is not None and not future.done() for _, future in self._unfinished.values())
 
     def _keep_elapsed(self, pause: float = 0.0) -> None:
@@ -776,11 +779,11 @@ class Study:
         return seconds > self._pace.bound(_DECIDING, expected=0.0) and self.can_ask()
 
     def keep_unfinished(self) -> None:
-        """Take over what the trials had achieved that were running when `optimize` ended.
+        """Keep the results so far of the trials that were running when `optimize` ended.
 
-        To be called after the executor has stopped them. In the order of trials, with a number of them, they run again
-        on resume, as if nothing had happened. Otherwise a trial that had achieved nothing has failed if a later one has
-        a result, which counts only behind it.
+        Call this after the executor has stopped them. In the order of trials, and with a number of trials as the plan,
+        they run again on resume, as if nothing had happened. Otherwise a trial without a result counts as failed if a
+        later one has a result, which can only be committed after it.
         """
         unfinished = {n: (trial, _outcome_of(future)) for n, (trial, future) in self._unfinished.items()}
         self._unfinished = {}
@@ -828,19 +831,19 @@ def submitted_at_once(n_workers: int) -> int:
 
 
 def run_digest(history: Sequence[Observation], weights: Sequence[tuple[int, float]] = ()) -> str:
-    """Return a fingerprint of a run: trials, losses and ensemble weights, bit for bit.
+    """Return a fingerprint of a run, computed from its trials, losses and ensemble weights, bit for bit.
 
     Parameters
     ----------
     history : sequence of Observation
-        In trial order.
+        The trials and their outcomes, in trial order.
     weights : sequence of (trial number, weight)
         The ensemble.
 
     Returns
     -------
     str
-        16 hexadecimal digits; equal if and only if the runs are equal (up to hash collisions). Times do not count.
+        16 hexadecimal digits; equal if and only if the runs are equal (up to hash collisions). Durations are ignored.
     """
     digest = hashlib.sha256()
     for o in history:

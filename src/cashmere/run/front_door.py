@@ -1,4 +1,4 @@
-"""The front door: command line and estimators start and continue runs here, and every call ends the same way."""
+"""Start and continue runs: command line and estimators both call these functions, and every call ends the same way."""
 
 from __future__ import annotations
 
@@ -45,47 +45,47 @@ def fit_run(
     already_spent: float = 0.0,
     progress: Callable[[], Progress] = Silence,
 ) -> FinishedRun:
-    """Search for the set of models that predicts a table best, and keep everything in a run directory.
+    """Search for the ensemble that predicts a table best, and keep everything in a run directory.
 
     Parameters
     ----------
     folder : path
-        New or empty, or with `resume` that of the run.
+        A new or empty folder, or with `resume` the run directory.
     frame : DataFrame
         Features, from `cashmere.data.frames.to_frame`.
     y : (n_rows,) array-like
         Target.
     settings : RunSettings
-        What to do. The trials of the budget count those of earlier calls, its seconds are those of this call.
+        Settings of the run. A budget of trials includes those of earlier calls; a budget of seconds is for this call.
     weight : (n_rows,) array-like, optional
-        Row weights; whole numbers are repetitions.
+        Row weights; an integer weight is equivalent to repeating the row.
     structure : RowStructure, optional
-        Groups or moments of the rows, if the settings name a column of them.
+        Groups or times of the rows, if the settings name a column of them.
     executor : distributed.Client or str, optional
         A cluster for the trials, see `cashmere.execution.engines.open_cluster`; by default they run on this machine.
     named : bool
         Whether the columns have names of their own.
     resume : bool
-        Continue the run in the folder if there is one; table and settings must be those it was started with.
+        Continue the run in the folder if there is one; the table and settings must be the same as at its start.
     report : bool
-        Write the report, also after an error.
+        Whether to write the report, also after an error.
     load : bool
-        Return the ensemble in memory; otherwise it is loaded only if time is left.
+        Whether to return the ensemble in memory; otherwise it is loaded only if time is left.
     already_spent : float
-        Seconds of the budget that have gone before this call.
+        Seconds of the budget that were spent before this call.
     progress : callable
-        Makes the display, once there is something to show.
+        Creates the progress display, once there is something to show.
 
     Raises
     ------
     RunDirectoryError
-        If the folder holds something else, or a run of another table or with other settings; or if it is moved, its
-        disk is full or permission to write is lost meanwhile.
+        If the folder contains something else, or a run of another table or with other settings; or if it is moved, its
+        disk becomes full or permission to write is lost during the run.
     DataError, MetricError, UnknownNameError, InvalidParameterError, IncompatibleParametersError
-        If table, target or settings cannot be used.
+        If the table, the target or a setting cannot be used.
     BudgetTooShortError
-        If the time ends before a large table is prepared. As after Ctrl+C until the search begins, nothing is left of
-        the run.
+        If the time ends before a large table is prepared. Nothing of the run is kept then, nor after Ctrl+C before the
+        search begins.
     NoSuccessfulTrialError
         If trials were run and every one failed.
     ClusterError, MissingDependencyError
@@ -124,14 +124,14 @@ def continue_run(
     already_spent: float = 0.0,
     progress: Callable[[], Progress] = Silence,
 ) -> FinishedRun:
-    """Continue an interrupted run, or give a finished one more budget; its table comes from the directory.
+    """Continue an interrupted run, or extend a finished one; the table is read from the run directory.
 
     Parameters
     ----------
     folder : path
         The run directory.
     more : Budget, optional
-        On top of what is spent; by default the rest of the earlier budget. If nothing is left of it, no trial is run:
+        Additional budget; by default the rest of the earlier one. If nothing is left of it, no trial is run; only the
         model and report are made again.
     executor, load, already_spent, progress
         See `fit_run`.
@@ -139,7 +139,7 @@ def continue_run(
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run, or the run was started with custom objects; or if it cannot be written.
+        If the folder is not a run directory or cannot be written, or the run was started with custom objects.
     CorruptStoreError
         If a file is damaged.
     BudgetTooShortError

@@ -1,6 +1,6 @@
-"""Presets: settings under one name; they hold wherever a setting is not given.
+"""Presets: named sets of defaults for settings that are not given.
 
-Why each has its values: docs/running.md#presets.
+For the reasons behind the values, see docs/running.md#presets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def preset_settings(name: str) -> Mapping[str, Any]:
-    """Return what a preset says.
+    """Return the settings of a preset.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def preset_settings(name: str) -> Mapping[str, Any]:
     Raises
     ------
     UnknownNameError
-        If it is something else.
+        If there is no such preset.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A finished run, chosen from again: smaller or faster ensembles, another metric, another way to combine members.
+"""Select another ensemble from a finished run: a smaller or faster one, for another metric, or combined otherwise.
 
-Nothing is fitted, unless a refit is asked for: ensembles are chosen by the stored predictions of the trials, from those
-whose models still exist.
+Nothing is fitted unless a refit is requested: ensembles are selected by the stored predictions of the trials, among
+those whose models still exist.
 """
 
 from __future__ import annotations
@@ -67,28 +67,29 @@ _MORE = 1.01
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RefinedRun:
-    """What `refine_run` has found.
+    """The result of `refine_run`.
 
     Attributes
     ----------
     front : DataFrame
-        One row for each ensemble that no other beats in score, latency and size at once, the largest first:
-        ``n_members``, ``trials`` (their numbers), ``score`` (on the rows that chose it), ``cross_fitted_score`` (on
-        rows that did not; this is the one to expect), ``single_row_ms`` and ``batch_rows_per_second`` (sums of what
-        was measured for its members), ``bytes`` (of the model folder), and ``chosen``.
+        The Pareto front of score, latency and size: one row for each ensemble that no other dominates, largest first.
+        Columns: ``n_members``, ``trials`` (their numbers), ``score`` (on the rows that chose it),
+        ``cross_fitted_score`` (on rows that did not; this is the one to expect), ``single_row_ms`` and
+        ``batch_rows_per_second`` (sums of what was measured for its members), ``bytes`` (of the model folder), and
+        ``chosen``.
     metric : Metric
-        What the scores are of.
+        Metric of the scores.
     before : dict
         ``n_members``, ``score``, ``cross_fitted_score``, ``single_row_ms``, ``batch_rows_per_second`` and ``bytes`` of
-        the model that the run has, measured now; None where they are not known.
+        the current model of the run, measured now; None where a value is not known.
     after : dict or None
-        The same of the model that was written.
+        The same for the model that was written; None if none was.
     model_folder : Path or None
-        Where it was written; None if nothing was asked for.
+        Folder of that model; None if none was written.
     refit : RefitComparison or None
-        How one model for each member compares to one for each fold; None if nothing was fitted.
+        Comparison of one model per member with one per fold; None if nothing was fitted.
     n_unmeasured : int
-        Trials that were left out because there was no time to measure their latency.
+        Number of trials that were left out because there was no time to measure their latency.
     """
 
     front: pd.DataFrame
@@ -112,48 +113,48 @@ def refine_run(
     out: str | Path | None = None,
     own_objects: Mapping[str, Any] | None = None,
 ) -> RefinedRun:
-    """Choose again from the trials of a finished run, without fitting anything unless asked to.
+    """Select another ensemble from the trials of a finished run, without fitting anything unless requested.
 
-    Ensembles are selected greedily under bounds of latency and size, a new member only where it fits; then those that
-    another one beats are dropped. The model of the run stays as it is.
+    Ensembles are selected greedily under limits of latency and size: a member is added only if the ensemble stays
+    within them. Ensembles that are dominated by another are then dropped. The model of the run is not changed.
 
     Parameters
     ----------
     folder : path
         The run directory.
     max_latency : str or float, optional
-        Longest time for one row, such as ``"5ms"``; a number means seconds.
+        Longest time to predict one row, such as ``"5ms"``; a number means seconds.
     max_size : str or float, optional
         Largest size of the model folder, such as ``"10MB"``; a number means MiB.
     metric : str or callable, optional
-        Chooses the ensembles; by default that of the run.
+        Metric for which ensembles are selected; by default that of the run.
     ensemble : {"selection", "bagging", "stacking", "best"}, optional
-        How members are chosen and combined. Bounds need ``"selection"``, which is the default.
+        How members are chosen and combined. Limits require ``"selection"``, which is the default.
     deployable : {"onnx"}, optional
-        Choose among trials whose models convert to ONNX, see `cashmere.export`.
+        Select only among trials whose models convert to ONNX, see `cashmere.export`.
     refit : bool
-        Fit the members again, each once on all rows, instead of using their models of the folds. They are smaller and
-        faster by about the number of folds. To tell what that changes in score, they are also fitted without some of
-        the rows, see `compare_refit`: all in all it takes a little longer than their trials took, in this process and
+        Fit each member again, once on all rows, instead of using one model per fold. The models are smaller and faster
+        by about the number of folds. To measure the change in score, members are also fitted without some of the rows,
+        see `compare_refit`. In total this takes a little longer than their trials took; it runs in this process,
         without limits.
     out : path, optional
-        New folder for the model; by default ``model-refined`` in the run directory, with a number if there is one.
-        A model is written if a bound, a metric, a method, a format, a folder or `refit` is given.
+        New folder for the model; by default ``model-refined`` in the run directory, with a number if that exists. A
+        model is written if a limit, a metric, a method, a format, a folder or `refit` is given.
     own_objects : dict, optional
-        The custom metric, strategy, space or resampling, if the run was started with one.
+        The custom metric, strategy, space or resampling that the run was started with, if any.
 
     Raises
     ------
     RunDirectoryError
-        If there is no finished run, or no trial with a model, or `out` holds something.
+        If there is no finished run, no trial has a model, or `out` is not empty.
     RunLockedError
         If the run is in progress.
     InvalidParameterError
-        If no ensemble keeps a bound; the message says which bound the smallest or fastest keeps.
+        If no ensemble keeps a limit; the message says which limit the smallest or fastest one keeps.
     ConversionError
-        If columns do not convert.
+        If columns cannot be converted to ONNX.
     IncompatibleParametersError
-        If a bound is given for another method than selection, or for a latency that cannot be measured.
+        If a limit is given for a method other than selection, or for a latency that cannot be measured.
     """
     seconds = None if max_latency is None else parse_seconds(max_latency, "max_latency")
     n_bytes = None if max_size is None else parse_memory_mib(max_size, "max_size") * 2**20

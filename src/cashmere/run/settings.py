@@ -122,10 +122,10 @@ def _seed(given: Any, name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """The settings of a run; kept in ``run.json``.
+    """The settings of a run, as stored in ``run.json``.
 
     This is the only list of settings: `from_parameters` and `from_options` read those of the estimators and of the
-    command line, and `changed_in` tells which settings a resume may not change.
+    command line, and `changed_in` finds settings that differ although a resume may not change them.
 
     Attributes
     ----------
@@ -133,55 +133,55 @@ class RunSettings:
         ``"auto"``, ``"classification"``, or a `TaskType`.
     metric, strategy, space, resampling : str or object
         Names, or custom objects (a callable metric, a `Strategy`, a function from `TaskProfile` to `Space`, a
-        scikit-learn splitter). A resume needs the custom objects again.
+        scikit-learn splitter). Custom objects must be passed again to resume the run.
     budget : Budget
         Budget of the first call.
     include, exclude : tuple of str
-        Names of algorithms of the space: the only ones to search, if any are named, and those to leave out.
+        Names of algorithms in the space: the only ones to search (all if empty), and those to leave out.
     deployable : "onnx" or None
-        Search only what converts to ONNX.
+        Search only algorithms whose models convert to ONNX.
     opening : str
         What a search with a budget of time begins with: ``"defaults"``, ``"learned"`` for the opening that the package
-        has for the space, or a file made by ``cashmere pretrain --opening``.
+        provides for the space, or a file made by ``cashmere pretrain --opening``.
     n_workers : int or None
-        Trials to run at the same time, at most the lookahead; by default the cores available to this process, at most
-        4. For a given lookahead, results do not depend on it.
+        Number of trials to run in parallel, at most the lookahead; by default the number of cores available to this
+        process, at most 4. For a given lookahead, results do not depend on it.
     lookahead : int or None
-        How many trials may be decided ahead of known results, see `Study`; by default 8, or twice the workers if that
-        is more.
+        Number of trials that may be decided ahead of known results, see `Study`; by default 8, or twice the number of
+        workers if that is more.
     order : Order
         Whether outcomes are used in the order of the trials, or as they arrive, see `Study`.
     seed : int
         Seed for all randomness.
     memory_mib, trial_seconds : float or None
-        Limits of one trial. By default four fifths of the free memory, divided by the workers; and a quarter of a time
-        budget, from 10 s to 10 minutes, or 10 minutes without a time budget. On rungs of rows, from a 24th of the
-        budget on the lowest to half of it (docs/paths.md#rungs).
+        Limits of one trial. By default four fifths of the free memory, divided by the number of workers; and a quarter
+        of a time budget, between 10 s and 10 minutes, or 10 minutes without a time budget. On rungs of rows, from a
+        24th of the budget on the lowest rung to half of it on all rows (docs/paths.md#rungs).
     isolation : {"process", "none"}
         ``"process"`` runs trials in watched worker processes; ``"none"`` runs them in this process, without limits.
     ensemble : str
         ``"selection"``, ``"bagging"``, ``"stacking"`` or ``"best"``.
     repeats : "auto" or int
-        On how many other splits of the rows the members of the final ensemble are fitted again. ``"auto"``: two for
-        small tables under a budget of time alone, of which they take a fifth at most; else none.
+        Number of further splits of the rows on which the members of the final ensemble are fitted again. ``"auto"``
+        means two for small tables under a budget of time alone, of which they take at most a fifth; otherwise none.
     ensemble_size : int
-        Picks of the greedy selection (with replacement).
+        Number of picks of the greedy selection (with replacement).
     max_latency : float or None
-        Most seconds that the model may take to predict one row, as measured on this machine.
+        Longest time the model may take to predict one row, in seconds, as measured on this machine.
     class_weight : "balanced", tuple of texts such as "bad=5.0", or None
-        How much the rows of each class count, in fits and losses; see `weights_of_rows`.
+        Weight of the rows of each class in fits and losses; see `weights_of_rows`.
     monotone : tuple of texts such as "age+"
-        Columns of numbers with which predictions may only rise (``+``) or only fall (``-``).
+        Numeric columns in which predictions may only increase (``+``) or only decrease (``-``).
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
         accuracy if the metric is computed from probabilities; ``"auto"`` does so for metrics computed from labels,
-        except accuracy, for which it gains nothing; ``"none"`` takes the most probable class. A number t in (0, 1), for
-        two classes only, predicts the second class where its probability is at least t.
+        except accuracy, for which it gains nothing; ``"none"`` predicts the most probable class. A number t in (0, 1),
+        for two classes only, predicts the second class where its probability is at least t.
     fold_racing : {"none", "forgiving"}
-        ``"forgiving"`` stops trials that cannot win after some folds, see `cashmere.study.Study`.
+        ``"forgiving"`` stops trials after some folds if they are unlikely to win, see `cashmere.study.Study`.
     groups, time : str or None
-        Name of the column that tells which rows belong together, or their order in time; at most one of the two. Folds
-        respect it (docs/running.md#groups-and-time), and it is no feature.
+        Name of the column with the groups of the rows, or with their times; at most one of the two. Folds respect it
+        (docs/running.md#groups-and-time), and it is not used as a feature.
     target_name : str
         Name of the target column, for reports.
     """
@@ -294,19 +294,20 @@ class RunSettings:
 
     @property
     def structure_kind(self) -> StructureKind | None:
-        """What the rows have: groups, an order in time, or none."""
+        """Structure of the rows: groups, an order in time, or none."""
         if self.groups is None and self.time is None:
             return None
         return StructureKind.TIME if self.groups is None else StructureKind.GROUPS
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any], **others: Any) -> Self:
-        """Read the settings among the parameters of an estimator.
+        """Read the settings from the parameters of an estimator.
 
         Parameters
         ----------
         parameters : mapping
-            Value by name; parameters that are not settings are ignored. Where one is None, what ``preset`` says counts.
+            Values by name. Parameters that are not settings are ignored; those that are None take the value of
+            ``preset``.
         **others
             Settings that are not parameters.
 
@@ -325,9 +326,9 @@ class RunSettings:
         Parameters
         ----------
         preset : str
-            Says what settings are whose option is None or missing.
+            Provides the settings whose option is None or missing.
         **options
-            Value by option.
+            Values by option.
 
         Raises
         ------
@@ -342,14 +343,14 @@ class RunSettings:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> Self:
-        """Read the result of `to_json`; ignore settings of other versions.
+        """Read the result of `to_json`, and ignore settings that only other versions have.
 
         Parameters
         ----------
         stored : mapping
             Plain data.
         own_objects : mapping
-            The custom objects, of which `stored` has only descriptions.
+            The custom objects, of which `stored` only has descriptions.
         """
         known = {name: value for name, value in stored.items() if name in inputs()}
         if known.get("fold_racing") == "incumbent":
@@ -366,7 +367,7 @@ class RunSettings:
         return cls(**{**known, **own_objects})
 
     def changed_in(self, other: RunSettings) -> tuple[str, Any, Any] | None:
-        """Return the first setting that a resume may not change and `other` does: its name, and both values."""
+        """Return the first setting that `other` changes but a resume may not: its name and both values."""
         for name, given in inputs().items():
             before, now = getattr(self, name), getattr(other, name)
             is_resolved = name == "resampling" and now == "auto"  # what it means was decided when the run was created
@@ -380,7 +381,7 @@ class RunSettings:
         Raises
         ------
         InvalidParameterError
-            If they do not fit; the message says what does.
+            If they do not fit the task; the message says what does.
         IncompatibleParametersError
             If predictions cannot be monotone with the ensemble method.
         """
@@ -402,7 +403,7 @@ class RunSettings:
 
     @property
     def workers(self) -> int:
-        """Number of workers: as given, or the default."""
+        """Number of workers, as given or by default."""
         if self.n_workers is not None:
             return self.n_workers
         if self.isolation == "none":
@@ -411,7 +412,7 @@ class RunSettings:
 
     @property
     def lookahead_of_study(self) -> int:
-        """Lookahead: as given, or the default."""
+        """Lookahead, as given or by default."""
         return self.lookahead or max(_LOOKAHEAD, _LOOKAHEAD_PER_WORKER * self.workers)
 
     @property
