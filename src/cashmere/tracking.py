@@ -1,4 +1,4 @@
-"""Log a finished run to MLflow: settings, curves, report, leaderboard, and the model in a form that it can serve."""
+"""Log a finished run to MLflow: settings, curves, report, leaderboard, and a model that MLflow can serve."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ _BATCH = 1000
 
 
 def log_to_mlflow(folder: str | Path) -> str:
-    """Log a run to MLflow, and return the id of MLflow's run.
+    """Log a finished run to MLflow, and return the id of the MLflow run.
 
-    Where, is decided by MLflow's own settings, such as the variables ``MLFLOW_TRACKING_URI`` and
-    ``MLFLOW_EXPERIMENT_NAME``. Logged are
+    MLflow's own settings, such as the variables ``MLFLOW_TRACKING_URI`` and ``MLFLOW_EXPERIMENT_NAME``, determine
+    where. Logged are
 
     - the settings as parameters, and the digest and the version as tags;
-    - as metrics by trial, the score of each (``trial_log_loss``), the best so far (``best_log_loss``), and that of the
-      ensemble (``ensemble_log_loss``); as single metrics the cross-fitted score, the latency and the size;
+    - as metrics by trial, its score (``trial_log_loss``), the best score so far (``best_log_loss``), and the score of
+      the ensemble (``ensemble_log_loss``); as single metrics, the cross-fitted score, the latency and the size;
     - ``report.html`` and ``leaderboard.csv``;
-    - the model, for ``mlflow.pyfunc.load_model``, with its signature, a made-up row as example, and the requirements of
-      `cashmere.model.requirements`. No training row is among what is logged, unless a member keeps some, as neighbours
-      do.
+    - the model, for ``mlflow.pyfunc.load_model``, with its signature, an artificial row as example, and the
+      requirements from `cashmere.model.requirements`. No training rows are logged, except those that a member stores,
+      as nearest neighbours do.
 
     Parameters
     ----------
     folder : path
-        The directory of a finished run. It is logged into MLflow's active run, or into a new one if none is active.
+        The directory of a finished run. It is logged to MLflow's active run, or to a new one if none is active.
 
     Raises
     ------
     MissingDependencyError
         If MLflow is not installed.
     TrackingError
-        If MLflow refuses, or cannot be reached.
+        If MLflow rejects the run, or cannot be reached.
     RunDirectoryError, CorruptStoreError, ModelFileError
-        If the folder is not that of a run, or damaged.
+        If the folder is not a run directory, or is damaged.
     """
     try:
         import mlflow

@@ -1,7 +1,7 @@
-"""What a search did, and how its ensemble errs.
+"""Analyse a search and the errors of its ensemble.
 
-Diversity of suggestions and members, updates of the pool, rank correlations, contest, map; out-of-fold predictions of
-the ensemble, with reliability, confusion, ranking curves and residuals.
+Diversity of suggestions and members, updates of the pool, rank correlations, contests, latent maps; out-of-fold
+predictions of the ensemble, with reliability, confusion, ranking curves and residuals.
 """
 
 from cashmere.analysis.confusion import confusion_matrix, join_small_classes

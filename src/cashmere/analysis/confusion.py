@@ -1,4 +1,4 @@
-"""The confusion matrix: which classes are mistaken for which."""
+"""The confusion matrix: which classes are confused with which."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def confusion_matrix(
     y, decided : (n_rows,) int arrays
         Codes of the true and of the predicted classes.
     n_classes : int
-        Classes of the task.
+        Number of classes of the task.
     weight : (n_rows,) array, optional
-        Row weights, summed instead of rows.
+        Row weights, summed instead of counting rows.
 
     Returns
     -------
     (n_classes, n_classes) array
-        True classes down, predicted classes across.
+        Rows are true classes, columns predicted classes.
 
     Examples
     --------
@@ -38,21 +38,21 @@ def confusion_matrix(
 
 
 def join_small_classes(matrix: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], list[int]]:
-    """Keep the classes with most rows, and join the others into a last one.
+    """Keep the classes with the most rows, and merge the others into a last one.
 
     Parameters
     ----------
     matrix : (n_classes, n_classes) array
         From `confusion_matrix`.
     most : int
-        Classes to keep, the joined one counted.
+        Number of classes to keep, including the merged one.
 
     Returns
     -------
     matrix : (n_kept, n_kept) array
-        Its last row and column are those of the joined classes, if there are any.
+        The last row and column are those of the merged classes, if there are any.
     kept : list of int
-        Codes of the classes that are not joined, ascending.
+        Codes of the classes that are not merged, ascending.
 
     Examples
     --------

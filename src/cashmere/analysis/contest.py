@@ -1,4 +1,4 @@
-"""The contest among the sub-spaces of a run, as stored; read without the search space and the lock."""
+"""The stored contest among the sub-spaces of a run, read without the search space and without locking the run."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class RecordedContest:
     Attributes
     ----------
     ledger : Ledger
-        Its rounds.
+        Rounds of the contest.
     memberships : (n_trials,) tuple of int
         Position, in the ledger, of each trial's sub-space. An unfinished run may have stored a few trials more.
     losses : (n_trials,) array
         Of the same trials; NaN for failures.
     metric : Metric or None
-        Turns losses into scores. None for a custom metric: the score is then the loss.
+        Turns losses into scores. None for a custom metric; scores are then losses.
     """
 
     ledger: Ledger
@@ -81,13 +81,13 @@ class RecordedContest:
         return loss if loss is None or self.metric is None else float(self.metric.score(loss))
 
     def frame(self) -> pd.DataFrame:
-        """Return a row per round and sub-space.
+        """Return one row per round and sub-space.
 
         Returns
         -------
         DataFrame
             With the columns ``round``, ``subspace``, ``trials`` (of this round), ``trials_in_all``, ``score`` and
-            ``loss`` (the best up to the end of the round), ``test``, ``statistic``, ``p_value``, ``adjusted_p``,
+            ``loss`` (best up to the end of the round), ``test``, ``statistic``, ``p_value``, ``adjusted_p``,
             ``dropped``, ``reason``. The rows of the open round show its state so far.
         """
         import pandas as pd
@@ -101,7 +101,7 @@ class RecordedContest:
         return pd.DataFrame(rows, columns=list(CONTEST_COLUMNS))
 
     def totals(self) -> list[int]:
-        """Return how many trials every sub-space was granted in the rounds that are over."""
+        """Return the number of trials granted to each sub-space in the completed rounds."""
         totals = [0] * len(self.ledger.names)
         for each in self.ledger.rounds:
             for i, total in zip(each.alive, each.totals, strict=True):
@@ -163,7 +163,7 @@ def recorded_contest(
     Raises
     ------
     ValueError
-        If the two cannot be a contest and its trials.
+        If they are not a contest and its trials.
     """
     try:
         ledger, memberships = Ledger.from_json(fact["ledger"]), tuple(fact["memberships"])
@@ -187,7 +187,7 @@ def read_contest(folder: str | Path) -> RecordedContest:
     Raises
     ------
     RunDirectoryError
-        If the folder is not a run, or its strategy holds no contest.
+        If the folder is not a run directory, or its strategy holds no contest.
     CorruptStoreError
         If a file is damaged.
 

@@ -1,4 +1,4 @@
-"""How well a surrogate orders unseen observations: rank correlation on a recorded history."""
+"""How well a surrogate ranks unseen observations: rank correlation on a recorded history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CandidatePairSurrogate(Protocol):
 
 
 class SurrogateTau(NamedTuple):
-    """Kendall's tau between predicted and true measure.
+    """Kendall's tau between the predicted and the true measure.
 
     Attributes
     ----------
@@ -46,12 +46,12 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
     Parameters
     ----------
     a, b : (n,) array
-        Numbers to be ordered.
+        Numbers to rank.
 
     Returns
     -------
     float
-        In [-1, 1]; NaN if one of them is constant, holds NaN or has fewer than two numbers: no order, no correlation.
+        In [-1, 1]; NaN if one of them is constant, contains NaN or has fewer than two numbers.
 
     Examples
     --------
@@ -80,12 +80,12 @@ def surrogate_tau(
     row_weights: FloatArray | None = None,
     rng: np.random.Generator | None = None,
 ) -> SurrogateTau:
-    """Fit a surrogate of diversity to some observations and judge it on others.
+    """Fit a surrogate of diversity to some observations, and evaluate it on others.
 
     Parameters
     ----------
     surrogate : DiversitySurrogate
-        Is fitted here. Its prediction is the mean over its samples.
+        Surrogate to fit. Its prediction is the mean over its samples.
     X : (n, d) array
         Encoded configurations of all observations.
     predictions : sequence of n arrays (n_rows, n_classes) or (n_rows,)
@@ -93,13 +93,13 @@ def surrogate_tau(
     y : (n_rows,) array
         Class codes or values.
     train, test : int arrays
-        Positions to learn from and to judge on.
+        Positions of the observations for fitting and for evaluation.
     measure : Measure
-        What the surrogate predicts, see `cashmere.acquisition.diversity.cross_measure`.
+        Measure that the surrogate predicts, see `cashmere.acquisition.diversity.cross_measure`.
     row_weights : (n_rows,) array, optional
         Weights of the rows in the true measure.
     rng : numpy.random.Generator, optional
-        For the fit; seeded with 0 when missing.
+        Generator for the fit; by default seeded with 0.
 
     References
     ----------

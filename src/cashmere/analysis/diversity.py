@@ -1,4 +1,4 @@
-"""How much the members of an ensemble differ: matrices over all pairs."""
+"""How much the members of an ensemble differ: matrices of all pairs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def pairwise_disagreement(predictions: Sequence[AnyArray] | AnyArray) -> Float64
     Parameters
     ----------
     predictions : (n, n_rows) or (n, n_rows, n_classes) array
-        Labels, or probabilities, of which the largest gives the label (the lowest of equals).
+        Labels, or probabilities, the largest of which gives the label (the lowest in a tie).
 
     Returns
     -------

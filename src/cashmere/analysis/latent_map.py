@@ -1,4 +1,4 @@
-"""The map of a search on a latent space: where the surrogate of all algorithms puts the trials of a run."""
+"""The map of a search on a latent space: where the surrogate of all algorithms places the trials of a run."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class LatentStrategy(Protocol):
 def latent_map_fact(strategy: object, history: History) -> dict[str, Any] | None:
     """Return the latent space as plain data for the store.
 
-    The surrogate is fitted to the whole history once; networks trained from scratch start from fixed weights, so that a
-    run has one map.
+    The surrogate is fitted once to the whole history; networks trained from scratch start from fixed weights, so that
+    the map of a run is unique.
 
     Returns
     -------
@@ -90,14 +90,14 @@ def plane(points: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]
     Parameters
     ----------
     points : (n, q) array
-        At least one.
+        At least one embedding.
 
     Returns
     -------
     (n, 2) array
-        The embeddings themselves if q is 2, else their first two principal components; what is missing is zero.
+        The embeddings themselves if q is 2, else their first two principal components, padded with zeros.
     (2,) array
-        Where the origin of the latent space is.
+        Position of the origin of the latent space.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) 
         From `latent_map_fact`, possibly read back from JSON. Its texts may come from outside; those of the summary
         are clean.
     metric : Metric or None
-        Turns losses into scores. None for a custom metric: the score is then the loss.
+        Turns losses into scores. None for a custom metric; scores are then losses.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) 
     Raises
     ------
     ValueError
-        If the fact cannot be that of a map.
+        If the fact does not describe a map.
     """
     try:
         names, columns = fact["algorithms"], [fact[name] for name in ("trials", "tasks", "losses", "points")]

@@ -1,4 +1,4 @@
-"""What the ensemble of a run predicts for rows that its models have not seen."""
+"""Predictions of the ensemble of a run for rows that its models have not seen."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _MOST_VALUES = 20_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OutOfFold:
-    """Truth and out-of-fold predictions of the ensemble of a run, for its validation rows or a part of them.
+    """Targets and out-of-fold predictions of the ensemble of a run, for all or some of its validation rows.
 
-    Each row is predicted by models that have not seen it. It did take part in choosing the ensemble, as in the
-    selection score.
+    Each row is predicted by models that have not seen it. As for the selection score, the rows were used to choose the
+    ensemble.
 
     Attributes
     ----------
     y : (n_rows,) array
-        Class codes or values.
+        Class codes, or numbers for regression.
     predictions : (n_rows, n_classes) or (n_rows,) array
-        Probabilities, calibrated as those of the model, rows sum to one; or values.
+        Calibrated probabilities whose rows sum to one, or numbers for regression.
     weight : (n_rows,) array or None
         Row weights.
     thresholds : (n_classes,) array or None
-        How the model decides between classes, see `cashmere.ensembles.threshold.decide`.
+        Decision thresholds of the model, see `cashmere.ensembles.threshold.decide`.
     n_validation_rows : int
-        How many validation rows the run has; `y` holds all of them, or those read.
+        Number of validation rows of the run, of which `y` contains all or those that were read.
     """
 
     y: AnyArray
@@ -61,7 +61,7 @@ class OutOfFold:
 
 
 def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 0) -> OutOfFold:
-    """Read what the final ensemble of a run predicts out of fold; the directory may be read-only.
+    """Read the out-of-fold predictions of the final ensemble of a run; the directory may be read-only.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def read_out_of_fold(folder: str | Path, *, max_rows: int = 20_000, seed: int = 
     max_rows : int
         Largest number of validation rows to read, spread evenly over the targets; fewer if there are very many classes.
     seed : int
-        Of the choice of rows.
+        Seed for the choice of rows.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not a run, has no final ensemble yet, or its model is the constant prediction.
+        If the folder is not a run directory, the run has no final ensemble yet, or its model is the constant predictor.
     CorruptStoreError
         If a file is missing or damaged.
 
@@ -131,9 +131,9 @@ def final_ensemble(folder: Path, facts: RunFacts) -> Ensemble:
     Raises
     ------
     RunDirectoryError
-        If there is none yet, or it is the constant prediction.
+        If there is none yet, or it is the constant predictor.
     CorruptStoreError
-        If the stored one is damaged.
+        If the stored ensemble is damaged.
     """
     if facts.ensemble is None:
         text = "holds no final ensemble yet. Wait for the run to end, or continue it with `cashmere resume`."

@@ -1,10 +1,8 @@
 """How well scores separate the rows of a class from the others: ROC and precision-recall curves.
 
-Notation (shapes)
------------------
-z ``(n,)``: whether a row is of the class; s ``(n,)``: its score; w ``(n,)``: row weights. At a threshold t, rows with
-s >= t are taken for the class: recall = weight of those with z among all with z, the false positive rate the same among
-the others, precision = share of z among the rows taken.
+Notation (shapes) ----------------- z ``(n,)``: whether a row belongs to the class; s ``(n,)``: its score; w ``(n,)``:
+row weights. At a threshold t, rows with s >= t are predicted as the class: recall = their share of the weight of rows
+with z, false positive rate = their share of the weight of the other rows, precision = share of z in their weight.
 """
 
 from __future__ import annotations
@@ -22,18 +20,18 @@ Float64 = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankingCurves:
-    """ROC and precision-recall curve, from the highest threshold to the lowest.
+    """ROC and precision-recall curves, from the highest threshold to the lowest.
 
     Attributes
     ----------
     false_positive_rate, recall : (n_thresholds + 1,) arrays
         The ROC curve, from (0, 0) to (1, 1).
     precision : (n_thresholds + 1,) array
-        At the same thresholds; at the first, where no row is taken, that of the next.
+        Precision at the same thresholds; at the first one, where no row is predicted as the class, that of the next.
     area : float
-        Below the ROC curve.
+        Area under the ROC curve.
     average_precision : float
-        Sum of precisions, weighted by the recall that each adds.
+        Sum of the precisions, each weighted by the increase in recall.
     """
 
     false_positive_rate: Float64
@@ -44,21 +42,21 @@ class RankingCurves:
 
 
 def ranking_curves(is_member: BoolArray, score: FloatArray, *, weight: FloatArray | None = None) -> RankingCurves:
-    """Move a threshold through all scores.
+    """Compute ROC and precision-recall curves over all thresholds.
 
     Parameters
     ----------
     is_member : (n_rows,) array of bool
-        Whether each row is of the class.
+        Whether each row belongs to the class.
     score : (n_rows,) array
-        Higher for rows that are more likely of it.
+        Scores; higher for rows that are more likely to belong to it.
     weight : (n_rows,) array, optional
         Non-negative row weights.
 
     Raises
     ------
     ArrayError
-        If rows of the class, or others, are missing or without weight.
+        If there are no rows of the class, or none of the others, or if they have no weight.
 
     Examples
     --------
@@ -95,7 +93,7 @@ def corners(x: Float64, y: Float64, most: int) -> NDArray[np.int64]:
     x, y : (n_points,) arrays
         Coordinates in units of the same size.
     most : int
-        Points to choose.
+        Number of points to choose.
 
     Returns
     -------

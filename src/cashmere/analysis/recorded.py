@@ -1,4 +1,4 @@
-"""The predictions of a run's trials, read without the search space and the lock."""
+"""The predictions of a run's trials, read without the search space and without locking the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RecordedPredictions:
     Attributes
     ----------
     predictions : tuple of (n_rows, n_classes) or (n_rows,) arrays or None
-        In trial order; None for failures, and for trials that are not asked for.
+        In trial order; None for failures, and for trials that were not requested.
     losses : (n_trials,) array
         As recorded; NaN for failures.
     y : (n_rows,) array
@@ -63,16 +63,16 @@ def read_predictions(
     max_values : int, optional
         Largest number of values (rows times classes) to read per trial.
     trials : sequence of int, optional
-        Trials whose predictions are wanted; all by default.
+        Trials whose predictions to read; all by default.
     seed : int
-        Of the choice of rows.
+        Seed for the choice of rows.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not a run, or the validation rows of a custom splitter are no longer stored.
+        If the folder is not a run directory, or the validation rows of a custom splitter are no longer stored.
     CorruptStoreError
-        If a file is missing or damaged. Checksums are not compared: that is left to callers who act on the numbers.
+        If a file is missing or damaged. Checksums are not verified: that is left to callers who act on the numbers.
     """
     folder = Path(folder)
     run, schema = read_description(folder)

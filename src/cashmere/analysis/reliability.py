@@ -1,4 +1,4 @@
-"""Reliability: how often what was predicted with some probability came true.
+"""Reliability: predicted probabilities against observed shares.
 
 Notation (shapes)
 -----------------
@@ -24,16 +24,16 @@ _LEAST_IN_BIN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReliabilityCurve:
-    """Predicted and observed shares of an event, in bins of about equally many rows.
+    """Predicted and observed shares of an event, in bins with about the same number of rows.
 
     Attributes
     ----------
     predicted, observed : (n_bins,) arrays
-        Mean probability, and share of the rows in which the event happened; bins ascend in `predicted`.
+        Mean probability, and share of the rows in which the event happened; in ascending order of `predicted`.
     lower, upper : (n_bins,) arrays
         Ends of the interval around `observed`.
     rows : (n_bins,) int array
-        Rows of each bin.
+        Number of rows in each bin.
     error : float
         Expected calibration error: the mean of abs(predicted - observed) over all rows.
     """
@@ -54,25 +54,23 @@ def reliability_curve(
     n_bins: int = 10,
     coverage: float = 0.9,
 ) -> ReliabilityCurve:
-    """Compare predicted probabilities with what happened.
+    """Compare predicted probabilities with observed shares.
 
     Parameters
     ----------
     happened : (n_rows,) array of bool
         Whether the event happened.
     probability : (n_rows,) array
-        With what probability it was predicted.
+        Its predicted probability.
     weight : (n_rows,) array, optional
         Row weights with a positive sum.
     n_bins : int
-        Bins at most; fewer where rows are few, or probabilities are equal.
+        Largest number of bins; there are fewer if rows are few or probabilities are equal.
     coverage : float
-        Of the intervals.
+        Coverage of the intervals.
 
-    Notes
-    -----
-    Bins end at quantiles of the probabilities, so each holds about as many rows; equal probabilities share a bin. The
-    intervals are Wilson's, for m rows.
+    Notes ----- Bins end at quantiles of the probabilities, so each contains about the same number of rows; equal
+    probabilities share a bin. The intervals are Wilson's, for m rows.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Errors of predicted values: their spread along the predictions, and their size."""
+"""Residuals of a regression: their spread along the predictions, and their size."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LEAST_IN_BIN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ResidualBands:
-    """Quantiles of the residuals, truth minus prediction, in bins of about equally many rows.
+    """Quantiles of the residuals, truth minus prediction, in bins with about the same number of rows.
 
     Attributes
     ----------
     predicted : (n_bins,) array
         Mean prediction, ascending.
     lower, median, upper : (n_bins,) arrays
-        Residuals below which a twentieth, half and nineteen twentieths of the weight lie.
+        Weighted 5 %, 50 % and 95 % quantiles of the residuals.
     """
 
     predicted: Float64
@@ -36,7 +36,7 @@ class ResidualBands:
 def residual_bands(
     y: FloatArray, predicted: FloatArray, *, weight: FloatArray | None = None, n_bins: int = 12
 ) -> ResidualBands:
-    """Show where predictions are too high or too low, and where they are uncertain.
+    """Compute quantiles of the residuals along the predictions: where they are biased, and where uncertain.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def residual_bands(
     weight : (n_rows,) array, optional
         Row weights.
     n_bins : int
-        Bins at most; fewer where rows are few, or predictions are equal.
+        Largest number of bins; there are fewer if rows are few or predictions are equal.
 
     Examples
     --------

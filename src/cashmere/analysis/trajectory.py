@@ -52,10 +52,9 @@ class PoolTrajectory:
     Attributes
     ----------
     pools : tuple of tuple of int
-        P_t: positions of the chosen trials in the history, ascending, repetitions included; empty before the first
-        success.
+        P_t: positions of the chosen trials in the history, ascending, with repetitions; empty before the first success.
     losses : (n_trials,) array
-        L_t on the validation rows looked at; NaN while the pool is empty.
+        L_t on the validation rows used; NaN while the pool is empty.
     changed : (n_trials,) bool array
         Whether P_t differs from P_(t-1) as a multiset (a *pool update*). The first pool counts.
     effective : (n_trials,) bool array
@@ -66,7 +65,7 @@ class PoolTrajectory:
     member_losses : (n_trials,) array
         Mean loss of the distinct members of P_t, each as recorded with its trial; NaN while the pool is empty.
     built : (n_trials,) bool array
-        Whether the pool was built after this trial; otherwise it is the one before, and a change shows later.
+        Whether the pool was built after this trial; otherwise the previous pool is repeated, and a change shows later.
     n_rows : int
         Number of validation rows used.
     """
@@ -121,11 +120,12 @@ def pool_trajectory(
     Parameters
     ----------
     history : History
-        Failures and successes without finite predictions leave the pool as it is.
+        History of the study. Failures, and successes without finite predictions, leave the pool unchanged.
     metric : Loss, optional
-        Chooses the pool; by default the metric of the history.
+        Metric by which the pool is chosen; by default that of the history.
     size, tie
-        Of the selection, see `cashmere.ensembles.select_ensemble`. The ensemble of a run breaks ties by "secondary".
+        Parameters of the selection, see `cashmere.ensembles.select_ensemble`. The ensemble of a run breaks ties by
+        "secondary".
     max_pools
         See `trace_pool`.
 
@@ -183,27 +183,26 @@ def trace_pool(
     y : (n_rows,) array
         Class codes or values.
     metric : Loss
-        What the pool is chosen by.
+        Metric by which the pool is chosen.
     weight : (n_rows,) array, optional
-        Row weights, of the choice and of the diversity.
+        Row weights, for the selection and for the diversity.
     size, tie
-        Of the selection.
+        Parameters of the selection.
     max_rows : int
         Largest number of rows to use, spread evenly over the targets, see `cashmere.ensembles.choose_rows`.
     max_pools : int
         Largest number of pools. In a longer history they are built on a grid whose steps grow linearly, as early pools
         change most and cost least; from 200 pools on, 100 are those after the last 100 trials. Between two points of
-        the grid the pool is that of the earlier one, which is also what the diversity of a trial is measured against.
+        the grid the pool of the earlier one is used, also to measure the diversity of a trial.
     seed : int
-        Of the choice of rows.
+        Seed for the choice of rows.
 
     Returns
     -------
     PoolTrajectory
 
-    Notes
-    -----
-    The time is that of the changes of the pool: up to the first step that a new trial wins, the last selection stands.
+    Notes ----- The running time depends on the changes of the pool: the last selection is reused up to the first step
+    that a new trial wins.
     """
     if len(predictions) != len(losses):
         raise ArrayError(
@@ -303,19 +302,19 @@ def minimum_diversity(history: History, *, metric: Loss | None = None, size: int
     Parameters
     ----------
     history, metric, size
-        See `pool_trajectory`, which also has the bounds on rows and pools.
+        See `pool_trajectory`, also for the limits on rows and pools.
 
     Returns
     -------
     (n_successes,) array
-        Smallest diversity to a distinct member of the pool, by the true predictions, see `diversities`.
+        Smallest diversity to a member of the pool, computed from the true predictions, see `diversities`.
     """
     trajectory = pool_trajectory(history, metric=metric, size=size)
     return trajectory.minimum_diversity[[o.succeeded for o in history]]
 
 
 def pool_updates(trajectory: PoolTrajectory, *, last: int = 50) -> PoolUpdates:
-    """Count the changes of the pool over the last trials, failures included.
+    """Count the changes of the pool over the last trials, including failures.
 
     Parameters
     ----------
@@ -323,7 +322,7 @@ def pool_updates(trajectory: PoolTrajectory, *, last: int = 50) -> PoolUpdates:
         From `pool_trajectory`. Where not every pool was built (`PoolTrajectory.built`), changes between two points of
         the grid count as one: the true numbers are at least those returned.
     last : int
-        Trials at the end that count; all of a shorter trajectory.
+        Number of last trials to consider; all of a shorter trajectory.
 
     Examples
     --------

@@ -34,29 +34,29 @@ _REGRESSION = (TaskType.REGRESSION,)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """Judge predictions, from targets, predictions and row weights.
+    """A metric: scores predictions from targets, predictions and row weights.
 
     Attributes
     ----------
     name : str
-        Name, as `get_metric` knows it.
+        Name, as known to `get_metric`.
     task_types : tuple of TaskType
         Tasks it applies to.
     greater_is_better : bool
-        The user's direction; inside, losses are always minimised.
+        Direction of the metric; internally, losses are always minimised.
     needs : {"probabilities", "labels", "values"}
-        What it is computed from. Predictions are class probabilities in the first two cases; for ``"labels"`` the
-        most probable class is taken, the lowest in a tie.
+        What it is computed from. Predictions are class probabilities in the first two cases; for ``"labels"``, the most
+        probable class is used (the lowest in a tie).
     worst_loss : float or None
-        Largest possible loss; None when it is unbounded, or bounded only by clipping.
+        Largest possible loss; None if it is unbounded, or bounded only by clipping.
     function : callable
         Loss of ``(y, p, w)``, with p as `needs` says.
     clip : float
         Smallest probability of the log loss; 0 for other metrics.
     level : float or None
-        Level of the quantile that is best, for pinball losses.
+        Level of the quantile that minimises the loss, for pinball losses.
     is_mean : bool
-        Whether the loss of several rows is the mean of their own: then it is also the mean of the losses of folds.
+        Whether the loss of a set of rows is the mean of the losses of its rows, hence also the mean of those of folds.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Metric:
         Raises
         ------
         MetricError
-            If shapes do not fit, predictions are not finite, or the result is not a finite number.
+            If shapes do not match, predictions are not finite, or the result is not a finite number.
         """
         y = np.asarray(y)
         p = np.asarray(predictions, dtype=np.float64)
@@ -112,7 +112,7 @@ class Metric:
         return loss
 
     def score(self, loss: float) -> float:
-        """Return a loss in the user's direction: 1 - loss if greater is better."""
+        """Convert a loss into a score: 1 - loss if greater is better, otherwise the loss itself."""
         return 1.0 - loss if self.greater_is_better else loss
 
 
@@ -251,17 +251,17 @@ def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss:
 
 
 def pinball_metric(level: float | None = None) -> Metric:
-    """Return the mean pinball loss, which the quantile of a level minimises.
+    """Return the mean pinball loss, which is minimised by the quantile of the given level.
 
     Parameters
     ----------
     level : float, optional
-        In (0, 1). By default 0.5: half of the mean absolute error.
+        Level of the quantile, in (0, 1). By default 0.5, for which the loss is half the mean absolute error.
 
     Raises
     ------
     MetricError
-        If the level is something else.
+        If the level is not in (0, 1).
 
     Examples
     --------
@@ -326,11 +326,11 @@ _ALIASES = {
 
 
 def default_metric(task_type: TaskType) -> Metric:
-    """Return log loss for classes, root mean squared error for values.
+    """Return log loss for classification, root mean squared error for regression.
 
-    Log loss judges the whole probability, which suits ensembles, and it does not jump when a single row changes
-    sides, which makes it easier to model than an error rate. RMSE is in units of the target and its optimum is the
-    mean, which averaging members improves.
+    Log loss evaluates the probabilities themselves, which suits ensembles, and it does not jump when the predicted
+    class of a single row changes, which makes it easier to model than an error rate. RMSE is in units of the target,
+    and its optimum is the mean, which averaging members improves.
     """
     return METRICS["log_loss" if task_type.is_classification else "rmse"]
 
@@ -342,15 +342,15 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     ----------
     metric : str, Metric or callable
         A name or alias (case is ignored, ``-`` and ``_`` are equivalent; ``"pinball@0.9"`` is the pinball loss of the
-        0.9 quantile), a metric, or a function
-        ``f(y_true, y_pred)`` where greater is better; see `metric_from_callable` for other functions.
+        0.9 quantile), a metric, or a function ``f(y_true, y_pred)`` for which greater is better; see
+        `metric_from_callable` for others.
     task_type : TaskType
         The task it must apply to.
 
     Raises
     ------
     UnknownNameError
-        If there is no such metric; the message names similar ones.
+        If there is no such metric; the message suggests similar names.
     MetricError
         If it does not apply to the task.
 
@@ -393,22 +393,22 @@ def metric_from_callable(
     name: str | None = None,
     labels: AnyArray | None = None,
 ) -> Metric:
-    """Make a metric of a function ``f(y_true, y_pred)``.
+    """Make a metric from a function ``f(y_true, y_pred)``.
 
     Parameters
     ----------
     function : callable
-        Takes targets and, depending on `needs`, predicted labels, values or probabilities: for two classes those of
-        the second ``(n_rows,)``, else ``(n_rows, n_classes)``. Row weights are passed as ``sample_weight`` if it
-        has such a parameter, else they are not used.
+        Takes targets and, depending on `needs`, predicted labels, numbers or probabilities: for two classes those of
+        the second, ``(n_rows,)``, otherwise ``(n_rows, n_classes)``. Row weights are passed as ``sample_weight`` if the
+        function has this parameter; otherwise they are not used.
     greater_is_better : bool
-        Its direction. The loss is ``1 - f`` if greater is better.
+        Direction of the metric. The loss is ``1 - f`` if greater is better.
     needs : {"labels", "probabilities", "values"}
         What it is computed from; ``"values"`` for regression.
     name : str, optional
-        Its name; by default that of the function.
+        Name of the metric; by default that of the function.
     labels : (n_classes,) array, optional
-        Labels by code. With them the function gets labels, without them codes.
+        Labels by code. If given, the function receives labels, otherwise codes.
 
     Raises
     ------

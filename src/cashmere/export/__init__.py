@@ -1,4 +1,4 @@
-"""Models for places without cashmere: an ensemble as one ONNX file, with a certificate that it predicts the same."""
+"""Export for use without cashmere: an ensemble as one ONNX file, with a certificate that it predicts the same."""
 
 from __future__ import annotations
 

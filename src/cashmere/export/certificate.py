@@ -1,4 +1,4 @@
-"""How near the predictions of a converted model are to those of the original."""
+"""How close the predictions of a converted model are to those of the original."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberDifference:
-    """How much a member of the ensemble, alone, differs.
+    """How much the predictions of a single member of the ensemble differ.
 
     Attributes
     ----------
     member : str
-        Such as ``member 7 (lightgbm)``.
+        Name of the member, such as ``member 7 (lightgbm)``.
     largest : float
         Largest difference, in the unit of the certificate.
     """
@@ -47,31 +47,31 @@ class MemberDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """A comparison of the predictions of two models for the same rows.
+    """A comparison of the predictions of a model and its conversion for the same rows.
 
     Attributes
     ----------
     n_rows, n_altered : int
-        Rows compared, and how many of them have values that were made missing or levels that training lacked.
+        Number of rows compared, and of those in which values were made missing or replaced by unseen levels.
     unit : str
-        Unit of the differences: ``"probability"``, or ``"standard deviation"``, that of the predictions for regression.
+        Unit of the differences: ``"probability"``, or for regression ``"standard deviation"``, that of the predictions.
     bound : float
-        Largest difference that is accepted.
+        Largest accepted difference.
     largest, median : float
-        Largest and median difference; the largest also of the first rows, predicted one by one.
+        Largest and median difference; the largest also covers the first rows, predicted one by one.
     n_equal : int or None
-        Rows for which both predict the same label; None for regression.
+        Number of rows for which both predict the same label; None for regression.
     members : tuple of MemberDifference
-        Each member alone.
+        Differences of the single members.
     latencies : mapping of str to float
         ``cashmere_row_ms`` and ``onnx_row_ms`` to predict one row, ``cashmere_rows_per_second`` and
-        ``onnx_rows_per_second`` for the rows compared. For ONNX without the time to turn a table into inputs.
+        ``onnx_rows_per_second`` for the rows compared. The ONNX times exclude the conversion of a table into inputs.
     n_bytes : int
-        Size of the file.
+        Size of the file, in bytes.
     sha256 : str
         Its checksum.
     versions : mapping of str to str
-        Libraries with which both were computed.
+        Versions of the libraries that computed both predictions.
     """
 
     n_rows: int
@@ -89,7 +89,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """Whether no difference is above the bound; one that is NaN is."""
+        """Whether no difference exceeds the bound; NaN counts as exceeding it."""
         return self.largest <= self.bound
 
     def to_json(self) -> dict[str, Any]:
@@ -98,15 +98,15 @@ class Certificate:
 
 
 class Comparison:
-    """Rows, and what a model predicts for them; ready to be compared with converted models.
+    """The predictions of a model for some rows, to be compared with those of converted models.
 
     Parameters
     ----------
     predictor : Predictor
         The original.
     rows : (n_rows, n_columns) table
-        As for `Predictor.predict`; the first 1000 are used, and a fifth of them again with missing values and unseen
-        levels, chosen by a fixed seed.
+        As for `Predictor.predict`. The first 1000 are used, and a fifth of them once more with missing values and
+        unseen levels, chosen with a fixed seed.
     """
 
     def __init__(self, predictor: Predictor, rows: Any) -> None:
@@ -124,7 +124,7 @@ class Comparison:
         self._unit = spread or float(np.abs(self._outputs).max()) or 1.0
 
     def members(self, content: bytes) -> tuple[MemberDifference, ...]:
-        """Compare the members of a converted model, whose outputs `convert` has declared."""
+        """Compare the members of a converted model, using the outputs that `convert` has declared for them."""
         session = _session(content)
         names = [output.name for output in session.get_outputs()]
         found = []

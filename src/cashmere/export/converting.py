@@ -71,7 +71,7 @@ PREDICTION, PROBABILITIES = "prediction", "probabilities"
 
 
 def convert(predictor: Predictor) -> ModelProto:
-    """Convert an ensemble into one model that computes the same from the same columns.
+    """Convert an ensemble into one ONNX model that predicts the same from the same columns.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ def convert(predictor: Predictor) -> ModelProto:
     Returns
     -------
     onnx.ModelProto
-        Inputs: one of each used column, by its name, ``(n_rows, 1)``. Outputs: ``prediction``, labels or values
-        ``(n_rows,)``; for classification ``probabilities``, ``(n_rows, n_classes)``; and last, for each member,
-        what it predicts alone.
+        Inputs: one per used column, with its name, ``(n_rows, 1)``. Outputs: ``prediction``, labels or numbers,
+        ``(n_rows,)``; for classification ``probabilities``, ``(n_rows, n_classes)``; and finally the predictions of
+        each member.
 
     Raises
     ------
     ConversionError
-        If columns or members have no counterpart; all of them are named.
+        If columns or members have no counterpart in ONNX; the message names all of them.
     """
     graph = Graph()
     columns = coded_columns(graph, predictor.schema)

@@ -1,4 +1,4 @@
-"""Write an ensemble as one ONNX file, with a certificate that it predicts the same."""
+"""Export an ensemble as one ONNX file, with a certificate that it predicts the same."""
 
 from __future__ import annotations
 
@@ -25,21 +25,22 @@ _MOST_BYTES = 2**31 - 1
 
 
 def export_onnx(predictor: Predictor, path: str | Path, rows: Any, *, bound: float = BOUND) -> Certificate:
-    """Write an ensemble as one ONNX file: encoders of the columns, all members, calibration and decision.
+    """Export an ensemble as one ONNX file: column encoders, all members, calibration and decision thresholds.
 
-    Nothing is written unless the file predicts the same as the ensemble. Beside it, ``NAME.certificate.json`` holds
-    the comparison. The file needs no cashmere, only a runtime for ONNX.
+    Nothing is written unless the file predicts the same as the ensemble. The comparison is stored beside it as
+    ``NAME.certificate.json``. The file needs only an ONNX runtime, not cashmere.
 
     Parameters
     ----------
     predictor : Predictor
         The ensemble, from `Predictor.load`.
     path : path
-        The file, ending in ``.onnx``; replaced if it exists.
+        Path of the file, ending in ``.onnx``; an existing file is replaced.
     rows : (n_rows, n_columns) table
-        Rows to compare predictions on: the first 1000 are used.
+        Rows on which predictions are compared; the first 1000 are used.
     bound : float
-        Largest difference accepted, positive: of probabilities, or in standard deviations of predicted values.
+        Largest accepted difference, positive: of probabilities, or for regression in standard deviations of the
+        predictions.
 
     Returns
     -------
@@ -48,9 +49,10 @@ def export_onnx(predictor: Predictor, path: str | Path, rows: Any, *, bound: flo
     Raises
     ------
     ConversionError
-        If columns or members have no counterpart in ONNX; all of them are named. Fit with ``deployable="onnx"``.
+        If columns or members have no counterpart in ONNX; the message names all of them. Fit with
+        ``deployable="onnx"``.
     CertificateError
-        If a prediction differs by more than the bound; the members that do are named.
+        If a prediction differs by more than `bound`; the message names the members that do.
     InvalidParameterError, OutputError
         If the path cannot be used.
     """

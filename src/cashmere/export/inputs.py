@@ -16,19 +16,20 @@ _UNSEEN = "never seen"
 
 
 def input_type(column: Column) -> np.dtype[np.generic]:
-    """Return the type of the input of a column: texts for categories, float64 for dates, otherwise float32."""
+    """Return the input type of a column: strings for categories, float64 for dates, otherwise float32."""
     if column.kind is ColumnKind.CATEGORICAL:
         return np.dtype(object)
     return np.dtype(np.float64 if column.kind is ColumnKind.DATE else np.float32)
 
 
 def check_columns_convert(schema: TableSchema) -> None:
-    """Refuse a table with columns that have no counterpart in ONNX.
+    """Raise an error if columns have no counterpart in ONNX.
 
     Raises
     ------
     ConversionError
-        If a column holds texts, which ONNX cannot split into words as cashmere does, or has no name, or none is used.
+        If a column contains text, which ONNX cannot split into words as cashmere does, or has no name, or if no column
+        is used.
     """
     reasons = {f"column {c.name!r}": "holds texts of several words" for c in schema.used if c.kind is ColumnKind.TEXT}
     if not all(column.name for column in schema.used):
@@ -40,7 +41,7 @@ def check_columns_convert(schema: TableSchema) -> None:
 
 
 def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
-    """Return what a converted model takes for the rows of a table.
+    """Convert the rows of a table into the inputs of a converted model.
 
     Parameters
     ----------
@@ -52,13 +53,13 @@ def onnx_inputs(schema: TableSchema, table: Any) -> dict[str, AnyArray]:
     Returns
     -------
     dict of str to (n_rows, 1) array
-        Numbers and booleans as float32, missing is NaN; dates as float64, the seconds since 1970; categories as texts,
-        missing is ``""``.
+        Numbers and booleans as float32, with NaN for missing; dates as float64, in seconds since 1970; categories as
+        strings, with ``""`` for missing.
 
     Raises
     ------
     SchemaError
-        If a column is missing or has another type than in `fit`.
+        If a column is missing, or its type differs from that in `fit`.
     """
     frame = to_frame(table, columns=[column.name for column in schema.columns])
     coded = schema.code(frame)
