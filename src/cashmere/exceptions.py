@@ -1,7 +1,7 @@
-"""Every error cashmere raises on purpose.
+"""All errors that cashmere raises deliberately.
 
-All derive from `CashmereError`. Each text says what was expected, what was found and what to try next; the
-offending object is an attribute, so that a program can react without reading the text.
+All derive from `CashmereError`. Each message says what was expected, what was found and what to try next; the offending
+object is an attribute, so that a program can react without parsing the message.
 
 Which one to raise:
 
@@ -53,7 +53,7 @@ def _restore(kind: type[CashmereError], arguments: tuple[object, ...], attribute
 
 
 class VersionWarning(UserWarning):
-    """Fitted models were written with other versions of their libraries than those installed."""
+    """Fitted models were saved with library versions other than those installed."""
 
 
 class RowStructureWarning(UserWarning):
@@ -61,19 +61,19 @@ class RowStructureWarning(UserWarning):
 
 
 class DeployableWarning(UserWarning):
-    """A search leaves out algorithms whose models do not convert to the format that was asked for."""
+    """A search leaves out algorithms whose models do not convert to the requested format."""
 
 
 class LeftOutWarning(UserWarning):
-    """Algorithms that would have been searched are left out, because they cannot keep predictions monotone."""
+    """A search leaves out algorithms that cannot keep predictions monotone."""
 
 
 class LatencyWarning(UserWarning):
-    """The model takes more time for a row than ``max_latency`` allows."""
+    """The model takes more time to predict a row than ``max_latency`` allows."""
 
 
 class ClusterWarning(UserWarning):
-    """A search has ended early because its cluster was lost; the model is made of what had finished."""
+    """A search has ended early because its cluster was lost; the model is made from the finished trials."""
 
 
 class UsageError(CashmereError, ValueError):
@@ -95,8 +95,8 @@ class UsageError(CashmereError, ValueError):
 class NotFittedError(UsageError, AttributeError):
     """A method was called that needs a fitted object.
 
-    It is a ValueError and an AttributeError, as scikit-learn's error of the same name is, so that code written for one
-    catches the other.
+    Like scikit-learn's error of the same name, it is both a ValueError and an AttributeError, so that code written for
+    one also catches the other.
 
     Parameters
     ----------
@@ -114,16 +114,16 @@ class NotFittedError(UsageError, AttributeError):
 
 
 class LookaheadError(UsageError):
-    """More trials were requested at the same time than a study may decide ahead of known results.
+    """More trials were requested than a study may decide ahead of known results.
 
     Parameters
     ----------
     message : str
         What was requested, what the limit is, and what to try.
     lookahead : int
-        How many trials may be open.
+        Number of trials that may be open.
     n_open : int
-        How many trials are open, or would be.
+        Number of trials that are open, or would be.
     """
 
     def __init__(self, message: str, *, lookahead: int, n_open: int, instance: object = None) -> None:
@@ -137,7 +137,7 @@ class StrategyError(CashmereError, ValueError):
     Parameters
     ----------
     message : str
-        What the strategy did, and what it has to do.
+        What the strategy did, and what it must do.
     strategy : object
         The strategy.
     """
@@ -164,12 +164,12 @@ class DataError(CashmereError, ValueError):
 
 
 class PredictionError(CashmereError, ValueError):
-    """A model predicted something that is no prediction: NaN or an infinity.
+    """A model predicted NaN or an infinite value.
 
     Parameters
     ----------
     message : str
-        For which rows, which members did, and what to try.
+        Which rows and members are concerned, and what to try.
     rows : sequence of int
         Positions of the rows, from 0.
     """
@@ -180,11 +180,11 @@ class PredictionError(CashmereError, ValueError):
 
 
 class SchemaError(DataError):
-    """The table given to `predict` does not fit the schema learned in `fit`."""
+    """The table passed to `predict` does not match the schema learned in `fit`."""
 
 
 class ColumnTypeError(DataError, TypeError):
-    """A column holds objects that are neither numbers, text, dates nor booleans."""
+    """A column contains objects that are not numbers, text, dates or booleans."""
 
 
 _SHOWN_NAMES = 60
@@ -198,7 +198,7 @@ def _shown(name: str) -> str:
 
 
 class UnknownNameError(CashmereError, ValueError):
-    """A metric, strategy, space or other named part does not exist.
+    """No metric, strategy, space or other part has this name.
 
     Parameters
     ----------
@@ -224,8 +224,8 @@ class UnknownNameError(CashmereError, ValueError):
 class InvalidParameterError(CashmereError, ValueError):
     """A parameter has a value that cannot be used.
 
-    For values only. The text is "`parameter` must be `expected`; got `value`."; if that is not an English sentence,
-    another error of this module fits better.
+    For values only. The message is "`parameter` must be `expected`; got `value`."; if this is not an English sentence,
+    another error of this module is more suitable.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ class InvalidParameterError(CashmereError, ValueError):
     value : object
         What was given.
     expected : str
-        Values that can be used; follows "must be" in the sentence, for example ``"at least 1"``.
+        Values that can be used; follows "must be" in the message, for example ``"at least 1"``.
     advice : str, optional
         What to try, in one or more sentences.
     """
@@ -277,7 +277,7 @@ class IncompatibleParametersError(CashmereError, ValueError):
 
 
 class ArrayError(CashmereError, ValueError):
-    """An array cannot be used: its length, its shape or its content does not fit.
+    """An array cannot be used because of its length, shape or content.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ class MetricError(CashmereError, ValueError):
 
 
 class MissingPredictionsError(CashmereError, ValueError):
-    """A strategy that searches for an ensemble was given a history of losses only.
+    """A strategy that searches for an ensemble received a history that contains only losses.
 
     Parameters
     ----------
@@ -370,7 +370,7 @@ class MissingPredictionsError(CashmereError, ValueError):
 
 
 class MissingDependencyError(CashmereError, ImportError):
-    """An optional package is needed and not installed."""
+    """An optional package is required but not installed."""
 
     def __init__(self, package: str, purpose: str, extra: str) -> None:
         self.package, self.extra = package, extra
@@ -380,7 +380,7 @@ class MissingDependencyError(CashmereError, ImportError):
 
 
 class RunDirectoryError(CashmereError):
-    """A run directory is missing, foreign, incomplete or not empty.
+    """A run directory is missing, incomplete, not empty, or not one of cashmere.
 
     Parameters
     ----------
@@ -396,11 +396,11 @@ class RunDirectoryError(CashmereError):
 
 
 class RunLockedError(RunDirectoryError):
-    """Another process works in this run directory."""
+    """Another process is working in this run directory."""
 
 
 class LeaseLostError(RunDirectoryError):
-    """Another process has taken over this run directory, because this one did not answer for too long."""
+    """Another process has taken over this run directory, because this one had not responded for too long."""
 
 
 class CorruptStoreError(RunDirectoryError):
@@ -408,7 +408,7 @@ class CorruptStoreError(RunDirectoryError):
 
 
 class ModelFileError(CashmereError):
-    """A model file is missing, damaged, tampered with or holds types that are not trusted."""
+    """A model file is missing, damaged or tampered with, or contains types that are not trusted."""
 
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
@@ -421,7 +421,7 @@ class ConversionError(CashmereError, ValueError):
     Parameters
     ----------
     reasons : mapping of str to str
-        Why, by the name of the part, such as ``"member 7 (knn)"``; follows the name in a sentence.
+        Reasons by the name of the part, such as ``"member 7 (knn)"``; they follow the name in the message.
     advice : str, optional
         What to try.
     """
@@ -433,7 +433,7 @@ class ConversionError(CashmereError, ValueError):
 
 
 class CertificateError(CashmereError):
-    """A converted model predicts something else than the model it was made from.
+    """The predictions of a converted model differ from those of the original.
 
     Parameters
     ----------
@@ -449,7 +449,7 @@ class CertificateError(CashmereError):
 
 
 class SigningKeyError(CashmereError):
-    """A key for signing models is missing, damaged, of another kind or open to others, or cannot be written."""
+    """A key for signing models is missing, damaged, of the wrong kind or accessible to others, or cannot be written."""
 
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
@@ -457,7 +457,7 @@ class SigningKeyError(CashmereError):
 
 
 class ArtefactError(CashmereError):
-    """An artefact of meta-learning is missing, damaged, incomplete or of another space."""
+    """An artefact of meta-learning is missing, damaged or incomplete, or belongs to another space."""
 
     def __init__(self, path: str | Path, message: str) -> None:
         self.path = Path(path)
@@ -465,11 +465,11 @@ class ArtefactError(CashmereError):
 
 
 class TrackingError(CashmereError):
-    """MLflow refuses a run, or cannot be reached."""
+    """MLflow rejects a run, or cannot be reached."""
 
 
 class OutputError(CashmereError):
-    """A file for the user cannot be written: its folder is missing, not writable or full.
+    """An output file cannot be written: its folder is missing or not writable, or its disk is full.
 
     Parameters
     ----------
@@ -485,7 +485,7 @@ class OutputError(CashmereError):
 
 
 class SystemRefusalError(CashmereError):
-    """The system refused a command what it needs, such as memory, a file or a process."""
+    """The operating system refused a command a resource, such as memory, a file or a process."""
 
 
 class ClusterError(CashmereError):
@@ -505,11 +505,11 @@ class ClusterError(CashmereError):
 
 
 class ClusterVersionError(ClusterError):
-    """Workers of a cluster lack packages, or have them in other versions than they must have."""
+    """Workers of a cluster lack packages, or have the wrong versions of them."""
 
 
 class CallError(CashmereError, RuntimeError):
-    """A function that was called on a worker ended without a value: its process died, or its error cannot travel."""
+    """A function called on a worker returned no value: its process died, or its error could not be transferred."""
 
 
 class BudgetTooShortError(CashmereError, ValueError):
@@ -520,7 +520,7 @@ class BudgetTooShortError(CashmereError, ValueError):
     seconds : float
         The budget.
     elapsed : float
-        Seconds that had gone when preparing was given up.
+        Seconds that had passed when the preparation was stopped.
     share_read : float
         Share of the table that had been read by then, in (0, 1].
     """
@@ -538,7 +538,7 @@ class BudgetTooShortError(CashmereError, ValueError):
 
 
 class NoSuccessfulTrialError(CashmereError):
-    """Every real trial failed; `failures` lists number, algorithm, status and cause of each.
+    """All real trials failed; `failures` lists number, algorithm, status and cause of each.
 
     Parameters
     ----------
@@ -557,4 +557,4 @@ class NoSuccessfulTrialError(CashmereError):
 
 
 class InconsistentResumeError(RunDirectoryError):
-    """A stored trial is not the one that the strategy decides now: settings, code or versions have changed."""
+    """A stored trial differs from the one that the strategy decides now: settings, code or versions have changed."""
