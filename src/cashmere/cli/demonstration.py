@@ -20,7 +20,7 @@ def demo(
     ] = "40s",
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Trials to run at the same time (default: the cores, at most 4)."),
+        typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
     ] = None,
 ) -> None:
     """Run a demonstration. Fits an ensemble to the table credit-g and scores it on unseen rows."""

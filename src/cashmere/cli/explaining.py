@@ -16,20 +16,18 @@ def explain(
     folder: RunFolder,
     rows: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Validation rows to predict; by default as many as half a minute allows."
-        ),
+        typer.Option(min=1, metavar="N", help="Validation rows to predict (default: as many as take half a minute)."),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Permutations of each column.")] = 5,
-    effects: Annotated[int, typer.Option(min=0, metavar="N", help="Columns whose effects are drawn.")] = 6,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of permutations and rows.")] = 0,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Number of permutations of each column.")] = 5,
+    effects: Annotated[int, typer.Option(min=0, metavar="N", help="Number of columns whose effects are computed.")] = 6,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for permutations and rows.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write the importances of all columns to this file, too."),
+        typer.Option("-o", "--output", metavar="FILE", help="Also write the importances of all columns to this file."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how important columns are. Shows a table, and writes importances and effects into the report."""
+    """Measure the importance of columns. Shows a table, and adds importances and effects to the report."""
     with typed_errors():
         from rich.console import Console
         from rich.table import Table

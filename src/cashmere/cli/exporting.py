@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 @app.command()
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory, or a model folder in it.")],
-    onnx: Annotated[Path, typer.Option("--onnx", metavar="FILE", help="Write one ONNX file, such as model.onnx.")],
+    onnx: Annotated[Path, typer.Option("--onnx", metavar="FILE", help="The ONNX file to write, such as model.onnx.")],
     rows: Annotated[
         str | None,
-        typer.Option(metavar="TABLE", help="Compare predictions on these rows (default: those kept in the run)."),
+        typer.Option(metavar="TABLE", help="Rows on which to compare predictions (default: those of the run)."),
     ] = None,
     bound: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Largest difference between predictions that is accepted.")
+        float, typer.Option(metavar="NUMBER", help="Largest accepted difference between predictions.")
     ] = 1e-4,
     quiet: Quiet = False,
 ) -> None:
-    """Write the ensemble as one ONNX file. The comparison of its predictions is written beside it.
+    """Export the ensemble as one ONNX file. A comparison of the predictions is written beside it.
 
     Nothing is written if a prediction differs by more than the bound.
     """

@@ -21,15 +21,15 @@ def predict(
         float | None,
         typer.Option(
             metavar="COVERAGE",
-            help="Add the bounds that hold this share of values (lower, upper), or the classes that do "
-            "(in_set_<class>), such as 0.9.",
+            help="Add intervals (lower, upper) or sets of classes (in_set_<class>) that contain the truth for this "
+            "share of rows, such as 0.9.",
         ),
     ] = None,
     keep_formulas: Annotated[
         bool,
         typer.Option(
             "--keep-formulas",
-            help="Write texts to CSV as they are; by default one that a spreadsheet would run begins with a '.",
+            help="Write text to CSV unchanged; by default text that a spreadsheet would run gets a leading '.",
         ),
     ] = False,
     quiet: Quiet = False,

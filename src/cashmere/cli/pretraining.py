@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @app.command()
 def pretrain(
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for the artefact; FOLDER/work keeps the state of the work.")
+        Path, typer.Option(metavar="FOLDER", help="Folder for the artefact; FOLDER/work holds intermediate results.")
     ],
     data: Annotated[
         Path | None,
@@ -31,7 +31,7 @@ def pretrain(
     ] = None,
     space: SpaceName = "sklearn12",
     group: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Use only tables of this group of the manifest.")
+        str | None, typer.Option(metavar="NAME", help="Use only the tables of this group in the manifest.")
     ] = None,
     target: Annotated[
         str, typer.Option(metavar="COLUMN", help="Name of the column to predict, in every table.")
@@ -48,7 +48,7 @@ def pretrain(
         typer.Option(
             min=1,
             metavar="N",
-            help="Evaluations to run at the same time (default: the cores, at most 4; of a cluster, all its threads).",
+            help="Number of parallel evaluations (default: number of cores, at most 4; all threads of a cluster).",
         ),
     ] = None,
     scheduler: Scheduler = None,
@@ -63,11 +63,11 @@ def pretrain(
         bool,
         typer.Option(
             "--opening",
-            help="From runs, make what searches begin with: FOLDER/opening.json, for fit --opening. Nothing else.",
+            help="Only make FOLDER/opening.json from the runs, for fit --opening.",
         ),
     ] = False,
     collect_only: Annotated[
-        bool, typer.Option("--collect-only", help="Evaluate the tables, but do not make the artefact.")
+        bool, typer.Option("--collect-only", help="Only evaluate the tables; do not make the artefact.")
     ] = False,
     seed: Annotated[
         int,

@@ -17,12 +17,12 @@ def requirements(
     folder: RunPlace,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Write them to this file, such as requirements.txt."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write the list to this file, such as requirements.txt."),
     ] = None,
 ) -> None:
-    """List all that a model needs to predict.
+    """List the packages that a model needs to predict.
 
-    In the form of pip, with exact versions, and without what only a search needs.
+    In the format of pip, with exact versions, and without those that only a search needs.
     """
     with typed_errors():
         from cashmere.cli.output_files import write_output

@@ -44,7 +44,7 @@ def fit(
         str,
         typer.Option(
             metavar="NAME",
-            help="Settings that are not given: balanced (10m), fast (1m), best (1h) or small (20ms for a row).",
+            help="Defaults of settings not given: balanced (10m), fast (1m), best (1h) or small (20ms per row).",
         ),
     ] = "balanced",
     budget: Annotated[
@@ -83,7 +83,10 @@ def fit(
     ] = "auto",
     groups: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Column of groups: rows of one group are never in two parts of a split."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of groups: rows of one group are never split between training and validation.",
+        ),
     ] = None,
     time: Annotated[
         str | None,
@@ -94,51 +97,51 @@ def fit(
     ] = "selection",
     max_latency: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Longest time that the model may take to predict one row, such as 5ms."),
+        typer.Option(metavar="TIME", help="Longest time the model may take to predict one row, such as 5ms."),
     ] = None,
     repeats: Annotated[
         str | None,
         typer.Option(
-            metavar="auto|N", help="On how many other splits to fit the members of the ensemble again (default: auto)."
+            metavar="auto|N", help="Number of further splits on which members are fitted again (default: auto)."
         ),
     ] = None,
     class_weight: Annotated[
         str | None,
         typer.Option(
-            metavar="balanced|WEIGHTS", help="How much rows of each class count: balanced, or such as bad=5,good=1."
+            metavar="balanced|WEIGHTS", help="Weights of the classes: balanced, or values such as bad=5,good=1."
         ),
     ] = None,
     monotone: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMNS", help="Columns with which predictions may only rise or only fall, such as age+,price-."
+            metavar="COLUMNS", help="Columns in which predictions only increase or decrease, such as age+,price-."
         ),
     ] = None,
     decision_threshold: Annotated[
         str,
         typer.Option(
             metavar="NAME|NUMBER",
-            help="How to decide between classes: auto, tune, none or, for two classes, the threshold of the second.",
+            help="How to decide between classes: auto, tune, none, or a threshold for the second of two.",
         ),
     ] = "auto",
     fold_racing: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="When to stop trials early: none, or forgiving (after folds worse than any of the best trial).",
+            help="Stop trials early: none, or forgiving (when worse than the worst fold of the best trial).",
         ),
     ] = "none",
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Trials to run at the same time (default: the cores, at most 4)."),
+        typer.Option(min=1, metavar="N", help="Number of parallel trials (default: number of cores, at most 4)."),
     ] = None,
     lookahead: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help="How many trials may be decided ahead of known results "
-            "(default: 8, or twice the workers if there are more than 4).",
+            help="Number of trials that may be decided ahead of known results "
+            "(default: 8, or twice the number of workers if more than 4).",
         ),
     ] = None,
     order: Annotated[

@@ -15,7 +15,7 @@ from cashmere.cli.terminal import RunPlace, plain, say, typed_errors
 @app.command()
 def leaderboard(
     folder: RunPlace,
-    top: Annotated[int, typer.Option(min=1, metavar="N", help="Rows to show.")] = 20,
+    top: Annotated[int, typer.Option(min=1, metavar="N", help="Number of rows to show.")] = 20,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -64,7 +64,7 @@ class TaskChoice(StrEnum):
 
 
 TaskKind = Annotated[
-    TaskChoice, typer.Option(metavar="KIND", help="Kind of target: auto, binary, multiclass or regression.")
+    TaskChoice, typer.Option(metavar="KIND", help="Type of task: auto, binary, multiclass or regression.")
 ]
 
 Scheduler = Annotated[

@@ -8,9 +8,9 @@ from cashmere.cli.terminal import RunFolder, say, typed_errors
 
 @app.command()
 def mlflow(folder: RunFolder) -> None:
-    """Log a finished run to MLflow, with report and model.
+    """Log a finished run to MLflow, with its report and model.
 
-    The variables MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say where.
+    The variables MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME determine where.
     """
     with typed_errors():
         from cashmere.tracking import log_to_mlflow

@@ -41,8 +41,8 @@ def inspect_model(folder: ModelFolder) -> None:
 def sign(folder: ModelFolder) -> None:
     """Sign a model with the key of this machine.
 
-    A model that somebody else signed, or nobody, is first tried in a child process. Models of runs on this machine are
-    signed when they are saved.
+    A model that is unsigned, or signed by somebody else, is first loaded in a child process. Models of runs on this
+    machine are signed when they are saved.
     """
     with typed_errors():
         from cashmere.model.files import check_files, find_model, read_manifest
@@ -111,7 +111,7 @@ def key(
 def trust(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A public key, as `cashmere key` writes it.")],
 ) -> None:
-    """Trust a public key. Models it has signed load as those of this machine do."""
+    """Trust a public key. Models signed with it load like those of this machine."""
     with typed_errors():
         from cashmere.model.keys import key_folder, trust_key
 

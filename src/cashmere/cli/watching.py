@@ -14,11 +14,13 @@ from cashmere.cli.terminal import RunFolder, say, typed_errors
 def watch(
     folder: RunFolder,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port on this machine; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port on this machine; 0 chooses a free one.")
     ] = 0,
-    every: Annotated[float, typer.Option(min=1.0, metavar="SECONDS", help="How often the page is made again.")] = 5.0,
+    every: Annotated[
+        float, typer.Option(min=1.0, metavar="SECONDS", help="Interval at which the page is updated.")
+    ] = 5.0,
 ) -> None:
-    """Show a run in a browser while it goes on. Only this machine can see it; ends with Ctrl+C."""
+    """Watch a run in a browser. The page is visible on this machine only; Ctrl+C ends it."""
     with typed_errors():
         from cashmere.report.page.live import LivePage
 
