@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class TaskType(StrEnum):
-    """Kind of target."""
+    """Type of task."""
 
     BINARY = "binary"
     MULTICLASS = "multiclass"
@@ -34,27 +34,27 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskProfile:
-    """Facts about a task by which a search space decides what to offer.
+    """Facts about a task from which a search space decides what to offer.
 
     Attributes
     ----------
     task_type : TaskType
-        Kind of target.
+        Type of task.
     n_rows, n_columns : int
-        Training rows and used feature columns of the table.
+        Numbers of training rows and of used feature columns.
     n_classes : int
         Number of classes; 1 for regression.
     has_categories : bool
-        Whether any used column is categorical with more than two levels.
+        Whether a categorical column with more than two levels is used.
     needs_probabilities : bool
         Whether the metric is computed from probabilities.
     fractional_weights : bool
-        Whether rows carry weights that are not whole numbers: only algorithms that accept weights are offered then.
+        Whether some row weights are not integers; only algorithms that accept weights are offered then.
     monotone : tuple of int
-        For each column of numbers whether predictions may only rise with it (1), only fall (-1), or both (0); empty if
-        nothing is asked of any. Otherwise only algorithms that can keep to it are offered.
+        For each numeric column whether predictions may only increase with it (1), only decrease (-1), or both (0);
+        empty if there are no such constraints. Otherwise only algorithms that guarantee them are offered.
     quantile : float or None
-        Level of the quantile that learners are to predict, if they can; otherwise the mean.
+        Level of the quantile to predict, by learners that can; None for the mean.
     """
 
     task_type: TaskType

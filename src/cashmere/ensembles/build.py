@@ -72,25 +72,26 @@ def build_ensemble(
     Parameters
     ----------
     method : {"selection", "bagging", "stacking", "best"}
-        Greedy selection; a weighted average of the `n_best`; logistic or linear regression on them; the best alone.
+        Greedy selection; a weighted average of the `n_best`; logistic or linear regression on these; or the best one
+        alone.
     numbers : sequence of int
-        Trial number of each candidate, distinct.
+        Trial numbers of the candidates, distinct.
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
         Out-of-fold (or holdout) predictions of each candidate. Candidates with NaN or infinite values are left out.
     y : (n_rows,) array
-        Class codes or values.
+        Class codes, or numbers for regression.
     metric : Loss
         The metric. Bagging uses its `worst_loss`, if it has one.
     losses : sequence of float, optional
-        Loss of each candidate, by which the best are found; computed from the predictions if not given.
+        Loss of each candidate, to find the best ones; by default computed from the predictions.
     weight : (n_rows,) array, optional
         Row weights.
     structure : RowStructure, optional
-        Groups or moments of the rows: the folds of stacking respect them.
+        Groups or times of the rows, which the folds of stacking respect.
     size, tie
-        For selection, see `select_ensemble`.
+        Parameters of the selection, see `select_ensemble`.
     n_best : int
-        Members of bagging and stacking.
+        Number of members for bagging and stacking.
     rng : numpy.random.Generator, optional
         For random ties and the folds of stacking.
 
@@ -98,7 +99,8 @@ def build_ensemble(
     -------
     ensemble : Ensemble
     loss : float
-        Its loss on these rows: optimistic for selection and bagging, which chose by them; cross-fitted for stacking.
+        Its loss on these rows: optimistic for selection and bagging, which use them to choose; cross-fitted for
+        stacking.
 
     Raises
     ------

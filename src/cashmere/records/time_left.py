@@ -15,8 +15,8 @@ class TimeLeft:
         Share of the planned work that is left, in [0, 1]. It follows from the recorded seconds of the trials, so that
         the same history gives the same decision.
     seconds : float
-        Wall seconds until the end; infinite unless it is so near that the trial decided without them would hardly be
-        finished.
+        Wall-clock seconds until the end; infinite unless the end is so near that a trial decided without them would
+        hardly finish.
     """
 
     share: float

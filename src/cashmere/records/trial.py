@@ -60,16 +60,16 @@ def configuration_key(configuration: Configuration) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
-    """A strategy's decision.
+    """The decision of a strategy.
 
     Attributes
     ----------
     configuration : Configuration
         The point of the search space to evaluate.
     origin : Origin
-        Where it comes from; a text is accepted as well.
+        How it was chosen; a string is accepted, too.
     fidelity : float
-        Share of the training rows, in (0, 1]. The study sets it where it has rungs of rows.
+        Share of the training rows, in (0, 1]. A study with rungs of rows sets it.
     """
 
     configuration: Configuration
@@ -142,13 +142,13 @@ class Outcome:
     memory_mib : float or None
         Peak resident memory, measured from outside.
     error : Cause or None
-        Cause of a failure. A text is accepted as well: a summary in its first line, possibly followed by a traceback.
+        Cause of a failure. A string is accepted, too: a summary in the first line, possibly followed by a traceback.
     path : FollowedPath or None
-        What the trial went through, if its algorithm has a path parameter.
+        The path that the trial followed, if its algorithm has a path parameter.
     cut_short : Cause or None
         What stopped a successful trial before its end; loss, predictions and model are those of its last checkpoint.
     features : AddedFeatures or None
-        What the columns cost that it added to its table, if any.
+        Cost of the columns that it added to its table, if any.
     """
 
     status: TrialStatus
@@ -179,7 +179,7 @@ class Observation:
     trial : Trial
         What was run.
     outcome : Outcome
-        What happened, without the fitted models, which are only on disk.
+        What happened. Fitted models are left out; they are only on disk.
     finished_at : float
         Seconds since the study began, summed over resumes. For reports; strategies must not read it.
     """
@@ -246,9 +246,9 @@ class History(Sequence[Observation]):
     Attributes
     ----------
     observations : tuple of Observation
-        Committed observations, in trial order, failures included.
+        Committed observations in trial order, including failures.
     pending : tuple of Trial
-        Trials already decided whose outcome may not be used yet.
+        Trials that are decided but whose outcomes may not be used yet.
     worst_loss : float or None
         Largest possible loss of the metric; None if it is unbounded.
     baseline_loss : float
@@ -257,14 +257,14 @@ class History(Sequence[Observation]):
         The metric to minimise. Strategies that search for an ensemble need it, `targets` and the observations'
         predictions.
     targets : (n_validation,) array or None
-        Targets of the validation rows: class codes or values.
+        Targets of the validation rows: class codes, or numbers for regression.
     row_weights : (n_validation,) array or None
         Weights of the validation rows.
     budget : WorkBudget or None
         Total work planned for the study; None if unknown.
     time_left : TimeLeft or None
-        What is left of the time, if the budget is a time and no number of trials: strategies then weigh what trials
-        cost. Else None.
+        Time left, if the budget is a time without a number of trials: strategies then weigh the cost of trials.
+        Otherwise None.
     """
 
     observations: tuple[Observation, ...] = ()

@@ -1,4 +1,4 @@
-"""Descriptors: everything the search needs to know about one algorithm or one operator."""
+"""Descriptors: everything the search needs to know about an algorithm or operator."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Subspace:
     Attributes
     ----------
     hyperparameters, conditions, forbidden : sequence
-        Names without prefix.
+        Hyper-parameters, conditions and forbidden clauses; names without prefix.
     only_under : mapping of str to Encoding
-        Hyper-parameters that have an effect under one prepared form of the table only: they are active where an
-        algorithm with several forms chooses this one.
+        Hyper-parameters that only have an effect under one prepared form of the table: they are active if an algorithm
+        with several forms chooses this one.
     """
 
     hyperparameters: Sequence[Hyperparameter[Any, Any]] = ()
@@ -56,7 +56,7 @@ class BuildContext:
     Attributes
     ----------
     task_type : TaskType
-        Kind of target.
+        Type of task.
     n_classes : int
         Classes present in the fold's training rows (coded 0 .. n_classes - 1); 1 for regression.
     n_rows, n_features : int
@@ -64,8 +64,8 @@ class BuildContext:
     categorical : (n_features,) bool array
         Columns that hold category codes (only under `Encoding.ORDINAL`).
     monotone : tuple of int
-        For each column whether predictions, with two classes the probability of the second, may only rise with it (1),
-        only fall (-1), or both (0); empty if nothing is asked of any.
+        For each column whether predictions (with two classes, the probability of the second) may only increase with it
+        (1), only decrease (-1), or both (0); empty if there are no such constraints.
     quantile : float or None
         Level of the quantile to predict instead of the mean.
     n_threads : int
@@ -169,7 +169,7 @@ class Algorithm(Component):
         Prepared forms the algorithm can learn from; with more than one, and categories in the table, the choice
         becomes the hyper-parameter ``encoding``. The first is the default.
     monotone_encodings : tuple of Encoding
-        The same where predictions must be monotone in some columns; none if the algorithm cannot keep to that. The
+        The same if predictions must be monotone in some columns; empty if the algorithm cannot guarantee this. The
         builder finds the directions in `BuildContext.monotone`.
     accepts_weights : bool
         Whether ``fit`` takes ``sample_weight``.
@@ -179,7 +179,7 @@ class Algorithm(Component):
         Fully qualified names of types and functions in the fitted estimator that are not on the list of
         `cashmere.model.trusted`, where their forms and what it means to declare one are described.
     path : PathParameter or None
-        What one fit goes through instead of having it searched.
+        Parameter that one fit goes through, instead of a search over its values.
     onnx : tuple of Encoding
         Prepared forms of tables with categories under which fitted models convert to ONNX (`cashmere.export`); without
         categories, one is enough.

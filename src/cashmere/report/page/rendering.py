@@ -40,7 +40,7 @@ _TRIALS_NAMED = 12
 
 
 def write_report(folder: str | Path, output: str | Path | None = None) -> Path:
-    """Write the report of a run and return its path.
+    """Write the report of a run, and return its path.
 
     The run may be finished, interrupted or still in progress.
 
@@ -49,12 +49,13 @@ def write_report(folder: str | Path, output: str | Path | None = None) -> Path:
     folder : path or URL
         The run directory.
     output : path, optional
-        The file; by default ``report.html`` in the run directory, or here if that is at a URL.
+        The file to write; by default ``report.html`` in the run directory, or in the working directory if that is at a
+        URL.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run.
+        If the folder is not a run directory.
     CorruptStoreError
         If a file is damaged.
     """
@@ -72,12 +73,12 @@ def write_report(folder: str | Path, output: str | Path | None = None) -> Path:
 
 
 def render_report(summary: Mapping[str, Any]) -> str:
-    """Return the page for a summary from `summarise_run`.
+    """Render a summary from `summarise_run` as an HTML page.
 
     Returns
     -------
     str
-        One HTML document without scripts and outside references; everything in it is escaped.
+        One HTML document without scripts or external references; all content is escaped.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape

@@ -1,7 +1,7 @@
 """The summary of a run, as plain data.
 
-The summary is clean: texts from outside are bounded and free of control characters and private paths, and numbers are
-finite or None. So it can also be written as JSON or printed.
+The summary is safe to print or to write as JSON: strings from outside are limited in length and free of control
+characters and private paths, and numbers are finite or None.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from cashmere.storage.trial_tables import ensemble_weights, leaderboard_rows, re
 
 
 def summarise_run(folder: str | Path) -> dict[str, Any]:
-    """Return what there is to say about a run as plain data, ready for `json.dumps`.
+    """Summarise a run as plain data, ready for `json.dumps`.
 
     Parameters
     ----------
     folder : path
-        The run directory; what is not known yet is None or empty.
+        The run directory. Values that are not known yet are None or empty.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run.
+        If the folder is not a run directory.
     CorruptStoreError
         If a file is damaged.
     """
@@ -84,7 +84,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
 
 
 def summarise_result(folder: str | Path) -> dict[str, Any]:
-    """Return the part of `summarise_run` that plots of a fitted model need, and that takes little time.
+    """Return the part of `summarise_run` that the plots of a fitted model need; it takes little time.
 
     Parameters
     ----------
