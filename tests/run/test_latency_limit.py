@@ -61,6 +61,6 @@ def test_too_slow_trials_are_not_chosen(credit, tmp_path):
 def test_limits_that_cannot_be_kept_are_refused():
     with pytest.raises(InvalidParameterError, match=r"^max_latency must be a positive number"):
         RunSettings(max_latency=-1.0)
-    with pytest.raises(IncompatibleParametersError, match="only selection heeds a bound"):
+    with pytest.raises(IncompatibleParametersError, match="only selection supports a limit"):
         RunSettings.from_options(max_latency="5ms", ensemble="stacking")
     assert RunSettings.from_options(max_latency="5ms").max_latency == 0.005

@@ -40,7 +40,7 @@ class FinishedRun:
     Attributes
     ----------
     folder : Path
-        The run directory; the directory is no longer locked, and may be deleted.
+        The run directory, which is no longer locked and may be deleted.
     metric : Metric
         What the search minimised.
     labels : tuple
@@ -48,17 +48,17 @@ class FinishedRun:
     study : Study
         The search.
     predictor : Predictor or None
-        The ensemble, loaded; None if it was not asked for and there was no time.
+        The ensemble in memory; None if it was not requested and there was no time to load it.
     weights : dict
         Weight of each member by trial number.
     rows : list of dict
         The committed trials, see `RunStore.rows`.
     facts : RunFacts
-        What the store keeps beside them.
+        Facts that the store keeps beside the trials.
     stop_reason : StopReason
         Why the search of this call ended.
     n_new : int
-        Trials that this call has added.
+        Number of trials that this call has added.
     """
 
     folder: Path

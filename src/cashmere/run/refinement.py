@@ -161,8 +161,8 @@ def refine_run(
     bounds = _Bounds(seconds=seconds, n_bytes=n_bytes, given={"max_latency": max_latency, "max_size": max_size})
     if ensemble not in (None, _SELECTION) and bounds.are_given:
         raise IncompatibleParametersError(
-            f"ensemble={ensemble!r} cannot be used with a bound of latency or size, which only selection heeds. Leave "
-            "out one of them.",
+            f"ensemble={ensemble!r} cannot be used with a limit of latency or size, which only selection supports. "
+            "Leave out one of them.",
             {"ensemble": ensemble, **bounds.given},
         )
     check_deployable(deployable)

@@ -1,4 +1,4 @@
-"""The directory of a run, opened for work: its table, and its settings applied to this table."""
+"""An open run directory: its table, and its settings applied to this table."""
 
 from __future__ import annotations
 
@@ -85,16 +85,16 @@ _SAMPLE_BYTES = 2**28
 
 
 class RunDirectory:
-    """A run directory, opened by one process: made by `create` from a table, or by `open` from what is on disk.
+    """A run directory, open in one process: made by `create` from a table, or by `open` from the files on disk.
 
     Names in the settings become objects here, for this table. Use it as a context manager: it locks the directory.
 
     Parameters
     ----------
     folder : Path
-        Where it is.
+        Path of the directory.
     settings : RunSettings
-        What the run is asked to do.
+        Settings of the run.
     schema : TableSchema
         The columns.
     target : TargetCoding
@@ -109,17 +109,17 @@ class RunDirectory:
     folder, settings, schema, target, rows, store
         As given.
     metric : Metric
-        What is minimised (its loss) and shown (its score).
+        Metric whose loss is minimised and whose score is shown.
     profile : TaskProfile
-        What a space needs to know.
+        Facts about the task that a space needs.
     space : Space
-        What is searched.
+        Search space.
     restriction : str
-        What is left out of the space because it does not convert to ONNX; empty if nothing is.
+        Parts of the space that are left out because they do not convert to ONNX; empty if there are none.
     strategy : Strategy
-        Decides; see `strategy_for_table`.
+        Strategy, see `strategy_for_table`.
     splits : list of Fold
-        Row numbers of training and validation parts.
+        Row numbers of the training and validation parts.
     rungs : tuple of float
         Shares of the training rows, ascending.
 
@@ -194,28 +194,28 @@ class RunDirectory:
         Parameters
         ----------
         folder : path
-            New or empty.
+            A new or empty folder.
         frame : DataFrame
             Features, from `cashmere.data.frames.to_frame`.
         y : (n_rows,) array-like
             Target.
         settings : RunSettings
-            What to do.
+            Settings of the run.
         weight : (n_rows,) array-like, optional
-            Row weights; whole numbers are repetitions.
+            Row weights; an integer weight is equivalent to repeating the row.
         structure : RowStructure, optional
-            Groups or moments of the rows; the settings name the column.
+            Groups or times of the rows; the settings name the column.
         named : bool
             Whether the columns have names of their own.
         check : callable
-            Called before each step; what it raises ends the work, and nothing is left of it.
+            Called before each step; if it raises an error, nothing is kept.
 
         Raises
         ------
         RunDirectoryError
-            If the folder holds something else or another run.
+            If the folder contains another run or something else.
         DataError, MetricError, UnknownNameError, InvalidParameterError
-            If table, target or settings cannot be used.
+            If the table, the target or a setting cannot be used.
         """
         folder = Path(folder)
         check_new(folder)
@@ -286,19 +286,19 @@ class RunDirectory:
 
     @classmethod
     def open(cls, folder: str | Path, own_objects: Mapping[str, Any] | None = None) -> RunDirectory:
-        """Open an interrupted run, or a finished one that gets more budget.
+        """Open an interrupted run, or a finished one to extend.
 
         Parameters
         ----------
         folder : path
             The run directory; it may have been moved.
         own_objects : dict, optional
-            The custom metric, strategy, space or resampling, if the run was started with one.
+            The custom metric, strategy, space or resampling that the run was started with, if any.
 
         Raises
         ------
         RunDirectoryError
-            If it is not the directory of a run, or a custom object is missing.
+            If the folder is not a run directory, or a custom object is missing.
         CorruptStoreError
             If a file is damaged.
         """
@@ -357,7 +357,7 @@ class RunDirectory:
                 raise RunDirectoryError(self.folder, f"holds trials of the algorithm {algorithm!r}, which {reason}.")
 
     def check_workers(self) -> None:
-        """Refuse more workers than this machine can run: the settings may be those of a cluster, or of somebody else.
+        """Raise an error for more workers than this machine can run: the settings may come from another machine.
 
         Raises
         ------
@@ -373,7 +373,7 @@ class RunDirectory:
             )
 
     def discard(self) -> None:
-        """Remove what `create` has made, as long as there is no trial to keep; the run cannot be used after that."""
+        """Remove the files that `create` has made, if there is no trial to keep; the run cannot be used afterwards."""
         self.store.close_to_remove()
         remove_run(self.folder, with_folder=self._has_made_folder)
 
@@ -400,12 +400,13 @@ class RunDirectory:
         return read_sample(self.folder)
 
     def first_configurations(self, *, in_time: bool) -> dict[Configuration, float]:
-        """Return what the search begins with, in order, and what each is expected to gain.
+        """Return the first configurations of the search, in order, with the expected gain of each.
 
         Parameters
         ----------
         in_time : bool
-            Whether the budget is a time. Openings are chosen for it; a number of trials begins with the defaults.
+            Whether the budget is a time. Openings are made for such budgets; with a number of trials, the search begins
+            with the defaults.
         """
         opening = self._opening() if in_time else None
         if opening is None:
@@ -420,7 +421,7 @@ class RunDirectory:
         return Opening.from_json(self.store.facts().opening, self.folder / "run.sqlite")
 
     def strategy_for_table(self) -> Strategy:
-        """Return the strategy; give it the meta-features of the table if it needs them."""
+        """Return the strategy, with the meta-features of the table if it needs them."""
         if isinstance(self.strategy, TableAware):
             return self.strategy.for_table(self._meta_features())
         return self.strategy
@@ -448,14 +449,14 @@ class RunDirectory:
         weight: Any = None,
         structure: RowStructure | None = None,
     ) -> None:
-        """Refuse to continue this run with other data or other settings than it was started with.
+        """Raise an error if data or settings differ from those the run was started with.
 
-        Names of spaces have the meaning that they had then: a script goes on with what it began.
+        Names of spaces keep the meaning they had at the start, so that a script continues its own run.
 
         Raises
         ------
         RunDirectoryError
-            Naming what differs.
+            If they differ; the message says in what.
         """
         version = read_run_json(self.folder).get("version", 0)
         changed = self.settings.changed_in(replace(settings, space=present_space_name(settings.space, version)))
@@ -488,27 +489,27 @@ class RunDirectory:
 
     @property
     def spent(self) -> Spent:
-        """What the run has spent so far, in all calls."""
+        """What the run has spent so far, summed over all calls."""
         rows = self.store.rows()
         stored = float(self.store.facts().elapsed_seconds or 0.0)
         return Spent(trials=len(rows), seconds=max([stored, *(float(row["finished_at"]) for row in rows)]))
 
     def set_goal(self, budget: Budget) -> None:
-        """Remember a budget for a resume without one: total trials, and seconds from now."""
+        """Store the budget that a later resume without one continues: total trials, and seconds from now."""
         self._keep_goal(Goal.of_call(budget, self.spent))
 
     def extend(self, budget: Budget | None) -> Budget | None:
-        """Return the budget of a further call.
+        """Return the budget of another call.
 
         Parameters
         ----------
         budget : Budget or None
-            Additional budget; None asks for the rest of the earlier budget.
+            Additional budget; None for the rest of the earlier one.
 
         Returns
         -------
         Budget or None
-            For a `Session`: the total number of trials, and the seconds from now. None if nothing is left.
+            Budget for a `Session`: total number of trials, and seconds from now. None if nothing is left.
         """
         with failures_as(CorruptStoreError, self.folder / "run.sqlite", RESTORE):
             spent, goal = self.spent, Goal.from_json(self.store.facts().goal)

@@ -248,7 +248,7 @@ class RunSettings:
             raise UnknownNameError("ensemble method", self.ensemble, METHODS)
         if self.max_latency is not None and self.ensemble != "selection":
             raise IncompatibleParametersError(
-                f"max_latency and ensemble={self.ensemble!r} cannot be used together: only selection heeds a bound. "
+                f"max_latency and ensemble={self.ensemble!r} cannot be used together: only selection supports a limit. "
                 "Leave out one of them.",
                 {"max_latency": self.max_latency, "ensemble": self.ensemble},
             )
@@ -396,8 +396,8 @@ class RunSettings:
             raise InvalidParameterError("monotone", self.monotone, "empty with more than two classes", advice)
         if self.monotone and task_type is TaskType.BINARY and self.ensemble == "stacking":
             raise IncompatibleParametersError(
-                "monotone and ensemble='stacking' cannot be used together for classes: the logistic regression may "
-                "give a member a negative weight. Use another ensemble method.",
+                "monotone and ensemble='stacking' cannot be used together for classification: the logistic regression "
+                "may give a member a negative weight. Use another ensemble method.",
                 {"monotone": self.monotone, "ensemble": self.ensemble},
             )
 
