@@ -118,7 +118,7 @@ def test_store_that_cannot_be_reached_is_named(run, tmp_path):
     command = [sys.executable, "-m", "cashmere", "mlflow", str(run)]
     done = subprocess.run(command, env=variables, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
-    assert "TrackingError: MLflow does not take the run" in done.stderr and "MLFLOW_TRACKING_URI" in done.stderr
+    assert "TrackingError: MLflow does not accept the run" in done.stderr and "MLFLOW_TRACKING_URI" in done.stderr
 
 
 def test_missing_mlflow_is_named_with_its_extra(run, monkeypatch):

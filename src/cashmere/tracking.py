@@ -85,7 +85,8 @@ def log_to_mlflow(folder: str | Path) -> str:
             return str(active.info.run_id)
     except MlflowException as error:
         raise TrackingError(
-            f"MLflow does not take the run {folder} ({error}). Check MLFLOW_TRACKING_URI, and that you may write there."
+            f"MLflow does not accept the run {folder} ({error}). Check MLFLOW_TRACKING_URI, and that you "
+            "may write there."
         ) from error
 
 
