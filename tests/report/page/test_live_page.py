@@ -6,6 +6,8 @@ import contextlib
 import http.client
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -78,6 +80,25 @@ def test_page_is_made_once_for_many_who_ask(serve, tmp_path, monkeypatch):
     monkeypatch.setattr(live, "render_report", made.append)
     assert {ask(page)[0] for _ in range(5)} == {200}
     assert made == []
+
+
+def test_browser_that_leaves_early_is_no_error(serve, tmp_path, monkeypatch, capfd):
+    page = serve(make_run(tmp_path / "run", n_trials=1), seconds=0)
+    asked, left = threading.Event(), threading.Event()
+
+    def render_late(_):
+        asked.set()
+        assert left.wait(10)
+        return "x" * 10**8
+
+    monkeypatch.setattr(live, "render_report", render_late)
+    with socket.create_connection((live.LOOPBACK, urlsplit(page.address).port)) as browser:
+        browser.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert asked.wait(10)
+        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset, not just closed
+    left.set()
+    assert ask(page)[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path):

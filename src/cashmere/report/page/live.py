@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -53,8 +54,7 @@ class LivePage:
         self._lock = threading.Lock()
         self._page, self._made_at = b"", -float("inf")
         self._page_now()  # errors are those of the caller
-        self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self._page_now, seconds))
-        self._server.daemon_threads = True
+        self._server = _Server((LOOPBACK, port), _handler(self._page_now, seconds))
         self.address = f"http://{LOOPBACK}:{self._server.server_port}/"
 
     def serve(self) -> None:
@@ -74,6 +74,15 @@ class LivePage:
             return self._page
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print errors of ours, but not that a browser has left before it had the page."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 def _handler(page: Callable[[], bytes], seconds: float) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         server_version, sys_version = "cashmere", ""
@@ -87,12 +96,11 @@ def _handler(page: Callable[[], bytes], seconds: float) -> type[BaseHTTPRequestH
                 self._answer(HTTPStatus.NOT_FOUND, b"There is only one page, at /.", "text/plain")
             else:
                 try:
-                    self._answer(HTTPStatus.OK, page(), "text/html")
-                except (
-                    CashmereError,
-                    OSError,
-                ) as error:  # moved away, or unreadable for a moment: the browser asks again
-                    self._answer(HTTPStatus.SERVICE_UNAVAILABLE, clean_text(error, 2_000).encode(), "text/plain")
+                    status, content, kind = HTTPStatus.OK, page(), "text/html"
+                except (CashmereError, OSError) as error:  # moved, or unreadable for a moment: the browser asks again
+                    text = clean_text(error, 2_000).encode()
+                    status, content, kind = HTTPStatus.SERVICE_UNAVAILABLE, text, "text/plain"
+                self._answer(status, content, kind)
 
         def _answer(self, status: HTTPStatus, content: bytes, kind: str) -> None:
             self.send_response(status)
