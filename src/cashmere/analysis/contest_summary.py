@@ -44,10 +44,10 @@ class Stage:
 
 
 def stages(contest: RecordedContest) -> list[Stage]:
-    """Join rounds without an elimination with the next one, so that a contest of many rounds has few stages.
+    """Merge rounds without an elimination with the next one, so that a contest of many rounds has few stages.
 
     An open round counts once it has a trial. If there are still more than `MAX_STAGES`, those with the fewest
-    eliminations are joined with their neighbours.
+    eliminations are merged with their neighbours.
     """
     found: list[Stage] = []
     joined: list[Round] = []
@@ -75,7 +75,7 @@ def summarise_contest(contest: RecordedContest) -> dict[str, Any]:
     Parameters
     ----------
     contest : RecordedContest
-        Its texts may come from outside; those of the summary are clean.
+        Its strings may come from outside; those of the summary are cleaned.
 
     Returns
     -------

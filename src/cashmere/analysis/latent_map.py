@@ -122,8 +122,8 @@ def summarise_latent_map(fact: Mapping[str, Any], metric: Metric | None = None) 
     Parameters
     ----------
     fact : mapping
-        From `latent_map_fact`, possibly read back from JSON. Its texts may come from outside; those of the summary
-        are clean.
+        From `latent_map_fact`, possibly read back from JSON. Its strings may come from outside; those of the summary
+        are cleaned.
     metric : Metric or None
         Turns losses into scores. None for a custom metric; scores are then losses.
 

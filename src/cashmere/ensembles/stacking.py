@@ -166,9 +166,9 @@ def stacked_ensemble(
     metric : Loss
         The metric.
     structure : RowStructure, optional
-        Groups or moments of the rows, see `parts_of_rows`.
+        Groups or times of the rows, see `parts_of_rows`.
     n_folds : int
-        Folds of the cross-fit.
+        Number of folds of the cross-fit.
     rng : numpy.random.Generator, optional
         Splits the rows; seeded with 0 if not given.
 
@@ -177,8 +177,9 @@ def stacked_ensemble(
     ensemble : StackedEnsemble
         Learned from all rows.
     loss : float
-        Loss of cross-fitted predictions: each row's combination was learned from the other folds; in time, from earlier
-        ones, for the newer rows. If all rows are of one group or moment, the loss of the ensemble on them.
+        Loss of cross-fitted predictions: the combination for each row is learned from the other folds. With times, it
+        is learned from earlier folds, and the loss is that of the newer rows. If all rows belong to one group or time,
+        the loss of the ensemble on them.
     """
     y = as_targets(y, predictions[0].ndim)
     ensemble = fit_stacking(numbers, predictions, y, weight=weight)

@@ -89,14 +89,14 @@ def cramers_v(first: IntArray, second: IntArray) -> float:
 
 
 def associations(values: FloatArray, columns: Sequence[SourceColumn]) -> Float64:
-    """Return how closely columns go together.
+    """Return the association between each pair of columns.
 
     Parameters
     ----------
     values : (n_rows, n_value_columns) array
         Coded rows.
     columns : sequence of SourceColumn
-        Of these; texts go together with nothing.
+        Columns to compare; text columns are associated with no other.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def order_place(column: SourceColumn) -> int:
 
 
 def group_columns(association: Float64, together: float = TOGETHER) -> list[list[int]]:
-    """Join columns that go together closely: average linkage, cut where the mean association falls below a limit.
+    """Group strongly associated columns: average linkage, cut where the mean association falls below a limit.
 
     Parameters
     ----------

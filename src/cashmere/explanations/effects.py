@@ -73,9 +73,9 @@ def column_effect(
     unseen : UnseenRows
         Rows and models.
     column : SourceColumn
-        One that is not a text.
+        A column that is not text.
     outputs : sequence of int or None
-        Classes whose probabilities to follow; None for values.
+        Classes whose probabilities to describe; None for regression.
     rows : (n,) int array
         Rows to average over.
 

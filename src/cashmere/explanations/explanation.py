@@ -234,7 +234,7 @@ def read_explanation(folder: str | Path) -> Explanation:
     Raises
     ------
     RunDirectoryError
-        If there is none.
+        If there is no explanation.
     CorruptStoreError
         If the file is damaged.
     """

@@ -35,9 +35,9 @@ class SourceColumn:
     categories : tuple of str
         Levels of a categorical column, by code.
     places : tuple of int
-        Its columns of `CodedTable.values`: none for a text, several for a date.
+        Its columns of `CodedTable.values`: none for text, several for a date.
     text : int or None
-        Its number among the texts.
+        Its number among the text columns.
     """
 
     name: str
@@ -81,11 +81,11 @@ class UnseenRows:
     weight : (n_rows,) array or None
         Row weights.
     fold : (n_rows,) int array
-        The fold whose models predict each row: the first that validates it.
+        Fold whose models predict each row: the first that validates it.
     group : (n_rows,) int array
-        Rows of one group came together; each row is one of its own where there are no groups.
+        Group of each row; without groups, each row is a group of its own.
     n_validation_rows : int
-        How many validation rows the run has.
+        Number of validation rows of the run.
     """
 
     predictor: Predictor
@@ -105,12 +105,12 @@ class UnseenRows:
     def draw(
         cls, folder: Path, predictor: Predictor, settings: Mapping[str, Any], *, n_rows: int, seed: int
     ) -> UnseenRows:
-        """Take so many validation rows of a run, spread evenly over the targets.
+        """Draw a given number of validation rows of a run, spread evenly over the targets.
 
         Raises
         ------
         RunDirectoryError, CorruptStoreError
-            If the stored rows cannot be read, or do not fit the model.
+            If the stored rows cannot be read, or do not match the model.
         """
         table = TrainingRows.read(folder / "table.npz")
         _check(folder, table, predictor)
@@ -138,21 +138,21 @@ class UnseenRows:
     def predict(
         self, values: FloatArray | None = None, rows: IntArray | None = None, texts: tuple[AnyArray, ...] | None = None
     ) -> NDArray[np.float64]:
-        """Predict rows as the model would, each by the ensemble of the models that have not seen it.
+        """Predict rows as the model would, each with the models that have not seen it.
 
         Parameters
         ----------
         values : (n, n_value_columns) array, optional
-            Coded values, by default those of the rows.
+            Coded values; by default those of the rows.
         rows : (n,) int array, optional
-            Which of the rows each stands for; by default all of them in their order.
+            Row that each entry stands for; by default all rows in their order.
         texts : tuple of (n,) arrays, optional
-            By default those of the rows.
+            Text columns; by default those of the rows.
 
         Returns
         -------
         (n, n_classes) or (n,) array
-            Calibrated probabilities that sum to one, or values.
+            Calibrated probabilities that sum to one, or numbers for regression.
         """
         rows = np.arange(len(self)) if rows is None else rows
         values = take_rows(self.values, rows) if values is None else values

@@ -97,7 +97,7 @@ class Predictor:
         return self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
 
     def _checked(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Refuse predictions that are none, rather than let them pass for missing values."""
+        """Raise an error for NaN or infinite predictions, rather than let them pass for missing values."""
         odd = ~np.isfinite(output if output.ndim == 1 else output.sum(axis=1))
         if odd.any():
             rows = np.flatnonzero(odd)

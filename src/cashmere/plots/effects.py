@@ -1,4 +1,4 @@
-"""How predictions follow a column."""
+"""How predictions depend on a column."""
 
 from __future__ import annotations
 

@@ -99,22 +99,22 @@ _LATENCY_SECONDS = (0.1, 1.0)
 
 
 class Session:
-    """A run at work: its study, its members, and the model that grows with them.
+    """A call that works on a run: its study, its members, and the model that grows with them.
 
     `begin` prepares everything; `search` and `finish` follow.
 
     Parameters
     ----------
     run : RunDirectory
-        Open.
+        The open run directory.
     study : Study
-        Decides and keeps the trials.
+        Decides and stores the trials.
     model : GrowingModel
         Built from the trials.
     repeats : Repeats
-        Fits its members again, if they are to be.
+        Fits the members on further splits, if requested.
     budget : Budget or None
-        Of this call; `trials` counts all trials of the run. With None nothing is left: no trial is run.
+        Budget of this call; `trials` counts all trials of the run. With None, nothing is left and no trial is run.
     deadline : Deadline
         The clock of the whole call.
     executor : Executor
@@ -124,19 +124,17 @@ class Session:
     baseline : sequence of FoldModel
         The constant predictor of each fold.
     pace : Pace
-        How long steps take.
+        Durations of the steps.
     write_report : callable or None
         Writes the report of the run as it is.
     load : bool
         Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
 
-    Notes
-    -----
-    A call ends within its time because everything after the search is a step with a bound, from how long it took during
-    the search, on a machine as busy as now: choosing, loading and saving the ensemble, and writing the report, which
-    for that purpose is written now and then. The search ends when the bounds of all steps are left. After it, a step
-    that nobody depends on is left out if its bound does not fit, and given up halfway if it takes longer: then the
-    choice of a few trials ago stands.
+    Notes ----- A call ends within its time because the duration of each step after the search is bounded by how long it
+    took during the search, on the same machine under the same load: choosing, loading and saving the ensemble, and
+    writing the report, which is written from time to time for this purpose. The search ends when only the time for
+    these steps is left. After it, an optional step is skipped if its bound exceeds the time left, and is stopped
+    halfway if it takes longer; the choice of a few trials ago then stands.
     """
 
     def __init__(
@@ -180,9 +178,9 @@ class Session:
         Parameters
         ----------
         run : RunDirectory
-            Open.
+            The open run directory.
         budget : Budget or None
-            Of this call; `trials` counts all trials of the run. With None nothing is left: no trial is run.
+            Budget of this call; `trials` counts all trials of the run. With None, nothing is left and no trial is run.
         deadline : Deadline
             The clock of the whole call.
         executor : Executor, optional

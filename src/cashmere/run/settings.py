@@ -1,4 +1,4 @@
-"""The settings of a run: the only list of them; command line, estimators and resumes follow it."""
+"""The settings of a run: the only list of them, used by command line, estimators and resumes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _names(given: Any, name: str) -> tuple[str, ...]:
 
 
 def check_deployable(given: object) -> None:
-    """Refuse formats that nothing converts to.
+    """Raise an error for formats that no model converts to.
 
     Raises
     ------
@@ -168,9 +168,9 @@ class RunSettings:
         Number of picks of the greedy selection (with replacement).
     max_latency : float or None
         Longest time the model may take to predict one row, in seconds, as measured on this machine.
-    class_weight : "balanced", tuple of texts such as "bad=5.0", or None
+    class_weight : "balanced", tuple of str such as "bad=5.0", or None
         Weight of the rows of each class in fits and losses; see `weights_of_rows`.
-    monotone : tuple of texts such as "age+"
+    monotone : tuple of str such as "age+"
         Numeric columns in which predictions may only increase (``+``) or only decrease (``-``).
     decision_threshold : {"auto", "tune", "none"} or float
         How `predict` turns probabilities into classes. ``"tune"`` chooses thresholds for the metric, or for balanced
@@ -376,7 +376,7 @@ class RunSettings:
         return None
 
     def check_task(self, task_type: TaskType) -> None:
-        """Refuse a decision threshold or monotone columns that do not fit the task.
+        """Raise an error if a decision threshold or monotone columns do not fit the task.
 
         Raises
         ------
