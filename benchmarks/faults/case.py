@@ -311,7 +311,7 @@ class _Case:
         self._command = None
         if self._fault.follows_paths and ending.typed_error == NoSuccessfulTrialError.__name__:
             # On a machine so busy that all trials met their limit of time, a run without faults ends no better.
-            self._note(FaultOutcome.TYPED, str(ending))
+            self._note(FaultOutcome.TYPED, f"{ending.typed_error}, {ending}")
             self._check_store()
             return
         if ending.status != 0:
