@@ -14,8 +14,8 @@ def n_children():
 
 
 def test_site_gives_back_its_processes_before_its_files(monkeypatch, tmp_path):
-    monkeypatch.setattr(sites, "_IDLE_SECONDS", 1.0)
-    monkeypatch.setattr(sites, "_UNUSED_SECONDS", 4.0)
+    monkeypatch.setattr(sites, "_IDLE_SECONDS", 0.3)
+    monkeypatch.setattr(sites, "_UNUSED_SECONDS", 1.5)
     left = []
     before = n_children()
     site = Site(square, Limits(), folder=tmp_path, leave=lambda: left.append(True))

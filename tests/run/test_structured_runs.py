@@ -13,8 +13,10 @@ import pytest
 import sklearn
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, cross_validate
+from typer.testing import CliRunner
 
 from cashmere import AutoClassifier, AutoRegressor, Predictor
+from cashmere.cli import app
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.row_structure import RowStructure, StructureKind
@@ -278,6 +280,10 @@ def cashmere(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
+def invoked(*arguments):
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
 def test_command_line_takes_the_names_of_columns(tmp_path):
     X, y = visits()
     X.assign(state=y).to_csv(tmp_path / "table.csv", index=False)
@@ -295,18 +301,18 @@ def test_command_line_takes_the_names_of_columns(tmp_path):
     )
     done = cashmere(*fit, "--groups", "patient", "--out", tmp_path / "run")
     assert done.returncode == 0 and "Warning" not in done.stderr, done.stderr
-    resumed = cashmere("resume", tmp_path / "run", "--budget", "1trials")
-    assert resumed.returncode == 0, resumed.stderr
+    resumed = invoked("resume", tmp_path / "run", "--budget", "1trials")
+    assert resumed.exit_code == 0, resumed.output
     with RunDirectory.open(tmp_path / "run") as run:
         assert run.settings.groups == "patient" and len(run.store.rows()) == 2
         assert all(is_apart(run.rows.structure, fold) for fold in run.splits)
     X.drop(columns="patient").to_csv(tmp_path / "new.csv", index=False)
-    predicted = cashmere("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "predicted.csv")
-    assert predicted.returncode == 0, predicted.stderr
+    predicted = invoked("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "predicted.csv")
+    assert predicted.exit_code == 0, predicted.output
     expected = Predictor.load(tmp_path / "run").predict(X)
     assert pd.read_csv(tmp_path / "predicted.csv")["prediction"].tolist() == expected.tolist()
-    refused = cashmere(*fit, "--groups", "ward", "--out", tmp_path / "refused")
-    assert refused.returncode == 2 and "Unknown column 'ward'" in refused.stderr
+    refused = invoked(*fit, "--groups", "ward", "--out", tmp_path / "refused")
+    assert refused.exit_code == 2 and "Unknown column 'ward'" in refused.output
     assert not (tmp_path / "refused").exists()
 
 
