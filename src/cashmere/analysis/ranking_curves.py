@@ -1,8 +1,10 @@
 """How well scores separate the rows of a class from the others: ROC and precision-recall curves.
 
-Notation (shapes) ----------------- z ``(n,)``: whether a row belongs to the class; s ``(n,)``: its score; w ``(n,)``:
-row weights. At a threshold t, rows with s >= t are predicted as the class: recall = their share of the weight of rows
-with z, false positive rate = their share of the weight of the other rows, precision = share of z in their weight.
+Notation (shapes)
+-----------------
+z ``(n,)``: whether a row belongs to the class; s ``(n,)``: its score; w ``(n,)``: row weights. At a threshold t, rows
+with s >= t are predicted as the class: recall = their share of the weight of rows with z, false positive rate = their
+share of the weight of the other rows, precision = share of z in their weight.
 """
 
 from __future__ import annotations

@@ -69,8 +69,10 @@ def reliability_curve(
     coverage : float
         Coverage of the intervals.
 
-    Notes ----- Bins end at quantiles of the probabilities, so each contains about the same number of rows; equal
-    probabilities share a bin. The intervals are Wilson's, for m rows.
+    Notes
+    -----
+    Bins end at quantiles of the probabilities, so each contains about the same number of rows; equal probabilities
+    share a bin. The intervals are Wilson's, for m rows.
 
     References
     ----------

@@ -201,8 +201,10 @@ def trace_pool(
     -------
     PoolTrajectory
 
-    Notes ----- The running time depends on the changes of the pool: the last selection is reused up to the first step
-    that a new trial wins.
+    Notes
+    -----
+    The running time depends on the changes of the pool: the last selection is reused up to the first step that a new
+    trial wins.
     """
     if len(predictions) != len(losses):
         raise ArrayError(

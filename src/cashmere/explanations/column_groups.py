@@ -1,9 +1,11 @@
 """Groups of strongly associated columns, whose importance can only be measured together.
 
-Notation (shapes) ----------------- A ``(c, c)``: associations of columns in [0, 1], symmetric, 1 on the diagonal. Two
-ordered columns (numbers, dates, booleans): absolute value of Spearman's rank correlation. An ordered and a categorical
-column: square root of the share of the variance of the ranks that the categories explain, corrected for their number
-(epsilon squared). Two categorical columns: Cramer's V, corrected for their numbers of levels.
+Notation (shapes)
+-----------------
+A ``(c, c)``: associations of columns in [0, 1], symmetric, 1 on the diagonal.
+Two ordered columns (numbers, dates, booleans): absolute value of Spearman's rank correlation. An ordered and a
+categorical column: square root of the share of the variance of the ranks that the categories explain, corrected for
+their number (epsilon squared). Two categorical columns: Cramer's V, corrected for their numbers of levels.
 
 References
 ----------

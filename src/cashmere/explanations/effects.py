@@ -1,9 +1,11 @@
 """How predictions depend on the values of a column: partial dependence, and accumulated local effects (ALE).
 
-Notation -------- f: the ensemble; x_j: the column, x_-j: the others. Partial dependence at z is the mean of f(z, x_-j)
-over all rows, including combinations that cannot occur if x_j is correlated with other columns. ALE uses only rows near
-z: over bins (z_k-1, z_k] of x_j, the mean of f(z_k, x_-j) - f(z_k-1, x_-j) over the rows of the bin, accumulated, and
-centred on the mean prediction.
+Notation
+--------
+f: the ensemble; x_j: the column, x_-j: the others. Partial dependence at z is the mean of f(z, x_-j) over all rows,
+including combinations that cannot occur if x_j is correlated with other columns. ALE uses only rows near z: over bins
+(z_k-1, z_k] of x_j, the mean of f(z_k, x_-j) - f(z_k-1, x_-j) over the rows of the bin, accumulated, and centred on the
+mean prediction.
 
 References
 ----------

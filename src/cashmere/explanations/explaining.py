@@ -89,7 +89,9 @@ def explain(
     InvalidParameterError
         If a number is too small.
 
-    See Also -------- sklearn.inspection.permutation_importance : the same for a fitted estimator and your own rows.
+    See Also
+    --------
+    sklearn.inspection.permutation_importance : the same for a fitted estimator and your own rows.
 
     Examples
     --------

@@ -28,7 +28,9 @@ def plot_calibration(summary: Mapping[str, Any], *, ax: Axes | None = None) -> A
     UsageError
         If the model is a regressor, or the run has no out-of-fold predictions to show.
 
-    See Also -------- sklearn.calibration.CalibrationDisplay : the same for your own rows.
+    See Also
+    --------
+    sklearn.calibration.CalibrationDisplay : the same for your own rows.
     """
     found = part(summary, "diagnostics", "classes")["reliability"]
     ax = axes_or_new(ax)

@@ -34,7 +34,9 @@ def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None)
     UsageError
         If the model is a regressor, or the run has no out-of-fold predictions to show.
 
-    See Also -------- sklearn.metrics.ConfusionMatrixDisplay : the same for your own rows.
+    See Also
+    --------
+    sklearn.metrics.ConfusionMatrixDisplay : the same for your own rows.
     """
     found = part(summary, "diagnostics", "classes")["confusion"]
     counts = np.array(found["counts"])

@@ -35,7 +35,9 @@ def plot_partial_dependence(summary: Mapping[str, Any], column: str | None = Non
     UnknownNameError
         If the effects of this column were not computed; see `effects` in `cashmere.explain`.
 
-    See Also -------- sklearn.inspection.PartialDependenceDisplay : the same for your own rows.
+    See Also
+    --------
+    sklearn.inspection.PartialDependenceDisplay : the same for your own rows.
     """
     found = part(summary, "explanation")
     effects = {each["column"]: each for each in found["effects"]}

@@ -29,7 +29,9 @@ def plot_importance(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Ax
     UsageError
         If the ensemble has not been explained.
 
-    See Also -------- cashmere.explain : computes the importances.
+    See Also
+    --------
+    cashmere.explain : computes the importances.
     """
     found = part(summary, "explanation")
     bars = found["importances"]

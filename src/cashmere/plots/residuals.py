@@ -28,7 +28,9 @@ def plot_residuals(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axe
     UsageError
         If the model is a classifier, or the run has no out-of-fold predictions to show.
 
-    See Also -------- sklearn.metrics.PredictionErrorDisplay : the same for your own rows.
+    See Also
+    --------
+    sklearn.metrics.PredictionErrorDisplay : the same for your own rows.
     """
     found = part(summary, "diagnostics", "values")
     ax = axes_or_new(ax)

@@ -130,11 +130,13 @@ class Session:
     load : bool
         Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
 
-    Notes ----- A call ends within its time because the duration of each step after the search is bounded by how long it
-    took during the search, on the same machine under the same load: choosing, loading and saving the ensemble, and
-    writing the report, which is written from time to time for this purpose. The search ends when only the time for
-    these steps is left. After it, an optional step is skipped if its bound exceeds the time left, and is stopped
-    halfway if it takes longer; the choice of a few trials ago then stands.
+    Notes
+    -----
+    A call ends within its time because the duration of each step after the search is bounded by how long it took during
+    the search, on the same machine under the same load: choosing, loading and saving the ensemble, and writing the
+    report, which is written from time to time for this purpose. The search ends when only the time for these steps is
+    left. After it, an optional step is skipped if its bound exceeds the time left, and is stopped halfway if it takes
+    longer; the choice of a few trials ago then stands.
     """
 
     def __init__(
