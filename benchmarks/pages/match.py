@@ -34,9 +34,10 @@ def _losses(name: str, peers: Sequence[str], seconds: float = 60.0) -> Frame:
     """Return the losses of the first seed, on the tables of the match on which all of the peers have run so long."""
     kept = FinishedRuns(RESULTS / "match" / name, PeerRun, SuiteKey)
     protocol = PeerProtocol(seconds=seconds, threads=2)
-    runs = {table: [kept.find(protocol.key(table, peer, 0)) for peer in peers] for table in MATCH}
-    rows = to_frame([run for of in runs.values() if None not in of for run in of if run is not None])
-    tables = [table for table in MATCH if None not in runs[table]]
+    runs = [kept.find(protocol.key(table, peer, 0)) for table in MATCH for peer in peers]
+    rows = to_frame([run for run in runs if run is not None])
+    on_all = rows.groupby("table")["peer"].nunique() == len(peers)
+    tables = [table for table in MATCH if on_all.get(table, False)]
     return rows.pivot(index="table", columns="peer", values="loss").loc[tables, list(peers)]
 
 

@@ -246,7 +246,7 @@ def _metric(name: str, function: Callable[..., float], needs: Needs, worst_loss:
         worst_loss=worst_loss,
         function=function,
         clip=PROBABILITY_CLIP if name == "log_loss" else 0.0,
-        is_mean=name in ("accuracy", "log_loss", "brier", "mse", "mae", "mape", _PINBALL) or _AT in name,
+        is_mean=name.partition(_AT)[0] in ("accuracy", "log_loss", "brier", "mse", "mae", "mape", _PINBALL),
     )
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
 from cashmere.execution.outcome_check import restored_outcome
 from cashmere.execution.sites import Answer
-from cashmere.protocols import Objective
+from cashmere.protocols import Objective, PortableObjective
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
 
@@ -67,6 +68,8 @@ class ClusterExecutor(ABC):
         self._sites: list[tuple[Objective, str]] = []
         self._deliveries: dict[tuple[str, str], float] = {}
         self._delivering: dict[tuple[str, str], threading.Lock] = {}
+        # For files that are sent, one after the other: they pass through the memory of the coordinator.
+        self._bundling = threading.Lock()
 
     def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
         """Queue the trial for the next free worker of the cluster."""
@@ -126,8 +129,17 @@ class ClusterExecutor(ABC):
         """
 
     @abstractmethod
-    def _send(self, site: str, objective: Objective, worker: str) -> bool:
+    def _send(self, site: str, objective: Objective, paths: Mapping[str, Path], worker: str) -> bool:
         """Make a site on a worker; return whether it is there, and the worker has not been lost meanwhile.
+
+        Parameters
+        ----------
+        site, objective : str, Objective
+            Name of the site, and what it evaluates.
+        paths : mapping
+            The files that it reads, by their paths below its folder.
+        worker : str
+            Name of the worker.
 
         Raises
         ------
@@ -193,7 +205,8 @@ class ClusterExecutor(ABC):
         with delivering:
             if self._closed.is_set() or self._deliveries.get((site, worker), 0.0) > since:
                 return
-            if self._send(site, objective, worker):
+            paths = objective.files() if isinstance(objective, PortableObjective) else {}
+            if self._send(site, objective, paths, worker):
                 self._deliveries[site, worker] = time.monotonic()
 
     def _unprepared(self, worker: str, problem: object) -> ClusterError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from cashmere.execution.inside_dask_worker import can_see, close_sites, deliver,
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
 from cashmere.execution.sites import Answer
-from cashmere.protocols import Objective, PortableObjective
+from cashmere.protocols import Objective
 
 if TYPE_CHECKING:
     import distributed
@@ -52,7 +52,6 @@ class DaskExecutor(ClusterExecutor):
     ) -> None:
         super().__init__(str(client.scheduler.address), n_workers, limits=limits, log_folder=log_folder)
         self._client = client
-        self._bundling = threading.Lock()
         self._begun: dict[str, list[str]] = {}
         self._tasks: dict[str, distributed.Future[tuple[Answer, bytes | str]]] = {}
         client.subscribe_topic(self._name, self._note_beginning)
@@ -132,15 +131,14 @@ class DaskExecutor(ClusterExecutor):
             # A scheduler that was started again knows nothing of it.
             self._client.subscribe_topic(self._name, self._note_beginning)
 
-    def _send(self, site: str, objective: Objective, worker: str) -> bool:
+    def _send(self, site: str, objective: Objective, paths: Mapping[str, Path], worker: str) -> bool:
         """Make a site on a worker. It copies the files that it sees; others pass through the scheduler."""
-        paths = objective.files() if isinstance(objective, PortableObjective) else {}
         in_place = FilesInPlace.describe(paths)
         try:
             if self._ask(worker, can_see, in_place) is True:
                 problem = self._ask(worker, deliver, site, pack((objective, in_place, self._limits)))
             else:
-                with self._bundling:  # one after the other: they pass through the memory of the coordinator, too
+                with self._bundling:
                     delivery = pack((objective, FileBundle.read(paths), self._limits))
                     problem = self._ask(worker, deliver, site, delivery)
         except OSError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,7 +17,7 @@ from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
 from cashmere.execution.ray_actors import Actor, ActorPool
 from cashmere.execution.sites import Answer
-from cashmere.protocols import Objective, PortableObjective
+from cashmere.protocols import Objective
 
 if TYPE_CHECKING:
     import ray
@@ -56,7 +55,6 @@ class RayExecutor(ClusterExecutor):
     ) -> None:
         super().__init__(address, n_workers, limits=limits, log_folder=log_folder)
         self._actors = ActorPool(n_workers, memory_mib=memory_mib)
-        self._bundling = threading.Lock()
         self._bundles: dict[str, ray.ObjectRef[FileBundle]] = {}
 
     def _is_connected(self) -> bool:
@@ -132,14 +130,13 @@ class RayExecutor(ClusterExecutor):
         text = f"cannot run trials ({type(error).__name__}: {error}). Install the same packages on all machines."
         return ClusterError(self._address, text)
 
-    def _send(self, site: str, objective: Objective, worker: str) -> bool:
+    def _send(self, site: str, objective: Objective, paths: Mapping[str, Path], worker: str) -> bool:
         """Make a site on an actor, which copies files that it sees; the others go to each machine once."""
         import ray
         from ray.exceptions import RayError
 
         if (actor := self._actors.named(worker)) is None:
             return False
-        paths = objective.files() if isinstance(objective, PortableObjective) else {}
         in_place = FilesInPlace.describe(paths)
         try:
             files = ray.put(in_place) if ray.get(actor.handle.can_see.remote(in_place)) else self._bundle(site, paths)
