@@ -16,6 +16,7 @@ from benchmarks.pages import (
     first_configurations,
     large_tables,
     match,
+    newest_fold,
     refining,
     surrogates,
     trials,
@@ -55,6 +56,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from refining.parts()
     yield from ablation.parts()
     yield from coverage.parts()
+    yield from newest_fold.parts()
     yield _deadline()
     yield _positions()
     yield _quantisation()

@@ -13,6 +13,7 @@ import pandas as pd
 from benchmarks.runs.cpu_clock import InThisProcess, cpu_clock
 from benchmarks.runs.place import temporary_place
 from cashmere.data.frames import to_frame
+from cashmere.data.row_structure import RowStructure
 from cashmere.records.budget import Deadline
 from cashmere.records.trial import History
 from cashmere.run.executor import trial_limits
@@ -50,7 +51,9 @@ class RunKey:
 
 
 @contextmanager
-def cpu_timed_search(X: pd.DataFrame, y: pd.Series, settings: RunSettings) -> Iterator[Session]:
+def cpu_timed_search(
+    X: pd.DataFrame, y: pd.Series, settings: RunSettings, *, structure: RowStructure | None = None
+) -> Iterator[Session]:
     """Search as `fit` does, with one worker in this process; the clock counts CPU seconds.
 
     Parameters
@@ -61,6 +64,8 @@ def cpu_timed_search(X: pd.DataFrame, y: pd.Series, settings: RunSettings) -> It
         Their targets.
     settings : RunSettings
         With a budget that has a time; where trials run, and how many at a time, is decided here.
+    structure : RowStructure, optional
+        Groups or moments of the rows.
 
     Yields
     ------
@@ -81,7 +86,7 @@ def cpu_timed_search(X: pd.DataFrame, y: pd.Series, settings: RunSettings) -> It
         seconds = trial_limits(settings, budget).seconds
         assert seconds is not None
         executor = InThisProcess(deadline, seconds)
-        with RunDirectory.create(place / "run", to_frame(X), y.to_numpy(), settings) as directory:
+        with RunDirectory.create(place / "run", to_frame(X), y.to_numpy(), settings, structure=structure) as directory:
             session = Session.begin(directory, budget, deadline, executor=executor)
             session.search()
             yield session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -102,6 +102,11 @@ class RowStructure:
         """Return the structure of some rows; its numbers have no gaps either."""
         codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
         return RowStructure(kind=self.kind, codes=codes, name=self.name)
+
+
+def is_in_time(structure: RowStructure | None) -> TypeGuard[RowStructure]:
+    """Return whether rows are ordered in time."""
+    return structure is not None and structure.kind is StructureKind.TIME
 
 
 def shown_name(given: Any, kind: StructureKind) -> str:

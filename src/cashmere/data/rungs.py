@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.sorting import sorted_by
-from cashmere.data.row_structure import RowStructure, StructureKind
+from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.task import TaskType
 
 LEAST_ROWS = 10_000
@@ -72,7 +72,7 @@ def rung_order(y: AnyArray, task_type: TaskType, seed: int, structure: RowStruct
         Positions in `y`. Of each class, the first n rows hold its share of n, rounded up at most: also the smallest
         rung has a row of every class. With groups that holds as far as they allow, in time not at all.
     """
-    if structure is not None and structure.kind is StructureKind.TIME:
+    if is_in_time(structure):
         return np.argsort(-structure.codes, kind="stable")
     if structure is not None:
         return _order_of_groups(y, task_type, seed, structure.codes)

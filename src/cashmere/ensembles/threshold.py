@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.fold import Fold
-from cashmere.data.row_structure import RowStructure, StructureKind
+from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.structured_folds import structured_folds
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
@@ -304,7 +304,7 @@ def _halves(y: IntArray, rng: np.random.Generator, structure: RowStructure | Non
 
     In time the halves are the older and the newer rows, and the choice of the newer judges nothing.
     """
-    if structure is not None and structure.kind is StructureKind.TIME:
+    if is_in_time(structure):
         (older,) = structured_folds(structure, 1, rng)
         return older, Fold(older.validation, np.empty(0, dtype=np.int64))
     if structure is not None:

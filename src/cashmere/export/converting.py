@@ -96,7 +96,7 @@ def convert(predictor: Predictor) -> ModelProto:
     members, reasons = {}, {}
     for number in predictor.ensemble.members:
         parts = []
-        for k, model in enumerate(predictor.models[number]):
+        for k, model in predictor.averaged_models(number).items():
             key = (k, model.encoding)
             if key not in matrices:
                 matrices[key] = encoded(graph, predictor.encoders[k][model.encoding], columns)

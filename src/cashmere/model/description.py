@@ -97,6 +97,7 @@ def _described(path: Path, manifest: Mapping[str, Any]) -> ModelDescription:
         "loss": _number(information.get("ensemble_loss")),
         "cross-fitted loss": _number(information.get("cross_fitted_loss")),
         "ensemble": manifest["ensemble"]["kind"],
+        "folds": _folds(manifest),
         "calibration": "-" if calibration is None else str(Calibration.from_json(calibration)),
         "made with": ", ".join(f"{name} {version}" for name, version in manifest["versions"].items()),
         "checksum": manifest["checksum"],
@@ -113,6 +114,14 @@ def _described(path: Path, manifest: Mapping[str, Any]) -> ModelDescription:
         for number, entry in manifest["members"].items()
     )
     return ModelDescription(facts=facts, members=members)
+
+
+def _folds(manifest: Mapping[str, Any]) -> str:
+    """Return which fold models predict; "-" for files of versions that did not store their number."""
+    n_folds = manifest.get("folds")
+    if n_folds is None:
+        return "-"
+    return f"the newest of {n_folds}" if manifest.get("newest_fold_only") else f"{n_folds}"
 
 
 def _number(value: object) -> str:

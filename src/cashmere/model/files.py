@@ -41,9 +41,10 @@ from cashmere.model.signature import Signer, read_signature, sign_manifest, sign
 
 _logger = logging.getLogger(__name__)
 
-MODEL_VERSION = 5
+MODEL_VERSION = 6
 """Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore. Version 4 has
-forests in narrow types, version 5 archives that are compressed; earlier programs would call them damaged."""
+forests in narrow types, version 5 archives that are compressed; earlier programs would call them damaged. Version 6
+may predict with the newest fold only, which earlier programs would ignore."""
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
@@ -84,6 +85,7 @@ class _Manifest(TypedDict):
     calibration: NotRequired[_StoredCalibration | None]
     conformal_scores: NotRequired[list[Annotated[list[Positive], Meta(max_length=MOST_SCORES + 1)]] | None]
     folds: NotRequired[Annotated[int, Meta(ge=1)]]
+    newest_fold_only: NotRequired[bool]
     versions: NotRequired[dict[str, str]]
     checksum: ShortText
 
@@ -101,6 +103,7 @@ def save_model(
     calibration: Calibration | None = None,
     conformal: ConformalScores | None = None,
     n_folds: int | None = None,
+    newest_fold_only: bool = False,
     sign: bool = True,
 ) -> None:
     """Write a model folder; at every instant it holds a complete model, the old one or the new one.
@@ -114,6 +117,8 @@ def save_model(
         Per fold; split after split if members have models of several splits.
     n_folds : int, optional
         Folds of a split; by default there is one split.
+    newest_fold_only : bool
+        See `cashmere.model.predictor.Predictor`.
     sign : bool
         Whether this machine vouches for the members. Where there is no key and none can be made, the model stays
         unsigned.
@@ -141,6 +146,7 @@ def save_model(
         "thresholds": None if thresholds is None else thresholds.tolist(),
         "calibration": None if calibration is None else calibration.to_json(),
         "conformal_scores": None if conformal is None else [fold.tolist() for fold in conformal.folds],
+        "newest_fold_only": newest_fold_only,
         "versions": versions(),
     }
     if n_folds is not None:

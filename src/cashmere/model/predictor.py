@@ -40,7 +40,7 @@ _CHUNK_ROWS = 20_000
 
 @dataclass(kw_only=True)
 class Predictor:
-    """Predict with the members of an ensemble; each member is the average of its fold models.
+    """Predict with the members of an ensemble; each member is the average of its fold models, or the newest of them.
 
     Attributes
     ----------
@@ -63,6 +63,9 @@ class Predictor:
     conformal : ConformalScores or None
         How far out-of-fold predictions were from the truth; None for models of earlier versions and the constant
         predictor.
+    newest_fold_only : bool
+        Whether members predict with the model of the last fold alone: in time, the others have not seen the newest
+        rows.
     """
 
     schema: TableSchema
@@ -74,6 +77,7 @@ class Predictor:
     thresholds: NDArray[np.float64] | None = None
     calibration: Calibration | None = None
     conformal: ConformalScores | None = None
+    newest_fold_only: bool = False
     unseen_: dict[str, int] = field(default_factory=dict)
     _threads: int = field(default=0, repr=False)
 
@@ -218,15 +222,23 @@ class Predictor:
             if n_folds == 1:
                 outputs = [self._predict_chunk(chunk, models)]
             else:
-                fold_models = [{number: [each[k]] for number, each in models.items()} for k in range(n_folds)]
-                outputs = [self._predict_chunk(chunk, each, first=k) for k, each in enumerate(fold_models)]
+                fold_models = [{number: {k: each[k]} for number, each in models.items()} for k in range(n_folds)]
+                outputs = [self._predict_chunk(chunk, each) for each in fold_models]
             yield [self._checked(each.astype(np.float64)) for each in outputs]
 
-    def _ready_models(self, n_rows: int) -> dict[int, list[FoldModel]]:
-        """Return the models of the members, made ready for so many rows."""
+    def averaged_models(self, number: int) -> dict[int, FoldModel]:
+        """Return the models whose mean a member predicts, by the position of their encoders in `encoders`."""
+        models = dict(enumerate(self.models[number]))
+        return {max(models): models[max(models)]} if self.newest_fold_only else models
+
+    def _ready_models(self, n_rows: int) -> dict[int, dict[int, FoldModel]]:
+        """Return the models that members predict with, made ready for so many rows."""
         self.use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
         return {
-            number: [for_many_rows(model, n_rows, n_threads=self._threads) for model in self.models[number]]
+            number: {
+                k: for_many_rows(model, n_rows, n_threads=self._threads)
+                for k, model in self.averaged_models(number).items()
+            }
             for number in self.ensemble.members
         }
 
@@ -241,15 +253,13 @@ class Predictor:
         for rows in np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS)):
             yield coded.take(rows)
 
-    def _predict_chunk(
-        self, coded: CodedTable, models: Mapping[int, list[FoldModel]], *, first: int = 0
-    ) -> NDArray[np.float32]:
-        """Predict with the given models of each member, of which the first belongs to the fold `first`."""
+    def _predict_chunk(self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]) -> NDArray[np.float32]:
+        """Predict with the given models of each member, by fold."""
         prepared: dict[tuple[int, Encoding], Any] = {}
         outputs = []
         for number in self.ensemble.members:
             total: NDArray[np.float32] | None = None
-            for k, model in enumerate(models[number], start=first):
+            for k, model in models[number].items():
                 key = (k, model.encoding)
                 if key not in prepared:
                     prepared[key] = self.encoders[k][model.encoding].transform(coded)
@@ -382,8 +392,9 @@ class Predictor:
                 number: load_fold_models(paths[number], trusted=trusted, sha256=entry["sha256"])
                 for number, entry in entries.items()
             }
+            newest_fold_only = manifest.get("newest_fold_only", False)
             n_folds = manifest.get("folds", len(encoders))
-            if conformal is not None and len(conformal.folds) > n_folds:
+            if conformal is not None and len(conformal.folds) > (1 if newest_fold_only else n_folds):
                 raise ValueError(f"there are scores of {len(conformal.folds)} folds, but {n_folds} folds")
             check_members(paths, models, encoders, target, n_folds=n_folds)
             return cls(
@@ -396,6 +407,7 @@ class Predictor:
                 thresholds=thresholds,
                 calibration=calibration,
                 conformal=conformal,
+                newest_fold_only=newest_fold_only,
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
-from cashmere.data.row_structure import RowStructure, StructureKind
+from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.ensembles import (
     Ensemble,
     IncrementalSelection,
@@ -122,7 +122,7 @@ class EnsembleBuilder:
         self._averages = (
             method == "selection" and len(pool.y) >= _LEAST_ROWS and (self._calibrates or metric.needs == "values")
         )
-        if pool.structure is not None and pool.structure.kind is StructureKind.TIME:
+        if is_in_time(pool.structure):
             self._averages = False  # each of the selections lacks the newest rows
         # Remembers what it has read of earlier observations; the choice is that of a fresh selection.
         self._selection = None
@@ -325,7 +325,8 @@ class EnsembleBuilder:
     def conformal_scores(self, history: History) -> ConformalScores | None:
         """Return how far out-of-fold predictions of the ensemble are from the truth; None for the constant predictor.
 
-        They are those of the first split, fold by fold. If rows validate several folds, all of them are one fold.
+        They are those of the first split, fold by fold. All rows are one fold if they validate several, or if members
+        predict with the newest fold only.
         """
         known = {o.trial.number: o.predictions for o in history.successes if o.predictions is not None}
         if not set(self.ensemble.members) <= known.keys():
@@ -334,7 +335,8 @@ class EnsembleBuilder:
         if self.calibration is not None:
             combined = self.calibration.apply(combined)
         y, fold = self._pool.y, self._pool.fold
-        fold = np.zeros(len(y), dtype=np.int64) if fold is None else fold
+        if fold is None or is_in_time(self._pool.structure):
+            fold = np.zeros(len(y), dtype=np.int64)
         return ConformalScores.of_folds(scores_of(y, combined), fold, int(fold.max()) + 1)
 
     @property

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cashmere.base.pace import Pace
+from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.stopping import Stop, never
 from cashmere.model.files import Encoders, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
@@ -74,6 +75,7 @@ class GrowingModel:
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._encoders, self._members, self._pace = run, encoders, members, pace
         self._repeats, self.latency_limit = repeats, latency_limit
+        self._newest_fold_only = is_in_time(run.rows.structure)
         self._curve: list[CurvePoint] = list(facts.curve or ())
         self._tried: set[int] = set()
 
@@ -191,6 +193,7 @@ class GrowingModel:
             target=self._run.target,
             encoders=self._encoders_of_members(),
             n_folds=len(self._run.splits),
+            newest_fold_only=self._newest_fold_only,
             ensemble=self.builder.ensemble,
             member_files={number: self._members.path(number) for number in self.builder.ensemble.members},
             information=information,
@@ -261,6 +264,7 @@ class GrowingModel:
             thresholds=self.builder.thresholds,
             calibration=self.builder.calibration,
             conformal=self.builder.conformal_scores(history),
+            newest_fold_only=self._newest_fold_only,
         )
 
     @property

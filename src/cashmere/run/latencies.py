@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from cashmere.base.cores import available_cores
+from cashmere.data.row_structure import is_in_time
 from cashmere.data.task import Encoding
 from cashmere.ensembles import WeightedEnsemble
 from cashmere.ensembles.limits import Cost
@@ -63,6 +64,7 @@ class Latencies:
         self._run, self._members, self._encoders, self._forms = run, members, encoders, forms
         self._sample, self.batch_rows, self._machine = sample, len(sample), _machine()
         self._inputs = (sample.iloc[[0]], sample)
+        self._newest_fold_only = is_in_time(run.rows.structure)
         known = run.store.facts().latencies
         is_ours = known is not None and (known["machine"], known["batch_rows"]) == (self._machine, self.batch_rows)
         self._seconds: dict[str, tuple[float, float]] = dict(known["seconds"]) if known and is_ours else {}
@@ -140,7 +142,8 @@ class Latencies:
         """Return the seconds that a member takes besides coding and encoding."""
         encoders, form = self._encoders(self._members.splits(number)), self._form(number)
         if form not in self._seconds:
-            of_folds = [fold[self._forms[number]] for fold in encoders]
+            asked = encoders[-1:] if self._newest_fold_only else encoders
+            of_folds = [fold[self._forms[number]] for fold in asked]
             row, batch = map(self._run.schema.code, self._inputs)
             self._seconds[form] = _timed(lambda coded: [each.transform(coded) for each in of_folds], row, batch)
         predictor = Predictor(
@@ -149,6 +152,7 @@ class Latencies:
             encoders=encoders,
             ensemble=WeightedEnsemble((number,), (1.0,)),
             models={number: self._members.load(number)},
+            newest_fold_only=self._newest_fold_only,
         )
         alone = _timed(predictor.predict_raw, *self._inputs)
         shared = zip(alone, self._seconds[_CODING], self._seconds[form], strict=True)

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.pace import Pace
+from cashmere.data.row_structure import is_in_time
 from cashmere.data.task import Encoding
 from cashmere.ensembles import WeightedEnsemble
 from cashmere.ensembles.limits import Cost, Limit
@@ -281,10 +282,12 @@ class _Refinement:
             own={number: self._members.path(number).stat().st_size for number in self._numbers},
         )
         if refit:
-            self._size_cost = self._with_one_model(self._size_cost)
+            n_folds = len(run.splits)
+            self._size_cost = self._with_one_model(self._size_cost, n_folds)
             if self._row_cost is not None and self._batch_cost is not None:
-                self._row_cost = self._with_one_model(self._row_cost)
-                self._batch_cost = self._with_one_model(self._batch_cost)
+                n_asked = 1 if is_in_time(rows.structure) else n_folds
+                self._row_cost = self._with_one_model(self._row_cost, n_asked)
+                self._batch_cost = self._with_one_model(self._batch_cost, n_asked)
         self._builder = EnsembleBuilder(
             method=method,
             size=settings.ensemble_size,
@@ -293,7 +296,7 @@ class _Refinement:
             seed=settings.seed,
             has_model=set(self._numbers).__contains__,
             decision_threshold=settings.decision_threshold,
-            is_mean_elsewhere=len(run.splits) > 1 and not refit,
+            is_mean_elsewhere=len(run.splits) > 1 and not refit and not is_in_time(rows.structure),
         )
         self._model = GrowingModel(
             run,
@@ -340,10 +343,10 @@ class _Refinement:
         )
         return measured
 
-    def _with_one_model(self, cost: Cost) -> Cost:
-        """Return what ensembles cost if each member has one model, fitted on all rows, instead of one for each fold."""
-        n_folds = len(self._run.splits)
-        more_rows = len(self._run.rows.y) / len(self._run.splits[0].train)
+    def _with_one_model(self, cost: Cost, n_folds: int) -> Cost:
+        """Return what ensembles cost if each member has one model, fitted on all rows, not one for each last fold."""
+        trained = [len(fold.train) for fold in self._run.splits[-n_folds:]]
+        more_rows = len(self._run.rows.y) * n_folds / sum(trained)
         n_models = {number: n_folds * self._members.splits(number) for number in cost.own}
         return replace(
             cost,

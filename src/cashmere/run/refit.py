@@ -14,6 +14,7 @@ from cashmere.base.cores import available_cores
 from cashmere.data.fold import Fold
 from cashmere.data.prepared import PreparedFolds, prepare_folds
 from cashmere.data.resampling import make_folds
+from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles import Ensemble
 from cashmere.evaluation.metrics import Metric
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
@@ -33,11 +34,12 @@ class RefitComparison:
     Attributes
     ----------
     n_rows : int
-        Number of these rows: those that the first fold of the run validates.
+        Number of these rows: those that the first fold of the run validates; in time, the last.
     single_loss : float
         Of the ensemble, each member with one model fitted on all other rows.
     folds_loss : float
-        Of the same ensemble, each member with the mean of models fitted on folds of these other rows.
+        Of the same ensemble, each member with the mean of models fitted on folds of these other rows; in time, with the
+        model of the newest fold.
     """
 
     n_rows: int
@@ -70,7 +72,9 @@ def refit_on_all_rows(run: RunDirectory, members: Sequence[Observation]) -> tupl
 def compare_refit(
     run: RunDirectory, members: Sequence[Observation], ensemble: Ensemble, metric: Metric
 ) -> RefitComparison:
-    """Judge one model for each member beside one for each fold, on the rows that the run's first fold validates.
+    """Judge one model for each member beside those of folds, on the rows that the run's first fold validates.
+
+    In time, they are the rows of the last fold: the newest.
 
     Without these rows, members are fitted once on all others and once on folds of them, as the run has folds of its
     rows. So both kinds of models come from fewer rows than those that are compared here in the end.
@@ -86,8 +90,9 @@ def compare_refit(
     metric : Metric
         Judges; probabilities are neither calibrated nor decided by thresholds.
     """
-    seen, judged = run.splits[0].train, run.splits[0].validation
     y, weight, structure = run.rows.y, run.rows.weight, run.rows.structure
+    outer = run.splits[-1 if is_in_time(structure) else 0]
+    seen, judged = outer.train, outer.validation
     inner = make_folds(
         y[seen],
         run.target.task_type,
@@ -96,18 +101,19 @@ def compare_refit(
         structure=None if structure is None else structure.take(seen),
     )
     folds = [Fold(train=seen[fold.train], validation=judged) for fold in inner]
-    # The first one has the seeds of the run's first fold, so its models are those of that fold.
+    # The first one has the seeds of the run's first fold: unless in time, its models are those of that fold.
     with _fitted(run, members, [Fold(train=seen, validation=judged), *folds]) as (prepared, _, models):
         of_members: list[list[AnyArray]] = [
             [model.predict(prepared.load(k, model.encoding)[1]) for k, model in enumerate(models[number])]
             for number in ensemble.members
         ]
     row_weight = None if weight is None else weight[judged]
-    single, mean = (
+    n_asked = 1 if is_in_time(structure) else len(folds)
+    single, of_folds = (
         metric.loss(y[judged], ensemble.combine(stack), row_weight)
-        for stack in ([each[0] for each in of_members], [np.mean(each[1:], axis=0) for each in of_members])
+        for stack in ([each[0] for each in of_members], [np.mean(each[-n_asked:], axis=0) for each in of_members])
     )
-    return RefitComparison(n_rows=len(judged), single_loss=single, folds_loss=mean)
+    return RefitComparison(n_rows=len(judged), single_loss=single, folds_loss=of_folds)
 
 
 @contextlib.contextmanager

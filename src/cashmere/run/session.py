@@ -14,6 +14,7 @@ from cashmere.analysis import contest_fact, latent_map_fact
 from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.base.pace import Pace
 from cashmere.data.prepared import prepare_folds
+from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
@@ -257,7 +258,7 @@ class Session:
             seed=settings.seed,
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,
-            is_mean_elsewhere=len(run.splits) > 1,
+            is_mean_elsewhere=len(run.splits) > 1 and not is_in_time(rows.structure),
         )
         repeats = Repeats(run, budget, members)
         model = GrowingModel(
