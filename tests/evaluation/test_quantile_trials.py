@@ -49,7 +49,7 @@ def rows(tmp_path_factory):
 
 
 @pytest.mark.parametrize("space", ["default", pytest.param("classic", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost", "catboost"])
+@pytest.mark.parametrize("algorithm", ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting"])
 def test_boosters_learn_the_quantile(rows, algorithm, space):
     of_quantile, of_mean = (rows.outcome(algorithm, quantile, space) for quantile in (0.9, None))
     assert of_quantile.loss < 0.9 * of_mean.loss

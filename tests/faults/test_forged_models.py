@@ -140,10 +140,10 @@ def test_declaring_a_name_does_not_let_a_file_call_it():
     with pytest.raises(ModelFileError, match="ConstructorFromReduceNode"):
         audit(data, "forged", trusted=["subprocess.Popen"])
     loss = forge("gradient")
-    loss.nodes("LossNode")[0].update({"__class__": "CyPinballLoss"})
-    with pytest.raises(ModelFileError, match=r"LossNode:sklearn\._loss\._loss\.CyPinballLoss"):
-        audit(loss.data(), "forged", trusted=["sklearn._loss._loss.CyPinballLoss"])
-    audit(loss.data(), "forged", trusted=["LossNode:sklearn._loss._loss.CyPinballLoss"])
+    loss.nodes("LossNode")[0].update({"__class__": "CyHuberLoss"})
+    with pytest.raises(ModelFileError, match=r"LossNode:sklearn\._loss\._loss\.CyHuberLoss"):
+        audit(loss.data(), "forged", trusted=["sklearn._loss._loss.CyHuberLoss"])
+    audit(loss.data(), "forged", trusted=["LossNode:sklearn._loss._loss.CyHuberLoss"])
 
 
 @pytest.mark.parametrize("trusted", ["package.Type", ["PartialNode:functools.partial"], ["NoNode:package.Type"]])

@@ -36,7 +36,7 @@ def space_for(name: str, task: TaskType) -> Space:
     return make_space(name, profile)
 
 
-def fitted(space: Space, configuration: Configuration) -> tuple[Any, np.ndarray]:
+def fitted(space: Space, configuration: Configuration, quantile: float | None = None) -> tuple[Any, np.ndarray]:
     """Return the pipeline of a configuration, fitted to a small table, and the rows it was fitted to."""
     task = space.profile.task_type
     rng = np.random.default_rng(0)
@@ -51,7 +51,12 @@ def fitted(space: Space, configuration: Configuration) -> tuple[Any, np.ndarray]
     if task.is_classification:
         y = np.digitize(y, np.quantile(y, np.arange(1, N_CLASSES[task]) / N_CLASSES[task]))
     context = BuildContext(
-        task_type=task, n_classes=N_CLASSES[task], n_rows=N_ROWS, n_features=5, categorical=categorical
+        task_type=task,
+        n_classes=N_CLASSES[task],
+        n_rows=N_ROWS,
+        n_features=5,
+        categorical=categorical,
+        quantile=quantile,
     )
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -143,9 +148,18 @@ def with_features() -> Iterator[tuple[str, Any, np.ndarray, str]]:
         yield f"default features {task.value}", pipeline, X, "predict_proba" if task.is_classification else "predict"
 
 
+def of_quantiles() -> Iterator[tuple[str, Any, np.ndarray, str]]:
+    """Yield the learners that learn a quantile."""
+    space = space_for("default", TaskType.REGRESSION)
+    for name in ("lightgbm", "xgboost", "catboost", "hist_gradient_boosting"):
+        pipeline, X = fitted(space, space.completed({"algorithm": name}), 0.9)
+        yield f"default {name} quantile", pipeline, X, "predict"
+
+
 def every_pipeline() -> Iterator[tuple[str, Any, np.ndarray, str]]:
     """Yield all of them fitted, with rows to predict and the method that predicts them."""
     yield from with_features()
+    yield from of_quantiles()
     for name in NAMES:
         for task in tasks_of(name):
             for label, space, configuration in every_configuration(name, task):

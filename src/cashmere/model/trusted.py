@@ -11,7 +11,7 @@ Custom algorithms declare further types (`Algorithm.trusted_types`, and `trusted
   attributes of such objects may have any values, objects on the list and declared ones included. So whatever methods of
   the type do with their attributes, a file can make them do. It cannot make skops call the type with arguments.
 - ``"Loader:package.Type"`` declares a type for one of the other loaders named below, for example
-  ``"LossNode:sklearn._loss._loss.CyPinballLoss"``. Loaders that are not below cannot be declared.
+  ``"LossNode:sklearn._loss._loss.CyHuberLoss"``. Loaders that are not below cannot be declared.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "sklearn._loss.loss.HalfBinomialLoss": "closs interval_y_pred interval_y_true link",
     "sklearn._loss.loss.HalfMultinomialLoss": "closs interval_y_pred interval_y_true link",
     "sklearn._loss.loss.HalfSquaredError": "closs interval_y_pred interval_y_true link",
+    "sklearn._loss.loss.PinballLoss": "closs interval_y_pred interval_y_true link",
     "sklearn.cluster._agglomerative.FeatureAgglomeration": "pooling_func",
     "sklearn.compose._column_transformer.ColumnTransformer": "transformers transformers_",
     "sklearn.compose._target.TransformedTargetRegressor": "regressor regressor_ transformer transformer_",
@@ -164,6 +165,7 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "sklearn._loss._loss.CyHalfBinomialLoss",
         "sklearn._loss._loss.CyHalfMultinomialLoss",
         "sklearn._loss._loss.CyHalfSquaredError",
+        "sklearn._loss._loss.CyPinballLoss",
         "sklearn.linear_model._sgd_fast.Hinge",
         "sklearn.linear_model._sgd_fast.ModifiedHuber",
         "sklearn.linear_model._sgd_fast.SquaredHinge",

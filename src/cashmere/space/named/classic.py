@@ -269,8 +269,14 @@ def _build_histogram(values: Values, context: BuildContext) -> Any:
     learner = CategoryHistogramClassifier if _is_classification(context) else CategoryHistogramRegressor
     categorical = context.categorical if context.categorical.any() else None
     monotone = {"monotonic_cst": list(context.monotone)} if context.monotone else {}
+    quantile = {} if context.quantile is None else {"loss": "quantile", "quantile": context.quantile}
     return learner(
-        **values, **monotone, categorical_features=categorical, early_stopping=False, random_state=context.seed
+        **values,
+        **monotone,
+        **quantile,
+        categorical_features=categorical,
+        early_stopping=False,
+        random_state=context.seed,
     )
 
 
