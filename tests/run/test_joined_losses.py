@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cashmere import AutoRegressor
+from cashmere import AutoClassifier, AutoRegressor
 from cashmere.report import summarise_run
 from cashmere.report.summary.warnings import warnings_of
 from cashmere.storage import run_leaderboard
@@ -87,3 +87,15 @@ def test_means_over_rows_need_no_second_number(tmp_path):
     AutoRegressor(metric="mae", run_directory=tmp_path / "r", **quick).fit(X, X[:, 0])
     assert facts_of(tmp_path / "r").joined_losses is None
     assert not summarise_run(tmp_path / "r")["headline"]["is_joined"]
+
+
+def test_a_best_trial_has_thresholds_as_the_ensemble_has(tmp_path):
+    """An ensemble of the best trial alone is not better than this trial."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(240, 3))
+    rare = np.where(X[:, 0] + rng.normal(size=240) > 1.6, "rare", "common")
+    quick = {"budget": "2trials", "resampling": "3fold", "include": "logistic_regression", "isolation": "none"}
+    AutoClassifier(metric="balanced_accuracy", ensemble="best", run_directory=tmp_path / "r", **quick).fit(X, rare)
+    facts = facts_of(tmp_path / "r")
+    assert facts.decision["gain"] > 0.05
+    assert facts.joined_losses["single"] == pytest.approx(facts.ensemble_loss)

@@ -9,6 +9,8 @@ from cashmere import AutoClassifier, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, LatencyWarning
 from cashmere.run import RunSettings
+from cashmere.run.latency_limit import LatencyLimit
+from cashmere.run.session import Session
 from cashmere.storage.store import RunStore
 
 ALGORITHMS = ["hist_gradient_boosting", "logistic_regression", "extra_trees"]
@@ -39,6 +41,13 @@ def test_only_the_fastest_is_left_if_none_keeps_the_limit(credit):
     with pytest.warns(LatencyWarning, match=r"takes .* ms, and max_latency is 0\.001 ms"):
         model = make_model(max_latency="0.001ms").fit(*credit)
     assert len(members(model)) == 1
+
+
+def test_a_limit_that_could_not_be_applied_is_told(credit, monkeypatch):
+    monkeypatch.setattr(LatencyLimit, "apply", lambda *given, **options: None)
+    monkeypatch.setattr(Session, "_measure_latency", lambda *given: {})
+    with pytest.warns(LatencyWarning, match="max_latency was not applied"):
+        make_model(max_latency="5ms").fit(*credit)
 
 
 def test_too_slow_trials_are_not_chosen(credit, tmp_path):

@@ -309,18 +309,33 @@ class EnsembleBuilder:
         self, ensemble: Ensemble, calibration: Calibration | None, predictions: Mapping[int, AnyArray], stop: Stop
     ) -> None:
         """Take another ensemble: choose its decision thresholds, and compute its loss."""
-        y, weight = self._pool.y, self._pool.weight
         combined = ensemble.combine([predictions[number] for number in ensemble.members])
         if calibration is not None:
             combined = calibration.apply(combined)
+        loss, thresholds, gain = self._judged(combined, stop)
+        self.ensemble, self.loss, self.calibration = ensemble, loss, calibration
+        self.thresholds, self.decision_gain = thresholds, gain
+
+    def _judged(self, combined: Float64, stop: Stop) -> tuple[float, Float64 | None, float | None]:
+        """Return the loss of predictions on the rows of the pool, their thresholds, and what these gain."""
+        y, weight = self._pool.y, self._pool.weight
         thresholds, gain = self.thresholds, self.decision_gain
         loss = self._metric.loss(y, combined, weight)
         if self.decides_by_threshold:
             thresholds, gain = self._thresholds(combined, y, weight, stop, self._pool.structure)
             if thresholds is not None and self._metric.needs == "labels":
                 loss = self._decided_loss(combined, y, weight, thresholds)
-        self.ensemble, self.loss, self.calibration = ensemble, loss, calibration
-        self.thresholds, self.decision_gain = thresholds, gain
+        return loss, thresholds, gain
+
+    def loss_alone(self, observation: Observation, stop: Stop = never) -> float:
+        """Return the loss of a trial as an ensemble of one, with the decision thresholds that it would get.
+
+        Raises
+        ------
+        MetricError
+            If the metric cannot be computed.
+        """
+        return self._judged(np.asarray(self._pool.take(observation.predictions), dtype=np.float64), stop)[0]
 
     def conformal_scores(self, history: History) -> ConformalScores | None:
         """Return how far out-of-fold predictions of the ensemble are from the truth; None for the constant predictor.

@@ -6,27 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cashmere.base.arrays import IntArray
-from cashmere.ensembles.pool import ValidationPool
-from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import MetricError
 from cashmere.model.fold_model import FoldModel
 from cashmere.records.trial import Observation
+from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.storage.facts import JoinedLossesFact
 
 
 def joined_losses(
-    best: Observation | None,
-    baseline: Sequence[FoldModel],
-    *,
-    pool: ValidationPool,
-    metric: Metric,
-    cross_fitted_rows: IntArray | None,
+    best: Observation | None, baseline: Sequence[FoldModel], builder: EnsembleBuilder
 ) -> JoinedLossesFact | None:
     """Return losses that can be compared with those of the ensemble.
 
     The loss of a trial is the mean of its fold losses. For metrics such as RMSE that is less than the loss of all rows,
-    and by far where folds differ, as they do in time. There the cross-fitted loss is of newer rows only, too.
+    and by far where folds differ, as they do in time. There the cross-fitted loss is of newer rows only, too. And a
+    trial is scored without the decision thresholds that it would get as an ensemble of one; here it has them.
 
     Parameters
     ----------
@@ -34,12 +28,8 @@ def joined_losses(
         The best trial.
     baseline : sequence of FoldModel
         The constant predictor of each fold.
-    pool : ValidationPool
-        The rows of the ensemble.
-    metric : Metric
-        Computes the losses.
-    cross_fitted_rows : int array or None
-        Rows of the pool that the cross-fitted loss is of; None for all.
+    builder : EnsembleBuilder
+        Knows the rows of the ensemble, the metric, and which of the rows the cross-fitted loss is of.
 
     Returns
     -------
@@ -47,6 +37,7 @@ def joined_losses(
         None if the losses of trials are of the same kind (a single fold, or a metric that is a mean over rows) and all
         rows are cross-fitted; if there is no trial, or rows validate several folds.
     """
+    pool, metric, cross_fitted_rows = builder.pool, builder.metric, builder.cross_fitted_rows
     judges_all = cross_fitted_rows is None or len(cross_fitted_rows) == len(pool.y)
     if judges_all and (metric.is_mean or len(baseline) == 1):
         return None
@@ -59,7 +50,7 @@ def joined_losses(
     try:
         return JoinedLossesFact(
             trial=best.trial.number,
-            single=metric.loss(pool.y, pool.take(best.predictions), weight),
+            single=builder.loss_alone(best),
             constant=metric.loss(pool.y, constant, weight),
             constant_cross_fitted=metric.loss(pool.y[rows], constant[rows], None if weight is None else weight[rows]),
         )

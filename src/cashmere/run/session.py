@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -558,7 +559,13 @@ class Session:
         if limit is None or not self.study.history.successes:
             return
         seconds = latency["single_row_ms"] / 1000 if latency else limit.least_seconds
-        if seconds > limit.seconds:
+        if not math.isfinite(seconds):
+            text = (
+                "max_latency was not applied: no time was left to measure predictions, or other machines trained the "
+                "models. Select again with `cashmere refine --max-latency`."
+            )
+            warnings.warn(LatencyWarning(text), stacklevel=5)
+        elif seconds > limit.seconds:
             text = (
                 f"A prediction of one row takes {1000 * seconds:.3g} ms, and max_latency is {1000 * limit.seconds:.3g} "
                 "ms. Give more time, name faster algorithms with include, or allow more."
@@ -576,13 +583,7 @@ class Session:
             "ensemble": builder.ensemble.to_json(),
             "ensemble_loss": builder.loss,
             "cross_fitted_loss": cross_fitted_loss,
-            "joined_losses": joined_losses(
-                history.incumbent,
-                self._baseline,
-                pool=builder.pool,
-                metric=self.run.metric,
-                cross_fitted_rows=builder.cross_fitted_rows,
-            ),
+            "joined_losses": joined_losses(history.incumbent, self._baseline, builder),
             "calibration": None if builder.calibration is None else builder.calibration.to_json(),
             "decision": self.model.decision(),
             "latency": latency,
