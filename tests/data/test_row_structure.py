@@ -61,7 +61,7 @@ def test_an_hour_that_is_repeated_in_autumn_keeps_its_order():
 @pytest.mark.parametrize(
     ("values", "kind", "error", "text"),
     [
-        (["a", None, "b"], GROUPS, DataError, r"groups in 'ward' are missing in 1 row\(s\), first in row 1"),
+        (["a", None, "b"], GROUPS, DataError, r"groups in 'ward' are missing in 1 row, first in row 1"),
         (["a", " ", "b"], GROUPS, DataError, "missing in 1 row"),
         ([1.0, np.nan, 2.0], TIME, DataError, "time in 'ward' are missing"),
         (["2024-01-01"] * 30 + ["soon"], TIME, DataError, "missing in 1 row"),

@@ -117,7 +117,7 @@ def test_a_giant_group_trains():
     ("labels", "kind", "resampling", "text"),
     [
         ("aabbcc", GROUPS, "5fold", "5 folds need as many groups, but 'groups' holds 3"),
-        ([1, 1, 2, 2, 3], TIME, "3fold", "in time need 4 different moments, but 'time' holds 3"),
+        ([1, 1, 2, 2, 3], TIME, "3fold", "4 different moments for 3 folds in time, but 'time' holds 3"),
     ],
 )
 def test_too_few_groups_or_moments_are_refused(labels, kind, resampling, text):

@@ -428,37 +428,37 @@ case(
     "blanks",
     file(TEXT.replace(",", " ")),
     "UnknownNameError: Unknown column 'target'. Known: size kind target",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case(
     "carets",
     file(TEXT.replace(",", "^")),
     "UnknownNameError: Unknown column 'target'. Known: size^kind^target",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case(
     "colons",
     file(TEXT.replace(",", ":")),
     "UnknownNameError: Unknown column 'target'. Known: size:kind:target",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case(
     "two-letter delimiters",
     file(TEXT.replace(",", "::")),
     "UnknownNameError: Unknown column 'target'. Known: size::kind::target",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case(
     "control characters as delimiters",
     file(TEXT.replace(",", "\x01")),
     "UnknownNameError: Unknown column 'target'",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case(
     "columns of fixed width",
     file("\n".join("".join(f"{c:<12}" for c in s.split(",")) for s in LINES)),
     "UnknownNameError: Unknown column 'target'. Known: size        kind        target",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case("Markdown table", file("\n".join(f"| {s.replace(',', ' | ')} |" for s in LINES)), MODEL, PREDICTED)
 case("bars at both ends", file("\n".join(f"|{s.replace(',', '|')}|" for s in LINES)), MODEL, PREDICTED)
@@ -531,7 +531,7 @@ case(
     "delimiter in a quoted name",
     file(TEXT.replace("kind", '"ki,nd"', 1)),
     MODEL,
-    "SchemaError: lacks 1 column(s) it had in training: 'kind'",
+    "SchemaError: lacks 1 column it had in training: 'kind'",
 )
 
 group("Column names")
@@ -554,7 +554,7 @@ case(
     "zero-width character in a name",
     header(["si\u200bze", "kind", TARGET]),
     MODEL,
-    "SchemaError: lacks 1 column(s) it had in training: 'size'",
+    "SchemaError: lacks 1 column it had in training: 'size'",
 )
 case("empty name", header(["size", "kind", "", TARGET]), MODEL, PREDICTED)
 case("two empty names", header(["size", "kind", "", "", TARGET]), MODEL, PREDICTED)
@@ -562,7 +562,7 @@ case(
     "no header",
     file("\n".join(LINES[1:]) + "\n"),
     "UnknownNameError: Unknown column 'target'. Known: 0.0, a, no",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case("names that pandas would make (a, a.1)", header(["size", "kind", "a", "a.1", TARGET]), MODEL, PREDICTED)
 case("names like missing values", header(["size", "kind", "nan", "None", "NA", TARGET]), MODEL, PREDICTED)
@@ -604,7 +604,7 @@ case(
     "target only",
     file("target\n" + "no\nyes\n" * 30),
     "DataError: There is no column beside the target 'target'",
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
 )
 case("target among the features, too", header(["size", "kind", "target_copy", TARGET]), MODEL, PREDICTED)
 
@@ -1632,7 +1632,7 @@ case(
     "lone surrogate as a name",
     table(lambda: X.set_axis(pd.Index(["\ud800", "kind"], dtype=object), axis=1)),
     MODEL,
-    "SchemaError: lacks 1 column(s) it had in training: 'size'",
+    "SchemaError: lacks 1 column it had in training: 'size'",
 )
 case(
     "lone surrogates in cells",
@@ -1901,14 +1901,14 @@ case(
     "10,000 columns",
     table(lambda: _wide(10_000)),
     MODEL,
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
     slow=True,
 )
 case(
     "100,000 levels",
     table(lambda: _levels(100_000), np.arange(200_000) % 2),
     MODEL,
-    "SchemaError: lacks 2 column(s) it had in training: 'size'",
+    "SchemaError: lacks 2 columns it had in training: 'size'",
     slow=True,
 )
 

@@ -135,8 +135,8 @@ def test_equal_rows_and_contradictions_are_counted():
         next(f.sentence for f in found.findings if f.kind is kind)
         for kind in (FindingKind.CONTRADICTIONS, FindingKind.COPIES)
     )
-    assert contradictions.startswith("10 row(s)") and "83.3 %" in contradictions
-    assert copies.startswith("57 row(s)")
+    assert contradictions.startswith("10 rows contradict others") and "83.3 %" in contradictions
+    assert copies.startswith("57 rows repeat")
 
 
 def test_without_a_target_columns_are_only_read():

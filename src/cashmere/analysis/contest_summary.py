@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cashmere.analysis.contest import RecordedContest
-from cashmere.base.text import clean_text, redact
+from cashmere.base.text import clean_text, counted, redact
 from cashmere.contests import Reason, Round, WorseLoss
 
 MAX_STAGES = 12
@@ -223,7 +223,7 @@ class _Summary:
     def _sentence(self, subspaces: Sequence[dict[str, Any]], described: Sequence[dict[str, Any]]) -> str:
         n, trials = len(subspaces), len(self.contest.memberships)
         if n < 2:
-            return f"There was only one sub-space, so there was no contest; it got all {_counted(trials)}."
+            return f"There was only one sub-space, so there was no contest; it got all {counted(trials, 'trial')}."
         first, others = subspaces[0], subspaces[1:]
         score = "" if first["best_score"] is None else f" (best {self._word} {first['best_score']:.4g})"
         left = [each for each in subspaces if each["stage"] is None]
@@ -232,14 +232,15 @@ class _Summary:
         if self._is_decided():
             decided = max((stage["end"] for stage in described if stage["dropped"]), default=0)
             return (
-                f"{first['name']} won against {_counted(n - 1, 'other sub-space')} after {_counted(decided)}{score}. "
-                f"It got {first['trials']} of the {_counted(trials)}, {_share(others)}."
+                f"{first['name']} won against {counted(n - 1, 'other sub-space')} after "
+                f"{counted(decided, 'trial')}{score}. It got {first['trials']} of the "
+                f"{counted(trials, 'trial')}, {_share(others)}."
             )
         if not left:
             return f"All {n} sub-spaces were evaluated exhaustively; {first['name']} was the best{score}."
         return (
-            f"After {_counted(trials)} {len(left)} of {n} sub-spaces are left; {first['name']} leads{score}. It got "
-            f"{first['trials']} trials, {_share(others)}."
+            f"After {counted(trials, 'trial')} {len(left)} of {n} sub-spaces are left; {first['name']} leads{score}. "
+            f"It got {first['trials']} trials, {_share(others)}."
         )
 
     @property
@@ -269,10 +270,6 @@ def _is_finite(value: float | None) -> bool:
 
 def _probability(p: float | None) -> str:
     return "p < 0.0001" if p is not None and p < 1e-4 else f"p = {p:.2g}"
-
-
-def _counted(n: int, noun: str = "trial") -> str:
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _share(others: Sequence[dict[str, Any]]) -> str:

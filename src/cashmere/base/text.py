@@ -74,6 +74,17 @@ def _clean_character(character: str, *, multiline: bool) -> str:
     return "\ufffd" if category == "Cs" else character
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(12_345, "row")
+    ('1 row', '12,345 rows')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def redact(text: str) -> str:
     """Shorten home directories to ``~`` and paths of installed packages to ``...``, and hide credentials in addresses.
 

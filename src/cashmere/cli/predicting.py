@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, RunPlace, say, typed_errors
 
@@ -64,11 +65,13 @@ def predict(
             columns |= dict(zip(("lower", "upper"), predictor.predict_interval(frame, interval).T, strict=True))
         n_formulas = write_table(pd.DataFrame(columns), output, keep_formulas=keep_formulas)
         for column, count in predictor.unseen_.items():
-            say(quiet, f"Note: {count} value(s) of column {column!r} were not seen in training; treated as missing.")
+            say(
+                quiet, f"Note: {counted(count, 'value')} of column {column!r} not seen in training, treated as missing."
+            )
         if n_formulas:
             say(
                 quiet,
-                f"Note: {n_formulas} text(s) that a spreadsheet would run begin with ' in the file; --keep-formulas "
-                "writes them as they are.",
+                f"Note: {counted(n_formulas, 'text')} that a spreadsheet would run begin with ' in the file; "
+                "--keep-formulas writes them as they are.",
             )
         say(quiet, f"{len(frame)} predictions written to {output}")

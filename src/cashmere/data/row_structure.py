@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.text import counted
 from cashmere.data.schema import read_labels, read_times
 from cashmere.exceptions import DataError, UnknownNameError
 
@@ -77,8 +78,8 @@ class RowStructure:
         if missing.any():
             row = int(np.flatnonzero(missing)[0])
             raise DataError(
-                f"The {kind.value} in {name!r} are missing in {int(missing.sum())} row(s), first in row {row}. Every "
-                "row needs one: fill them in, or leave these rows out.",
+                f"The {kind.value} in {name!r} are missing in {counted(int(missing.sum()), 'row')}, first in row "
+                f"{row}. Every row needs one: fill them in, or leave these rows out.",
                 column=name,
             )
         codes = np.unique(read, return_inverse=True)[1].astype(np.int64)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
+from cashmere.base.text import counted
 from cashmere.data.frames import infinity_error
 from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import ColumnTypeError, DataError, SchemaError
@@ -323,7 +324,8 @@ class TableSchema:
         missing = [column.name for column in self.used if column.name not in present]
         if missing:
             raise SchemaError(
-                f"The table lacks {len(missing)} column(s) it had in training: {', '.join(map(repr, missing))}. "
+                f"The table lacks {counted(len(missing), 'column')} it had in training: "
+                f"{', '.join(map(repr, missing))}. "
                 f"It has: {', '.join(map(repr, list(frame.columns)[:20]))}. Add or rename columns.",
                 column=missing[0],
             )
@@ -601,7 +603,7 @@ def _booleans(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
 
 def _unfit(name: str, value: object, expected: str, count: int) -> SchemaError:
     return SchemaError(
-        f"Column {name!r} must hold {expected} as in training, but {count} value(s) do not fit, for example "
+        f"Column {name!r} must hold {expected} as in training, but {counted(count, 'value')} did not fit, for example "
         f"{_shown(value)!r}. Correct them or replace them by NaN (missing).",
         column=name,
     )

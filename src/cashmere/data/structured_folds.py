@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.text import counted
 from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.exceptions import DataError
@@ -91,7 +92,8 @@ def _too_few(structure: RowStructure, n_folds: int) -> DataError:
     n_values = int(structure.codes.max(initial=-1)) + 1
     if structure.kind is StructureKind.TIME:
         text = (
-            f"{n_folds} fold(s) in time need {n_folds + 1} different moments, but {structure.name!r} holds {n_values}"
+            f"There must be {n_folds + 1} different moments for {counted(n_folds, 'fold')} in time, but "
+            f"{structure.name!r} holds {n_values}"
         )
     else:
         text = f"{max(n_folds, 2)} folds need as many groups, but {structure.name!r} holds {n_values}"

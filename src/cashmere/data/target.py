@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.json_files import checked
+from cashmere.base.text import counted
 from cashmere.data.frames import without_values
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ColumnTypeError, DataError
@@ -76,8 +77,8 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     missing = np.flatnonzero(pd.isna(target))
     if missing.size:
         raise DataError(
-            f"Input y contains NaN: {missing.size} missing value(s) in the target, the first in row {missing[0]}. "
-            "Remove these rows."
+            f"Input y contains NaN: {counted(missing.size, 'missing value')} in the target, the first in row "
+            f"{missing[0]}. Remove these rows."
         )
     if target.dtype == object and pd.api.types.infer_dtype(target, skipna=False) != "string":
         inferred = pd.Series(target).infer_objects()

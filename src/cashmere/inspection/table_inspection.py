@@ -11,6 +11,7 @@ import pandas as pd
 
 from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.cores import available_cores
+from cashmere.base.text import counted
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
@@ -130,8 +131,8 @@ class TableInspection:
         low, high = (value / 1024 for value in self.estimates.mib)
         fewest, most = self.estimates.trials(600)
         lines.append(
-            f"A search with {self.estimates.workers} worker(s) takes about {low:.1f} to {high:.1f} GiB, and finishes "
-            f"about {_rounded(fewest):,} to {_rounded(most):,} trials in ten minutes."
+            f"A search with {counted(self.estimates.workers, 'worker')} takes about {low:.1f} to {high:.1f} GiB, and "
+            f"finishes about {_rounded(fewest):,} to {_rounded(most):,} trials in ten minutes."
         )
         return "\n".join(lines)
 
@@ -335,7 +336,7 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
             sentence = f"{named(converted)} {'is' if len(converted) == 1 else 'are'} text, read as {what}."
             findings.append(Finding(kind=FindingKind.CONVERTED, columns=converted, sentence=sentence))
     for name, n_unread in coded.unseen.items():
-        sentence = f"Column {name!r} has {n_unread:,} value(s) that are not understood and count as missing."
+        sentence = f"Column {name!r} has {counted(n_unread, 'value')} that cannot be read, taken for missing."
         findings.append(Finding(kind=FindingKind.UNREAD, columns=(name,), sentence=sentence))
     crowded = tuple(
         c.name
@@ -359,14 +360,16 @@ def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
     if copies.n_contradicted:
         best = 100 * (1 - copies.n_contradicted / n_rows)
         sentence = (
-            f"{copies.n_contradicted:,} row(s) are equal to others in all columns, but have another target: from "
+            f"{counted(copies.n_contradicted, 'row')} contradict{'s' if copies.n_contradicted == 1 else ''} others "
+            "that are equal in all columns: from "
             f"these columns, no model can predict more than {best:.1f} % of the rows correctly."
         )
         findings.append(Finding(kind=FindingKind.CONTRADICTIONS, sentence=sentence))
     if copies.n_surplus > _COPIES_SHARE * n_rows:
         sentence = (
-            f"{copies.n_surplus:,} row(s) repeat others in all columns. If they are the same cases, some "
-            "validation rows are also training rows, and scores are too good: remove them, or give groups= (--groups)."
+            f"{counted(copies.n_surplus, 'row')} repeat{'s' if copies.n_surplus == 1 else ''} others in all columns. "
+            "If they are the same cases, some validation rows are also training rows, and scores are too good: remove "
+            "them, or give groups= (--groups)."
         )
         findings.append(Finding(kind=FindingKind.COPIES, sentence=sentence))
     return findings
