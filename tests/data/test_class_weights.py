@@ -9,7 +9,8 @@ from cashmere import AutoClassifier, AutoRegressor
 from cashmere.data.class_weights import read_class_weight, weights_of_rows
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.target import TargetCoding
-from cashmere.exceptions import InvalidParameterError, RunDirectoryError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, LeftOutWarning, RunDirectoryError, UnknownNameError
+from cashmere.run import RunSettings
 from cashmere.run.run_directory import RunDirectory
 from cashmere.space import make_space
 
@@ -69,6 +70,15 @@ def test_a_run_weighs_its_classes_and_a_resume_too(tmp_path):
     assert len(again.fit(X, y).leaderboard_) == 2
     with pytest.raises(RunDirectoryError, match="class_weight"):
         again.set_params(class_weight="balanced").fit(X, y)
+
+
+def test_learners_without_weights_are_left_out_and_named(tmp_path):
+    table = demo_table().sample(60, random_state=0)
+    settings = RunSettings.from_options(class_weight="bad=10")
+    with pytest.warns(LeftOutWarning, match=r"^Left out: .*knn.* \(cannot learn from weighted rows\)\.$"):
+        run = RunDirectory.create(tmp_path / "run", table.drop(columns=DEMO_TARGET), table[DEMO_TARGET], settings)
+    with run:
+        assert "knn" not in {algorithm.name for algorithm in run.space.algorithms}
 
 
 def test_values_have_no_classes():

@@ -112,6 +112,13 @@ def test_what_is_left_out_is_said_once_before_the_search(tmp_path):
         assert run.settings.monotone == ("age+",)
 
 
+def test_the_column_of_times_is_no_feature(tmp_path):
+    frame, values = table()
+    model = AutoRegressor(monotone="day+", budget="1trials", run_directory=tmp_path / "run")
+    with pytest.raises(InvalidParameterError, match=r"monotone must be a feature; got 'day'.*tells groups or times"):
+        model.fit(frame.assign(day=np.arange(len(frame))), values, time="day")
+
+
 def test_what_cannot_be_monotone_is_refused(tmp_path):
     _, values = table()
     three = np.digitize(values, [-1, 1])

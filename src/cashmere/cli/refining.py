@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cashmere.cli.app import app
-from cashmere.cli.terminal import RunFolder, plain, say, typed_errors
+from cashmere.cli.terminal import Quiet, RunFolder, plain, say, typed_errors
 
 
 @app.command()
@@ -37,6 +37,7 @@ def refine(
         Path | None,
         typer.Option(metavar="DIR", help="New folder for the model (default: model-refined in the run directory)."),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Choose again from a finished run. Shows what score costs in latency and bytes.
 
@@ -59,6 +60,8 @@ def refine(
             refit=refit,
             out=out,
         )
+        if quiet:
+            return
         grid = Table(title=plain(f"Ensembles that no other beats ({refined.metric.name})"), box=None, pad_edge=False)
         for name in ("", "members", "score", "cross-fitted", "one row (ms)", "rows/s", "size (MB)"):
             grid.add_column(name, justify="right", no_wrap=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from cashmere.data.schema import ColumnKind, TableSchema
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
@@ -61,7 +61,9 @@ def _parsed(text: str) -> tuple[str, int]:
     return text[:-1].strip(), _SIGNS[text[-1:]]
 
 
-def directions(monotone: Sequence[str], schema: TableSchema) -> tuple[int, ...]:
+def directions(
+    monotone: Sequence[str], schema: TableSchema, *, no_features: Collection[str | None] = ()
+) -> tuple[int, ...]:
     """Return the direction of each column of numbers, in the order in which all prepared forms begin with them.
 
     Parameters
@@ -70,6 +72,8 @@ def directions(monotone: Sequence[str], schema: TableSchema) -> tuple[int, ...]:
         From `read_monotone`.
     schema : TableSchema
         The columns of the table.
+    no_features : collection of str or None
+        Columns that were taken out of the table, for the error.
 
     Returns
     -------
@@ -81,11 +85,14 @@ def directions(monotone: Sequence[str], schema: TableSchema) -> tuple[int, ...]:
     UnknownNameError
         If a name is none of a column.
     InvalidParameterError
-        If a column is not used, or is not a number for the learners.
+        If a column is no feature or not used, or is not a number for the learners.
     """
     signs = dict(map(_parsed, monotone))
     columns = {column.name: column for column in schema.columns}
     for name in signs:
+        if name not in columns and name in no_features:
+            hint = "It tells groups or times, which are no features: leave it out."
+            raise InvalidParameterError("monotone", name, "a feature", hint)
         if name not in columns:
             raise UnknownNameError("column", name, columns)
         column = columns[name]

@@ -56,7 +56,7 @@ from cashmere.run.goal import Goal, Spent
 from cashmere.run.settings import RunSettings
 from cashmere.space.convertible import convertible
 from cashmere.space.named.registry import make_space
-from cashmere.space.space import ALGORITHM, NOT_MONOTONE, Space
+from cashmere.space.space import ALGORITHM, NOT_MONOTONE, NOT_WEIGHTED, Space
 from cashmere.storage.completeness import check_complete
 from cashmere.storage.directory import (
     RESTORE,
@@ -153,7 +153,7 @@ class RunDirectory:
             has_categories=schema.has_categories,
             needs_probabilities=self.metric.needs == "probabilities",
             fractional_weights=rows.weight is not None,
-            monotone=directions(settings.monotone, schema),
+            monotone=directions(settings.monotone, schema, no_features=(settings.groups, settings.time)),
             # Learners that move the values of leaves to a quantile break directions.
             quantile=None if settings.monotone else self.metric.level,
         )
@@ -340,14 +340,14 @@ class RunDirectory:
             raise
 
     def _tell_what_is_left_out(self) -> None:
-        """Warn of algorithms that were not excluded, and cannot keep predictions monotone."""
-        excluded = self.settings.exclude
-        names = [n for n, why in self.space.left_out.items() if why == NOT_MONOTONE and n not in excluded]
-        if names and not self.settings.include:
-            warnings.warn(
-                LeftOutWarning(f"Left out, because they cannot keep predictions monotone: {', '.join(names)}."),
-                stacklevel=5,
-            )
+        """Warn of algorithms that a constraint leaves out and the user has not excluded."""
+        if self.settings.include or callable(self.settings.space):  # whoever makes a space knows what it lacks
+            return
+        constraints = [NOT_MONOTONE] + ([] if self.settings.class_weight is None else [NOT_WEIGHTED])
+        for why in constraints:
+            names = [n for n, each in self.space.left_out.items() if each == why and n not in self.settings.exclude]
+            if names:
+                warnings.warn(LeftOutWarning(f"Left out: {', '.join(names)} ({why})."), stacklevel=5)
 
     def _check_algorithms(self) -> None:
         """Refuse trials of an algorithm that only the machine of the earlier calls could fit."""

@@ -50,6 +50,7 @@ N_CLASSES = "n_classes"
 _NO_PROBABILITIES = "has no predict_proba, and the metric is computed from probabilities"
 
 NOT_MONOTONE = "cannot keep predictions monotone in a column"
+NOT_WEIGHTED = "cannot learn from weighted rows"
 """Why an algorithm is left out, in `Space.left_out`."""
 
 
@@ -335,7 +336,7 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
         if not component.forms(profile):
             return NOT_MONOTONE
         if profile.fractional_weights and not component.accepts_weights:
-            return "cannot learn from weighted rows"
+            return NOT_WEIGHTED
         if profile.needs_probabilities and not component.has_probabilities and profile.task_type.is_classification:
             return _NO_PROBABILITIES
     extras = sorted({EXTRAS[module] for module in component.requires if module in EXTRAS})
