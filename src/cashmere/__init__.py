@@ -1,4 +1,4 @@
-"""Find, for a table and a budget, the set of models that predicts best together."""
+"""Find the set of models that predict best together, for a table and a budget."""
 
 from __future__ import annotations
 
