@@ -327,15 +327,15 @@ class EnsembleBuilder:
                 loss = self._decided_loss(combined, y, weight, thresholds)
         return loss, thresholds, gain
 
-    def loss_alone(self, observation: Observation, stop: Stop = never) -> float:
-        """Return the loss of a trial as an ensemble of one, with the decision thresholds that it would get.
+    def loss_alone(self, predictions: AnyArray) -> float:
+        """Return the loss of a trial's predictions as an ensemble of one, with the decision thresholds it would get.
 
         Raises
         ------
         MetricError
             If the metric cannot be computed.
         """
-        return self._judged(np.asarray(self._pool.take(observation.predictions), dtype=np.float64), stop)[0]
+        return self._judged(np.asarray(self._pool.take(predictions), dtype=np.float64), never)[0]
 
     def conformal_scores(self, history: History) -> ConformalScores | None:
         """Return how far out-of-fold predictions of the ensemble are from the truth; None for the constant predictor.

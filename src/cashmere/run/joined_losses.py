@@ -50,7 +50,7 @@ def joined_losses(
     try:
         return JoinedLossesFact(
             trial=best.trial.number,
-            single=builder.loss_alone(best),
+            single=builder.loss_alone(best.predictions),
             constant=metric.loss(pool.y, constant, weight),
             constant_cross_fitted=metric.loss(pool.y[rows], constant[rows], None if weight is None else weight[rows]),
         )
