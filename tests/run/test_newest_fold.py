@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from cashmere import AutoRegressor, Predictor
+from cashmere.cli import app
 from cashmere.exceptions import ModelFileError
 from cashmere.model.description import describe_model
 from cashmere.model.files import _checksum
@@ -40,6 +42,16 @@ def folder(tmp_path_factory):
     settings = {"budget": "4trials", "space": linear_and_trees, "isolation": "none", "resampling": f"{N_FOLDS}fold"}
     AutoRegressor(**settings, run_directory=folder).fit(X, Y, time=np.arange(N))
     return folder
+
+
+def test_the_command_says_how_to_use_the_newest_rows(tmp_path):
+    X.assign(day=np.arange(N), y=Y).to_csv(tmp_path / "table.csv", index=False)
+    options = ["--target", "y", "--time", "day", "--include", "ridge", "--resampling", "holdout", "--workers", "1"]
+    place = ["--budget", "1trials", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, ["fit", str(tmp_path / "table.csv"), *options, *place])
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert f"No model has seen the {N // 4} newest rows. Fit the members on all rows with: cashmere refine" in said
 
 
 def of_folds(predictor, folds):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.terminal import (
     INTERRUPTED,
@@ -259,6 +260,9 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
     for line in finished.summary().splitlines():
         say(quiet, line)
     say(quiet, f"Model: {folder / 'model'}   Report: {folder / 'report.html'}")
+    if finished.n_newest:
+        rows = counted(finished.n_newest, "newest row")
+        say(quiet, f"No model has seen the {rows}. Fit the members on all rows with: cashmere refine {folder} --refit")
     if finished.interrupted:
         say_error(f"Interrupted; the model is usable. Continue with: cashmere resume {folder}")
         raise typer.Exit(INTERRUPTED)

@@ -59,6 +59,8 @@ class FinishedRun:
         Why the search of this call ended.
     n_new : int
         Number of trials that this call has added.
+    n_newest : int
+        Number of newest rows that no model was fitted on; 0 if rows are not ordered in time.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class FinishedRun:
     facts: RunFacts
     stop_reason: StopReason
     n_new: int
+    n_newest: int
 
     @property
     def interrupted(self) -> bool:
