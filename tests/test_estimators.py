@@ -489,7 +489,7 @@ def test_fits_leave_no_files_threads_or_processes_behind():
 
     quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # what libraries open once stays
     before, open_before = held(), targets()
-    for isolation in ("none", "none", "none", "process", "process"):
+    for isolation in ("none", "none", "process"):
         quick(space=linear_space, isolation=isolation).fit(X, y)
     # On a busy machine threads of the pools may close what they hold a little later.
     deadline = time.monotonic() + 20

@@ -39,6 +39,7 @@ def test_a_run_survives_kills_of_its_coordinator():
     assert rows[-1].resume_seconds > 0
 
 
+@pytest.mark.slow
 def test_a_run_with_half_finished_paths_survives():
     known = Reference(
         strategy="random",

@@ -33,7 +33,10 @@ def sweep(per_algorithm: int, seed: int, only: str = "") -> Counter:
 HARMLESS = {mutants.OUTCOMES[code] for code in (mutants.REFUSED, mutants.REFUSED_BY_ROWS, mutants.USABLE)}
 
 
-@pytest.mark.parametrize(("only", "per_algorithm"), [("^classic ", 6), ("^classic (xgboost|lightgbm)", 26)])
+@pytest.mark.parametrize(
+    ("only", "per_algorithm"),
+    [("^classic ", 6), pytest.param("^classic (xgboost|lightgbm)", 26, marks=pytest.mark.slow)],
+)
 def test_a_changed_model_is_refused_or_predicts_finite_numbers(only, per_algorithm):
     found = sweep(per_algorithm, seed=1, only=only)
     assert found.total() >= 100
