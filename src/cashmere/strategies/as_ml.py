@@ -79,7 +79,7 @@ class AsMl(MetaLearned):
     def _promising(
         self, history: History, decided: NDArray[np.float64], task: int, rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return the best new configuration of an algorithm, shape ``(1, d)``; no row before there is a model."""
+        """Return the best new configuration of an algorithm, shape ``(1, d)``; no row before the first model."""
         own = np.flatnonzero(self.blocks.tasks(decided) == task)
         observed = own[own < len(history)]
         if len(observed) < self.n_initial:

@@ -30,10 +30,10 @@ from cashmere.surrogates.forest import ProbabilisticForest, Variance
 Local = Literal["neighbours", "climbs"]
 
 Scorer = Callable[[FloatArray], NDArray[np.float64]]
-"""From the logarithm of the expected improvement of some candidates to the values to minimise over them."""
+"""Maps the logarithm of the expected improvement of candidates to the values to minimise over them."""
 
 _N_DRAWS = 4
-"""Trial values per number in one step of a climb, as in SMAC and OpenBox."""
+"""Values tried per number in one step of a climb, as in SMAC and OpenBox."""
 
 
 @dataclass(frozen=True)
@@ -137,13 +137,13 @@ class BayesianOptimisation:
 
     @property
     def decides_in_batches(self) -> bool:
-        """If losses alone are learned from: only `ProbabilisticForest` counts further configurations."""
+        """Whether losses alone are learned from: only `ProbabilisticForest` can count further configurations."""
         return self.learn_from == "losses"
 
     def suggest_batch(self, history: History, rng: np.random.Generator, n: int) -> list[Suggestion]:
         """Return the next n decisions from one look at the history, see `cashmere.protocols.BatchStrategy`.
 
-        The share of random ones is drawn, and they come first.
+        The number of random ones is drawn, and they come first.
         """
         decided = self.encoder.encode(trial.configuration for trial in history.trials)
         if self._is_starting(history):
@@ -182,7 +182,7 @@ class BayesianOptimisation:
     def _first_unseen(
         self, rows: NDArray[np.float64], order: NDArray[np.intp], seen: set[int]
     ) -> tuple[int, Suggestion] | None:
-        """Return the first candidate that is new, and its position; from then on it is seen."""
+        """Return the position of the first new candidate and its suggestion, and add it to those seen."""
         for position in order.tolist():
             configuration = self.encoder.decode(rows[position])
             # ConfigSpace rounds floats, so a new row may become a known configuration.
@@ -276,7 +276,7 @@ class BayesianOptimisation:
 
 
 def _with_pending(history: History, suggestions: Sequence[Suggestion]) -> History:
-    """Return the history with some decisions that have just been taken."""
+    """Return the history with suggestions as further pending trials."""
     first = len(history.trials)
     taken = [Trial(number=first + i, configuration=s.configuration, seed=0) for i, s in enumerate(suggestions)]
     return replace(history, pending=(*history.pending, *taken))

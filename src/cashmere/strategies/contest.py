@@ -117,7 +117,7 @@ class Contest:
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        _ = self.rules  # refuses impossible ones now, not at the first suggestion
+        _ = self.rules  # raises for impossible rules now, not at the first suggestion
         for name, least in (("max_subspaces", 1), ("seed", 0)):
             if getattr(self, name) < least:
                 raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
@@ -168,7 +168,7 @@ class Contest:
         return Suggestion(configuration=self._lift(suggestion.configuration), origin=origin)
 
     def check_metric(self, metric: Loss) -> None:
-        """Refuse a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
+        """Reject a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
         for inner in self._inner:
             if isinstance(inner, MetricCheck):
                 inner.check_metric(metric)

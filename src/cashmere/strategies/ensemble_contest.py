@@ -23,16 +23,16 @@ JudgedBy = Literal["ensemble", "best_loss"]
 """What an algorithm is judged by: the ensemble's loss without it, or the loss of its best trial."""
 
 _LEAST_KEPT = 3
-"""Algorithms that always stay: an ensemble needs different ones."""
+"""Number of algorithms that always stay, because an ensemble needs different ones."""
 
 
 @dataclass(frozen=True)
 class EnsembleContest(OptDivBO):
     """Choose the algorithm by what the ensemble would lose without it, and a configuration of it like `optdivbo`.
 
-    Trials come in rounds. When a round begins, the ensemble selected from all trials so far is frozen; an algorithm is
-    worth by how much its loss would rise if the trials of the algorithm were missing. The most valuable algorithms stay
-    in the contest, fewer from round to round, and take turns; all decisions of a round rest on the same judgement.
+    Trials come in rounds. When a round begins, the ensemble selected from all trials so far is frozen; the worth of
+    an algorithm is how much the ensemble's loss would rise without its trials. The most valuable algorithms stay in the
+    contest, fewer from round to round, and take turns; all decisions of a round rest on the same judgement.
     Within the algorithm whose turn it is, candidates are ranked as in `OptDivBO`, by a surrogate of the losses of all
     algorithms and by their diversity from the pool of all. A tenth of the trials is left for algorithms that have been
     dropped.
@@ -107,7 +107,7 @@ class EnsembleContest(OptDivBO):
         drawn = super().draw_candidates(history, decided, rng)
         tasks = self.blocks.tasks(drawn.rows)
         there = [task for task in self.kept(history) if (tasks == task).any()]
-        if not there:  # nothing new is left of the algorithms in contest
+        if not there:  # the algorithms in the contest have nothing new left
             return drawn
         this_round = self.blocks.tasks(decided[self.round_of(history) * self.round_length :])
         counts = np.bincount(this_round, minlength=len(self.blocks.names))
@@ -137,7 +137,7 @@ class EnsembleContest(OptDivBO):
         return tuple(sorted(everyone, key=lambda task: (-worth[task], best[task]))[:n_kept])
 
     def _worth(self, frozen: History) -> FloatArray:
-        """Return what each algorithm is worth, shape ``(n_algorithms,)``; the latest answer is kept for the round."""
+        """Return what each algorithm is worth, shape ``(n_algorithms,)``; cached for the round."""
         latest = self._latest.get("worth")
         if latest is not None and _is_same(latest[0], frozen):
             return latest[1]

@@ -92,7 +92,7 @@ class EnsembleGain(BayesianOptimisation):
         return lambda log_improvement: combine_ranks(log_improvement, -bound, weight)
 
     def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
-        """Return the loss of the pool with each observation added, with the worst quarter set to its lowest loss."""
+        """Return the loss of the pool with each observation added, capped at the upper quartile."""
         losses = added_losses(
             pool.predictions,
             pool.prediction,
@@ -102,7 +102,7 @@ class EnsembleGain(BayesianOptimisation):
             size=len(pool.order),
             row_weights=pool.row_weights,
         )
-        # How bad the bad ones are would only tell which leaves to trust less.
+        # How bad the worst additions are does not matter, and must not dominate the means of their leaves.
         return np.minimum(losses, np.percentile(losses, 75))
 
     def _believe(self, pool: TemporaryPool) -> tuple[TemporaryPool, float]:

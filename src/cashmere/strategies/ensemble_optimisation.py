@@ -107,7 +107,7 @@ class EnsembleOptimisation(BayesianOptimisation):
     def _fill_slots(self, history: History, known: ValidationPredictions) -> list[int | None]:
         """Return for each slot the position of its member among the known predictions, None if it is empty.
 
-        The replay continues from the latest history if that is the beginning of this one.
+        Continue the replay from the latest history if this one begins with it.
         """
         start = 0
         slots: list[int | None] = [None] * self.n_slots
@@ -177,7 +177,7 @@ def _without(slots: Sequence[int | None], empty: int) -> list[int]:
 
 
 def _continues(history: History, earlier: History) -> bool:
-    """Whether the earlier history is the beginning of this one, with the same metric and targets."""
+    """Return whether a history begins with an earlier one, and has the same metric and targets."""
     beginning = history.observations[: len(earlier)]
     return (
         len(beginning) == len(earlier)

@@ -137,7 +137,7 @@ def read_strategy(text: str) -> StrategyFactory:
 
 
 _NOT_WRITTEN = {"meta_features", "priors"}
-"""Options that hold objects and have no meaning as text."""
+"""Options that hold objects, and cannot be written as text."""
 
 _SPELLINGS = {"true": "True", "false": "False", "none": "None"}
 
@@ -145,7 +145,10 @@ _SPELLINGS = {"true": "True", "false": "False", "none": "None"}
 def _read_options(
     name: str, factory: StrategyFactory, options: Mapping[str, Any], written: Collection[str]
 ) -> dict[str, Any]:
-    """Check options, some of them `written`, against those of a strategy; turn names of strategies into factories."""
+    """Check options against those of a strategy, and replace names of strategies by factories.
+
+    `written` are the options that were given as text.
+    """
     known = options_of(factory)
     if known is not None:
         for option, value in options.items():
@@ -156,7 +159,7 @@ def _read_options(
 
 
 def _read_strategies(factory: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with factories in place of the names of strategies."""
+    """Return the options, with names of strategies replaced by factories."""
     known = options_of(factory) or {}
     named = {
         option: read_strategy(value)
@@ -167,7 +170,7 @@ def _read_strategies(factory: Any, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _check_kind(strategy: str, name: str, value: Any, field: dataclasses.Field[Any]) -> None:
-    """Refuse a value whose type differs from the option's default: the text "no" would count as true."""
+    """Reject a value whose type differs from that of the default: the text "no" would count as true."""
     default = field.default
     wanted: dict[type, tuple[str, tuple[type, ...]]] = {
         bool: ("True or False", (bool,)),

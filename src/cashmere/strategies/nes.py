@@ -115,7 +115,7 @@ class NES:
         return len(history.successes) < self.population and len(history) < 2 * self.population
 
     def _mutate(self, parent: FloatArray, seen: NDArray[np.uint64], rng: np.random.Generator) -> Suggestion | None:
-        """Return a new configuration that differs from the parent in one choice, None if there is none."""
+        """Return a new configuration that differs from the parent in one hyper-parameter; None if there is none."""
         for name in self._order_of_change(parent, rng):
             fixed = [other for other in self._whole_space.names if other != name]
             moved, _ = self._whole_space.coordinate_moves(parent[None], rng, n_draws=_N_DRAWS, fixed=fixed)
@@ -135,7 +135,7 @@ class NES:
         return sorted(names, key=lambda name: (name in self._operators) != operators_first)
 
     def _nearest_listed(self, row: FloatArray, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return all rows that may be drawn, the nearest first, ties in random order."""
+        """Return all listed rows, nearest first, ties in random order."""
         listed = self.encoder.sample(n_listed, rng)
         distances = np.minimum(np.abs(listed - row), 1).sum(axis=1)
         return listed[np.argsort(distances, kind="stable")]

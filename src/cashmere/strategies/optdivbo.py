@@ -80,7 +80,7 @@ class OptDivBO(BayesianOptimisation):
             raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
 
     def check_metric(self, metric: Loss) -> None:
-        """Refuse a measure that does not suit the metric's predictions, see `cashmere.protocols.MetricCheck`."""
+        """Reject a measure that does not suit the metric's predictions, see `cashmere.protocols.MetricCheck`."""
         if self.measure is not None and isinstance(metric, Metric):
             of_classes = metric.needs != "values"
             check_measure(self.measure, is_classification=of_classes, parameter="measure of strategy 'optdivbo'")

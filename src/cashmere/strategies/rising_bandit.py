@@ -65,7 +65,7 @@ class RisingBandit(PerAlgorithm):
     budget: int | None = None
 
     def __post_init__(self) -> None:
-        _ = self.rules  # refuses impossible ones now, not at the first suggestion
+        _ = self.rules  # raises for impossible rules now, not at the first suggestion
         if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
             raise InvalidParameterError(
                 "budget", self.budget, "a number of trials, or None for the budget of the study"

@@ -15,7 +15,7 @@ from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.discount import Discount
 
 _N_DRAWS = 4
-"""Trial values per number in one step of the local search, as in SMAC."""
+"""Values tried per number in one step of the local search, as in SMAC."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The discount for cost: what its seconds take off the acquisition value of a configuration."""
+"""The discount for cost: lower acquisition values for configurations whose trials take long."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from cashmere.records.trial import History
 from cashmere.space.encoding import SpaceEncoder
 
 _N_DRAWS = 256
-"""Configurations drawn from the space, always the same, whose median cost is free of discount."""
+"""Number of configurations, always the same, whose median cost is the largest without a discount."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Discount:
-    """Subtracted from the logarithm of any acquisition value when the budget of the study is time.
+    """Discount to subtract from the logarithm of any acquisition value if the budget of the study is time.
 
     A value a(x) becomes a(x) / max(1, c(x) / m)^alpha, where c are the predicted seconds, m is their median over the
-    space and alpha is the share of the time that is left: what is dearer than usual has to promise more for it, a lot
-    at the beginning and nothing at the end. Close to the end it is also multiplied by the probability that the trial
+    space and alpha is the share of the time that is left: what takes longer than usual has to promise more, much more
+    at the beginning and no more at the end. Close to the end it is also multiplied by the probability that the trial
     ends in time. Without a budget of time there is no discount.
 
     Attributes
@@ -32,7 +32,7 @@ class Discount:
     time_left : TimeLeft or None
         What is left; None if the budget is not time.
     predicted : PredictedSeconds or None
-        Of the history; None if the budget is not time.
+        Learned from the history; None if the budget is not time.
     median : float
         Logarithm of m.
 
@@ -66,7 +66,7 @@ class Discount:
 
     @property
     def counts(self) -> bool:
-        """Whether cost matters: the budget is time."""
+        """Whether cost matters because the budget is time."""
         return self.time_left is not None
 
     def __call__(self, rows: FloatArray) -> NDArray[np.float64]:

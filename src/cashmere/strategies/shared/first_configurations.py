@@ -1,4 +1,4 @@
-"""Which of the configurations that a search begins with comes next, if its budget is a time."""
+"""Choose the next of the configurations that a search starts with, under a time budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cashmere.records.trial import Observation
 from cashmere.space.encoding import SpaceEncoder
 
 _LIKELY = 0.5
-"""Least probability of ending in time with which a configuration is not moved back."""
+"""Configurations that are less likely to end in time come last."""
 
 
 def best_per_second(
@@ -46,7 +46,7 @@ def best_per_second(
     predicted = PredictedSeconds.learn(encoder, observations)
     rows = encoder.encode(left)
     rates = np.log(np.asarray(gains, dtype=np.float64)) - predicted.mean_log_seconds(rows)
-    if observations:  # before the first trial, nothing is known about seconds but their relations
+    if observations:  # before the first trial, only ratios of seconds are known
         in_time = predicted.log_probability_within(seconds, rows, share) >= np.log(_LIKELY)
         rates = np.where(in_time | ~in_time.any(), rates, -np.inf)
     return left[int(np.argmax(rates))]

@@ -1,4 +1,4 @@
-"""Decisions in the last seconds: what would not end in time is not started, and something shorter is."""
+"""Decisions in the last seconds: replace a trial that would not end in time by a shorter one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cashmere.strategies.shared.drawing import first_unseen
 from cashmere.strategies.shared.promotion import on_all_rows
 
 _LIKELY = 0.5
-"""Least probability of ending in time with which a trial is started."""
+"""Trials that are less likely to end in time are not started."""
 
 _N_DRAWS = 256
 
@@ -44,9 +44,9 @@ def decide_in_time(
     seconds : float
         Wall seconds until the end.
     strategy : Strategy
-        That has decided.
+        The strategy that made the decision.
     history : History
-        With ``time_left``, and with a success: before the first one every trial is let pass.
+        With ``time_left``, and with a success: before the first one, every decision passes.
     encoder : SpaceEncoder
         The search space.
     rng : numpy.random.Generator
@@ -69,7 +69,7 @@ def decide_in_time(
 
     if is_likely(decision.configuration, decision.fidelity):
         return decision
-    # Strategies think of all rows; seconds are about proportional to them.
+    # Strategies reckon with all rows; seconds are roughly proportional to their number.
     seen_by_strategy = history if len(rungs) == 1 else on_all_rows(history, rungs)
     time_left = replace(history.time_left, seconds=seconds / rungs[0])
     another = strategy.suggest(replace(seen_by_strategy, time_left=time_left), rng)

@@ -17,7 +17,7 @@ from cashmere.surrogates.forest import ProbabilisticForest, Variance
 from cashmere.surrogates.loss_of_predictions import LossOfPredictions
 
 LearnFrom = Literal["losses", "predictions"]
-"""What tells which configurations are alike: their losses, or what they predict for every validation row."""
+"""What makes configurations alike: their losses, or what they predict for every validation row."""
 
 
 class _Surrogate(Protocol):
@@ -55,12 +55,12 @@ class LossModel:
         if self.success is None:
             return np.zeros(len(rows))
         share, _ = self.success.predict(rows)
-        # Laplace's rule: from n observations nobody can be surer of a failure.
+        # Laplace's rule of succession: n observations do not justify more certainty of a failure.
         return np.log(np.maximum(share, 1 / (len(self.losses) + 2)))
 
     @property
     def liar(self) -> float:
-        """The loss that stands for one that is not known yet."""
+        """The loss that stands for unknown ones (constant liar)."""
         return float(np.median(self.losses))
 
 

@@ -213,7 +213,7 @@ def parameter_groups(encoder: SpaceEncoder) -> Groups:
 
 
 def _asked_for(condition: ConditionLike) -> Hashable:
-    """Return the requirement of a condition, regardless of its parameter."""
+    """Return what a condition requires, regardless of the parameter that it activates."""
     if isinstance(condition, Conjunction):
         return type(condition), frozenset(map(_asked_for, condition.components))
     values: Any = condition.values if isinstance(condition, InCondition) else [condition.value]

@@ -44,7 +44,7 @@ class PerAlgorithm(ABC):
     inner: StrategyFactory = field(metadata=HOLDS_STRATEGY)
 
     def __post_init__(self) -> None:
-        make_inner(self.inner, self.space)  # refuses impossible options now, not at the first suggestion
+        make_inner(self.inner, self.space)  # raises for impossible options now, not at the first suggestion
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
@@ -77,19 +77,20 @@ class PerAlgorithm(ABC):
 
     @abstractmethod
     def _open_tasks(self, history: History, members: IntArray) -> list[int] | None:
-        """Return the algorithms that may have the next trial; empty: any configuration may; None: wait for outcomes.
+        """Return the algorithms that may have the next trial; None to wait for outcomes.
 
-        `members` ``(n_trials,)`` is the algorithm of each trial, pending ones last.
+        If there is none, the whole space is searched at random. `members` ``(n_trials,)`` is the algorithm of each
+        trial, pending ones last.
         """
 
     def check_metric(self, metric: Loss) -> None:
-        """Refuse a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
+        """Reject a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
         for inner in self._inner.values():
             if isinstance(inner, MetricCheck):
                 inner.check_metric(metric)
 
     def _unexhausted(self, members: IntArray) -> list[int]:
-        """Return the algorithms some of whose configurations have not been decided; `members` as in `_open_tasks`."""
+        """Return the algorithms that have undecided configurations left; `members` as in `_open_tasks`."""
         counts = np.bincount(members, minlength=len(self.blocks.names))
         return [task for task, capacity in self._capacities.items() if capacity is None or counts[task] < capacity]
 

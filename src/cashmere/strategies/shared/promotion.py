@@ -1,12 +1,15 @@
 """Asynchronous successive halving over rungs of rows, around any strategy.
 
-New configurations are tried on few rows; the best third of every rung is tried again on three times as many. Unlike in
-the paper, a rung never holds more than a third of those below: a strategy that gets better and better would send nearly
-everything up. And few rows do not tell which algorithm is best on all: some gain much more by rows than others. So the
-first configuration of every algorithm goes up from the lowest rung whatever its loss, and the rungs above wait for
-these; configurations are compared by the loss expected on all rows, from what rows have brought their algorithm; and
-among the best third, algorithms with the fewest trials on the next rung go first, so that several meet in the
-ensemble. The strategy that decides about new ones sees one loss per configuration, as if on all rows.
+New configurations are tried on few rows; the best third of every rung is tried again on three times as many. The
+strategy that decides about new ones sees one loss per configuration, as if on all rows. Unlike in the paper:
+
+- A rung never holds more than a third of the configurations on the rung below: otherwise a strategy that keeps
+  improving would promote nearly everything.
+- The first configuration of every algorithm is promoted from the lowest rung whatever its loss, and higher rungs wait
+  for these: few rows do not show which algorithm is best on all, since some gain much more from rows than others.
+- Configurations are compared by the loss expected on all rows, given what more rows have brought their algorithm.
+- Among the best third, algorithms with the fewest trials on the next rung go first, so that several meet in the
+  ensemble.
 
 References
 ----------
@@ -29,13 +32,13 @@ from cashmere.records.trial import History, Observation, Suggestion
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM
 
 _ETA = 3
-"""One of so many is promoted."""
+"""One in this many configurations is promoted."""
 
 _LEAST_TIME = 2 / 3
 """Share of the time per row on the rung below that a promoted trial needs."""
 
 _FLATTENING = 0.5
-"""What three times the rows bring, as a share of what the three times before have brought."""
+"""Expected gain from tripling the rows, as a share of the gain from the tripling before."""
 
 
 def promotion(
@@ -55,13 +58,13 @@ def promotion(
     rungs : sequence of float
         Shares of the training rows, ascending.
     is_late : bool
-        Whether to promote the best configuration of every rung, although too few were tried beside it: otherwise a
+        Whether to promote the best configuration of every rung, even if too few were tried there: otherwise a
         short search would never see all rows.
     seconds_left : float
-        Until the search ends. Who would have less than two thirds of the time per row that it had is not promoted: on
-        more rows, a fit that ends early is worse.
+        Until the search ends. A configuration that would have less than two thirds of its former time per row is not
+        promoted: on more rows, a fit that ends early is worse.
     largest_share : callable, optional
-        The share that is allowed for a configuration; by default all rows.
+        Largest share allowed for a configuration; by default all rows.
     """
     decided = {(trial.key, trial.fidelity) for trial in history.trials}
     n_decided = Counter((_algorithm(trial.configuration), trial.fidelity) for trial in history.trials)
@@ -132,11 +135,11 @@ def on_all_rows(history: History, rungs: Sequence[float]) -> History:
 
 
 class _Gains:
-    """What more rows bring, by algorithm: changes of the loss from one rung to the next, at most 0.
+    """Expected change of an algorithm's loss from one rung to the next, at most 0.
 
-    The estimate for an algorithm is the mean of its own changes and, as one more, of what is expected without them: the
-    median over all algorithms. Where nobody has been, it is half of the gain before, as learning curves flatten. Trials
-    that were cut short count too: what they show is the least that more rows bring.
+    The estimate is the mean of the algorithm's observed changes and, counted as one more, the median change over all
+    algorithms. For a rung that no trial has reached it is half of the gain before, because learning curves flatten.
+    Trials that were cut short count too: they show how much more rows bring at least.
     """
 
     def __init__(self, history: History, rungs: Sequence[float]) -> None:

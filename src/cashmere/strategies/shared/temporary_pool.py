@@ -18,7 +18,7 @@ from cashmere.records.trial import History, Observation
 from cashmere.surrogates.compression import fixed_rows
 
 MOST_OBSERVATIONS = 1000
-"""Observations whose predictions a decision looks at. Their comparison takes time with the cube of their number."""
+"""Most observations whose predictions a decision compares: the time grows with the cube of their number."""
 
 if TYPE_CHECKING:
     from cashmere.space.encoding import SpaceEncoder
