@@ -28,13 +28,13 @@ MAX_ROWS, MAX_VALUES = 4000, 100_000
 """Default limits on the validation rows, and numbers (rows times classes), used from each prediction."""
 
 BLOCK_VALUES = 2_000_000
-"""Numbers of a float64 block of rows (16 MiB)."""
+"""Numbers in a block of rows: 16 MiB of float64."""
 
 FARTHEST = 10.0
 """Standard deviations of the target at which predicted values are cut: one diverged model must not mask the others."""
 
 _RANK_TOLERANCE = 1e-12
-"""Share of the total square below which a direction is only rounding; squared, that of float32 is about 1e-14."""
+"""Share of the sum of squares below which a direction is only rounding: for float32 it is about 1e-14."""
 
 
 def fixed_rows(

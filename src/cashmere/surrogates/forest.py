@@ -133,7 +133,7 @@ class ProbabilisticForest:
                 min_samples_leaf=self.min_samples_leaf,
                 random_state=int(rng.integers(2**31 - 1)),
             )
-            # Arrays are contiguous floats and parameters are known to be valid: checking them costs a fifth of growing.
+            # Arrays are contiguous floats and parameters are valid: checking them would take a fifth of the time.
             with config_context(skip_parameter_validation=True, assume_finite=True):
                 grown = tree.fit(X, y, sample_weight=counts, check_input=False).tree_
             means = np.array(grown.value[:, 0, 0])

@@ -28,10 +28,10 @@ from cashmere.base.arrays import FloatArray
 
 _SQRT_5 = 5.0**0.5
 _LEAST_NOISE = 1e-6
-"""Smallest noise variance per squared unit of the losses: with less, factorising K fails where points lie close."""
+"""Smallest noise variance per squared unit of the losses: with less, factorising K fails if points are close."""
 
 _MIN_VARIANCE = 1e-12
-"""Predicted variances are clipped from below: at observed points they cancel out."""
+"""Predicted variances are clipped from below: at observed points, cancellation may make them negative."""
 
 _MEAN_STD = 1.0
 _LOG_SIGNAL = (0.0, 1.0)

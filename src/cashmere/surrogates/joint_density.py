@@ -31,7 +31,7 @@ from cashmere.base.arrays import IntArray
 Float64 = NDArray[np.float64]
 
 _MAX_RATIO = 100.0
-"""The unit range is at most this many times as wide as the narrowest component."""
+"""Largest ratio of the unit range to the standard deviation of a component."""
 
 _TINY = np.finfo(np.float64).tiny
 
@@ -62,7 +62,7 @@ class JointDensity:
         edges = np.cumsum(self.weights)
         which = np.searchsorted(edges / edges[-1], rng.random(n), side="right")
         mu, sigma, (below, above) = self.means[which], self.deviations[which], self._ends[:, which]
-        # The inverse distribution function of the cut component needs no rejection.
+        # Inverting the distribution function of the cut component avoids rejections.
         numbers = mu + sigma * ndtri(below + rng.random(mu.shape) * (above - below))
         codes = np.empty((n, len(self.probabilities)), dtype=np.int64)
         for j, probabilities in enumerate(self.probabilities):
@@ -103,7 +103,7 @@ class JointDensity:
 
     @functools.cached_property
     def _ends(self) -> Float64:
-        """Distribution functions of the normal densities, before they are cut, at 0 and at 1: ``(2, m, p)``."""
+        """Distribution functions of the uncut normal densities at 0 and at 1, shape ``(2, m, p)``."""
         return np.stack([ndtr((end - self.means) / self.deviations) for end in (0.0, 1.0)])
 
 

@@ -126,7 +126,7 @@ class LatentObjective:
 
     @property
     def limits(self) -> Float64:
-        """Return the largest absolute offsets ``(n_parameters,)``; weights have no limit."""
+        """Largest absolute offsets ``(n_parameters,)``; weights have no limit."""
         limits = np.full(self.n_parameters, np.inf)
         limits[: len(self.centre)] = _MAX_DEVIATION
         return limits

@@ -1,8 +1,8 @@
 """Predict the loss of a configuration from observations that predict alike.
 
 The trees of `PredictionSurrogate` cut the space of configurations by what they predict for all validation rows. That
-says more than one loss per configuration does: two that fail on different rows may have the same loss by chance, and
-those that err on the same rows have it for a reason.
+says more than one loss per configuration: two that err on different rows may have the same loss by chance, but two that
+err on the same rows have it for a reason.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class LossOfPredictions:
             Configurations whose predictions are not known yet. No tree is grown on them, but they count in the leaves
             they fall into.
         pending_losses : (m,) array, optional
-            Losses that stand for theirs.
+            Losses assumed for them.
         """
         self._forest = PredictionSurrogate().fit(X, predictions, targets, rng, row_weights=row_weights)
         self._pending = X[:0] if pending is None else pending

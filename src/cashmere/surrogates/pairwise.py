@@ -9,7 +9,7 @@ M^s                     ``(m, p)``                  prediction of booster s for 
 ======================  ==========================  =============================================================
 
 A pair is a row ``[x_i, x_j]`` of 2d columns, and a fork of a tree tests one column, that is one half of the pair. So a
-pair falls into the leaf that each of its halves can reach by itself, and the values of all pairs of m candidates with p
+pair falls into the only leaf that both of its halves can reach, and the values of all pairs of m candidates with p
 others are one product of matrices per tree, ``(m, n_leaves) (n_leaves, p)``. The ``m p`` rows are never built, which
 makes prediction several times as fast as in LightGBM.
 """
@@ -35,13 +35,13 @@ from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, cut_values, st
 Float64 = NDArray[np.float64]
 
 CACHE_SIZE = 2
-"""Ensembles kept by `PairwiseSurrogate.refit_growth`, about 5 MiB each; a study needs one per measure."""
+"""Number of ensembles kept with `PairwiseSurrogate.refit_growth`, about 5 MiB each; a study needs one per measure."""
 
 _EXTRA_LEARNING_RATE = 0.1
 """Learning rate of `PairwiseSurrogate.n_extra_trees`: at 0.03 ten trees would cover only a quarter of the way."""
 
 _LEAF_UNIT = 2.0**-32
-"""Leaf values are multiples of this. Their sums are exact, so equal for any order, block or number of threads."""
+"""Leaf values are rounded to multiples of this: sums are exact, whatever the order, blocks and number of threads."""
 
 
 def scheduled_size(n: int, growth: float) -> int:
@@ -197,7 +197,7 @@ class PairwiseSurrogate:
     def openbox(cls, measure: Measure = "div") -> Self:
         """Return OpenBox's trees: at most 22 leaves and a depth of 10, from all pairs.
 
-        Without a draw of the pairs, the boosters differ by the columns they draw alone.
+        Since pairs are not drawn, the boosters differ only in the columns they draw.
         """
         return cls(measure=measure, n_leaves=22, max_depth=10, row_fraction=1.0)
 
@@ -294,7 +294,7 @@ class PairwiseSurrogate:
         return samples.mean(axis=0), samples.var(axis=0)
 
     def _train_once(self, n: int, targets: _Targets, key: bytes) -> _Ensemble:
-        """Fit to the first n observations, or return the kept ensemble of the same settings and training data."""
+        """Fit to the first n observations, or return the cached ensemble of the same settings and training data."""
         if key not in _ENSEMBLES:
             _ENSEMBLES[key] = self._train(n, targets, np.random.default_rng([self.seed, n]))
         _ENSEMBLES.move_to_end(key)
@@ -346,7 +346,7 @@ class PairwiseSurrogate:
         data = lightgbm.Dataset(rows, targets, params=settings).construct()
         boosters = []
         for scores, (row_seed, column_seed) in zip(start, rng.integers(2**31 - 1, size=(len(start), 2)), strict=True):
-            data.set_init_score(scores.copy())  # LightGBM warns of views
+            data.set_init_score(scores.copy())  # LightGBM warns about views
             seeds = {"bagging_seed": int(row_seed), "feature_fraction_seed": int(column_seed)}
             # A booster for training only: it is read once, never saved and loaded.
             booster = lightgbm.train(settings | seeds, data, n_trees, keep_training_booster=True)
@@ -365,7 +365,7 @@ class PairwiseSurrogate:
             "feature_pre_filter": False,
             "num_threads": self.n_threads,
             "deterministic": True,
-            # Histograms by column are added up in the order of the rows, by row in one part per thread.
+            # Column-wise histograms are summed in the order of the rows, row-wise ones in one part per thread.
             "force_col_wise": True,
             "verbosity": -1,
         }
@@ -408,7 +408,7 @@ class _Ensemble(NamedTuple):
 
 
 _Targets = Callable[[slice, slice], FloatArray]
-"""Gives a block of the targets ``(n, n)``."""
+"""Returns a block of the targets ``(n, n)``."""
 
 _ENSEMBLES: OrderedDict[bytes, _Ensemble] = OrderedDict()
 """The last ensembles with `PairwiseSurrogate.refit_growth`, by digest of settings and training data; a cache."""
@@ -449,7 +449,7 @@ def _read_tree(structure: Mapping[str, Any]) -> _Tree:
 
 
 def _columns(X: FloatArray) -> Float64:
-    """Return values rounded to float32, as LightGBM learned from them, to compare with its float64 thresholds."""
+    """Return columns rounded to float32, as LightGBM saw them, to compare with its float64 thresholds."""
     return np.ascontiguousarray(np.asarray(X, dtype=np.float32).T, dtype=np.float64)
 
 

@@ -1,8 +1,8 @@
 """A forest that predicts the predictions of a configuration from those of the observations near it.
 
 The validation predictions of all observations are compressed to a few coordinates, and every tree cuts the space of
-configurations so that observations in one leaf predict alike. A tree then says: this candidate will predict as the
-observations of its leaf did. So any property of an observation (its distance to a member of the pool, the loss of the
+configurations so that observations in one leaf predict alike. A tree then expects a candidate to predict like the
+observations in its leaf. So any property of an observation (its distance to a member of the pool, the loss of the
 ensemble with it added) can be predicted for a candidate by looking up leaves, and each tree is one coherent sample of
 all of them.
 
@@ -153,7 +153,7 @@ class PredictionSurrogate:
             tree = ExtraTreeRegressor(
                 max_features=n_examined, min_samples_leaf=self.min_samples_leaf, random_state=int(seed)
             )
-            # Arrays are contiguous floats and parameters are known to be valid: checking them costs a fifth of growing.
+            # Arrays are contiguous floats and parameters are valid: checking them would take a fifth of the time.
             with config_context(skip_parameter_validation=True, assume_finite=True):
                 self._trees.append(tree.fit(X, targets, check_input=False).tree_)
 

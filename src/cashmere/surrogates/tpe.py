@@ -33,13 +33,13 @@ SplitRule = Literal["sqrt", "linear", "quantile"]
 """How many observations are good: a share of the root of their number, or of their number with or without a limit."""
 
 _SHARES: dict[SplitRule, float] = {"sqrt": 0.25, "linear": 0.1, "quantile": 0.25}
-"""Usual shares: hyperopt's, Optuna's, the paper's in its usual reading."""
+"""Usual shares: those of hyperopt, of Optuna, and of the paper as it is usually read."""
 
 _MAX_BELOW = 25
-"""Most good observations under hyperopt's and Optuna's rules."""
+"""Largest number of good observations by the rules of hyperopt and Optuna."""
 
 _MAX_RATIO = 100.0
-"""Ranges are at most this many times as wide as the narrowest component."""
+"""Largest ratio of the range of a parameter to the standard deviation of a component."""
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
 
@@ -154,7 +154,7 @@ class TruncatedMixture:
         edges = np.cumsum(self._inside())
         which = np.searchsorted(edges / edges[-1], rng.random(n), side="right")
         mu, sigma = self.means[which], self.deviations[which]
-        # The inverse distribution function of the cut component needs no rejection.
+        # Inverting the distribution function of the cut component avoids rejections.
         below, above = ndtr((self.low - mu) / sigma), ndtr((self.high - mu) / sigma)
         x = mu + sigma * ndtri(below + rng.random(n) * (above - below))
         return np.clip(x, self.low, self.high)
