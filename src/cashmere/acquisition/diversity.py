@@ -42,10 +42,10 @@ _OF_VALUES: tuple[Measure, ...] = ("div", "mse", "mae", "gap_mse", "gap_mae")
 _OF_PROBABILITIES: tuple[Measure, ...] = ("div", "ce", "bs", "black_box", "gap_ce")
 
 _MEMORY_BLOCK = 2**18
-"""Numbers of a prediction array handled in one go: 2 MiB of float64. Many small matrix products wait for threads."""
+"""Numbers of a prediction array per block: 2 MiB of float64. Smaller matrix products would mostly wait for threads."""
 
 _CACHE_BLOCK = 2**16
-"""Numbers handled in one go by several passes: half a MiB of float64 stays in the processor's cache."""
+"""Numbers per block of several passes: half a MiB of float64 stays in the processor's cache."""
 
 
 def cross_measure(

@@ -27,10 +27,10 @@ _SAME = 1e-9
 """Scores that differ by less count as equal, so that decisions do not depend on the last bits of the arithmetic."""
 
 _MAX_ROWS = 20_000
-"""Trial values after which ascents stop; in many dimensions the Gaussian draws would keep finding a little more."""
+"""Number of tried values after which ascents stop: in many dimensions, Gaussian draws keep finding a little more."""
 
 _ROWS_PER_STEP = 40
-"""Approximate trial values per step of one ascent in `maximise_per_algorithm`: 10 per number in four dimensions."""
+"""Approximate number of values tried per step of an ascent in `maximise_per_algorithm`: 10 each in four dimensions."""
 
 
 def ascend(
@@ -56,7 +56,7 @@ def ascend(
     rng : numpy.random.Generator
         Source of randomness.
     n_draws, fixed
-        Trial values per number, and the parameters kept fixed; see `SpaceEncoder.coordinate_moves`.
+        Values tried per number, and the parameters kept fixed; see `SpaceEncoder.coordinate_moves`.
     excluded : (m, d) array, optional
         Rows that cannot be a result or a step, such as observed ones; starts may be among them.
 
@@ -69,7 +69,7 @@ def ascend(
 
     Notes
     -----
-    The trial values of all coordinates are pooled (steepest ascent); all ascents advance together.
+    The tried values of all coordinates are pooled (steepest ascent); all ascents advance together.
 
     References
     ----------
@@ -116,7 +116,7 @@ def maximise_per_algorithm(
     decided : (m, d) array
         Encoded configurations that must not be returned.
     rng : numpy.random.Generator
-        Draws starting points and trial values, breaks ties.
+        Draws starting points and the values to try, and breaks ties.
     n_starts : int
         Starting points per algorithm, drawn from the prior.
     algorithms : (k,) int array, optional
@@ -132,7 +132,7 @@ def maximise_per_algorithm(
     Notes
     -----
     Algorithms with at most `EXHAUSTIVE` configurations are searched completely, as are the listed configurations of a
-    catalogue (`CatalogueEncoder`). In more than four dimensions there are fewer than 10 trial values per number.
+    catalogue (`CatalogueEncoder`). In more than four dimensions, fewer than 10 values are tried per number.
     """
     encoder = blocks.encoder
     starts, complete = [np.empty((0, encoder.n_dims))], [np.empty((0, encoder.n_dims))]

@@ -99,7 +99,7 @@ def best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArr
 def _drop_repeated(
     encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64]
 ) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-    """Return the rows, in order, with a key that is neither seen nor an earlier row's; and their keys."""
+    """Return the rows that are neither seen nor repeated, in order, and their keys."""
     keys = encoder.keys(rows)
     _, first = np.unique(keys, return_index=True)
     kept = np.sort(first)
