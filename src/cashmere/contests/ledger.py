@@ -24,7 +24,7 @@ from cashmere.exceptions import MissingParameterError
 from cashmere.records.work_budget import WorkBudget
 
 _LEAST_SECONDS = 1e-3
-"""Smallest duration that counts for an evaluation: clocks that stand still would make a round endless."""
+"""Evaluations count at least this duration: with a clock that stands still, a round would never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -253,7 +253,7 @@ class _Contest:
         return OpenRound(number=number, alive=alive, quotas=quotas)
 
     def is_over(self, current: OpenRound) -> bool:
-        """Whether all evaluations of the round are known."""
+        """Return whether all evaluations of the round are known."""
         return all(
             quota is not None and len(self.contenders[i].losses) >= quota
             for i, quota in zip(current.alive, current.quotas, strict=True)
@@ -316,7 +316,7 @@ class _Contest:
         following = current.number + 1
         is_last = following >= number_of_rounds(n_contenders, eta=eta, schedule=schedule)
         chain = cut_chain(n_contenders, eta)
-        # Without a loss: worse than any other, in the order of the contenders.
+        # Contenders without a loss are worse than any other, and keep their order.
         scores = np.array([losses[i].min() if len(losses[i]) else np.inf for i in contested])
         latest = [losses[i][before[i] :] if len(losses[i]) > before[i] else losses[i][-1:] for i in contested]
         return drop_highest(
@@ -327,7 +327,7 @@ class _Contest:
         )
 
     def _evaluations(self, rounds: Sequence[Round], totals: Sequence[int]) -> int:
-        """Return the evaluations of each survivor in a round by the highest value, after the first one."""
+        """Return how many evaluations each survivor gets in a round by the highest value after the first one."""
         survivors, number, n_contenders = rounds[-1].survivors, len(rounds), len(rounds[0].alive)
 
         def share(remaining: float) -> float:
@@ -345,7 +345,7 @@ class _Contest:
         return min(limits)
 
     def _totals(self, rounds: Sequence[Round]) -> list[int]:
-        """Return the evaluations granted to all contenders so far."""
+        """Return how many evaluations each contender has been granted so far."""
         totals = [0] * len(self.contenders)
         for each in rounds:
             for i, total in zip(each.alive, each.totals, strict=True):
@@ -353,7 +353,7 @@ class _Contest:
         return totals
 
     def _losses(self, totals: Sequence[int]) -> list[NDArray[np.float64]]:
-        """Return the granted losses of all contenders, with a number for failures."""
+        """Return the losses of the evaluations granted to each contender, with finite losses for failures."""
         granted = [np.asarray(c.losses[:n], dtype=np.float64) for c, n in zip(self.contenders, totals, strict=True)]
         every = np.concatenate(granted)
         finite = every[np.isfinite(every)]

@@ -1,4 +1,4 @@
-"""Rising bandits: drop arms that could not catch up even if they kept improving as fast as lately.
+"""Rising bandits: drop arms that could not catch up even if they kept improving as fast as recently.
 
 Nothing is stored: the remaining arms follow from the losses in order. A check uses only the evaluations granted before
 it and no later ones, so further evaluations never change a past check.
@@ -124,7 +124,7 @@ def pessimistic_and_optimistic(
     slope : {"paper", "authors"}
         ``"authors"``: (l(j - C + 1) - l(j))/C as in their code, C - 1 differences divided by C.
     least_loss : float
-        Losses have no lower value than this.
+        Lower bound of all losses.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def derive_standing(
     failure_loss : float
         Stands for a failed evaluation.
     least_loss : float
-        Losses have no lower value than this.
+        Lower bound of all losses.
 
     Notes
     -----
@@ -222,7 +222,7 @@ def _is_exhausted(arm: Contender, granted: int) -> bool:
 
 
 def _best_after_pulls(losses: FloatArray, rules: RisingRules, n_pulls: int, failure_loss: float) -> NDArray[np.float64]:
-    """Return the lowest loss after each pull, shape ``(n_pulls,)``; repeat the last one for an exhausted arm."""
+    """Return the lowest loss after each pull, shape ``(n_pulls,)``; for an exhausted arm, the last one is repeated."""
     known = np.where(np.isnan(losses), failure_loss, losses)
     best = np.minimum.accumulate(np.append(known, np.inf)[: max(len(known), 1)])
     ends = np.minimum(rules.evaluations_per_pull * np.arange(1, n_pulls + 1), len(best))
