@@ -35,7 +35,7 @@ GRID = (1, 2, 4, 8, 16)
 
 _NEWTON_STEPS = 6
 _AGREEMENT = 1e-4
-"""Allowed error of a kernel's loss, times 1 + loss; beyond it, the metric itself is called."""
+"""Allowed error of a kernel's loss, relative to 1 + loss; beyond it, the metric itself is called."""
 
 
 def losses_with_added(
@@ -147,7 +147,7 @@ def _best_of_finite(
     losses = np.full(len(predictions), alone)
     for i in np.flatnonzero(shares).tolist():
         losses[i] = metric.loss(y, pool + shares[i] * (predictions[i] - pool), row_weights)
-    # Rounding, or a metric that rescales what are no probabilities, may make the formula's share worse than none.
+    # Rounding, or a metric that rescales rows that are not probabilities, may make this share worse than none.
     better = losses < alone
     return np.where(better, losses, alone), np.where(better, shares, 0.0)
 
@@ -233,8 +233,8 @@ def _evaluator(
 ) -> Callable[[FloatArray, int], Float64]:
     """Return the function (q, k) -> losses of ((k - 1) q + P_i)/k for all i.
 
-    The kernel answers where it can be trusted, the metric elsewhere: for predictions that are no probabilities, which
-    metrics repair, and for error rates with undecided rows.
+    The kernel answers where it can be trusted, the metric elsewhere: for predictions that are not probabilities,
+    which metrics repair, and for error rates with undecided rows.
     """
     shape = predictions[0].shape
     y = as_targets(y, len(shape))
@@ -277,7 +277,7 @@ def _finite_positions(predictions: Sequence[FloatArray] | AnyArray) -> list[int]
 
 
 def _needs_no_repair(prediction: FloatArray) -> bool:
-    """Whether a metric uses a prediction unchanged."""
+    """Return whether a metric uses a prediction unchanged."""
     return prediction.ndim == 1 or _are_probabilities(prediction)
 
 

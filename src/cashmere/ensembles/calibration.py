@@ -41,15 +41,15 @@ _ROWS_PER_PARAMETER = 50
 """Rows that a scale or an offset needs before scales and offsets are tried."""
 
 _MOST_CELLS = 100_000
-"""Rows times classes that are looked at: more would change little and take more than a tenth of a second."""
+"""Most rows times classes to use: more would change little, and take more than a tenth of a second."""
 
 _CLEARLY = 2.0
-"""A gain is kept if it is larger than so many of its standard errors."""
+"""A gain counts if it exceeds this many of its standard errors."""
 
 _MOST_SHARPENED, _SHARPENED_ROWS = 0.1, 60.0
-"""Where new rows are predicted by means of several models, scales are larger by this share, or by these rows divided by
-the rows, whichever is less. A mean is less certain than its parts, the more so the more these differ; and models differ
-the less the more rows they have learned from: docs/benchmarks.md#the-last-step."""
+"""If new rows are predicted by means of several models, scales are raised by this share, or by these rows divided by
+the number of rows, whichever is less. A mean is less certain than its parts, the more so the more they differ, and
+models that have learned from more rows differ less: docs/benchmarks.md#the-last-step."""
 
 _LEAST_SCALE, _LARGEST_SCALE = 0.1, 10.0
 _PRIOR_ROWS = 5.0
@@ -57,7 +57,7 @@ _PRIOR_ROWS = 5.0
 
 _STEPS = 20
 _CONVERGED = 1e-4
-"""Newton step after which none is needed: the next would be about its square."""
+"""A Newton step shorter than this is the last: the next would be about its square."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +142,7 @@ class Calibration:
 
 
 def can_calibrate(metric_name: str) -> bool:
-    """Whether a metric judges the probabilities themselves, row by row: the log loss and the Brier score do."""
+    """Return whether a metric judges the probabilities themselves, row by row, as log loss and Brier score do."""
     return metric_name in _ROW_LOSSES
 
 
@@ -332,7 +332,7 @@ def _derivatives(z: Float64, q: Float64, error: Float64, w: Float64) -> tuple[Fl
 
 
 def _logs(probabilities: FloatArray) -> Float64:
-    # Column after column: sums over few classes are then several times as fast.
+    # In column-major order, sums over few classes are several times as fast.
     return np.log(np.maximum(np.asarray(probabilities, dtype=np.float64, order="F"), FLOOR))
 
 

@@ -31,10 +31,10 @@ from cashmere.ensembles.kernels import Float64
 from cashmere.exceptions import InvalidParameterError
 
 MOST_SCORES = 2_000
-"""Kept; of more, each stands for several, and is the largest of them: coverages are at most 0.1 % higher."""
+"""Most scores to keep. Of more, each stands for several and is the largest of them: coverage rises by at most 0.1 %."""
 
 _BLOCK_CELLS = 2_000_000
-"""Of the matrix of rows and scores that is looked at in one step: 16 MB."""
+"""Cells of the matrix of rows and scores that are handled at a time: 16 MB."""
 
 
 def scores_of(y: AnyArray, predictions: FloatArray) -> Float64:
@@ -106,12 +106,12 @@ class ConformalScores:
         return sum(map(len, self.folds))
 
     def rank(self, coverage: float) -> int:
-        """Return r, checked.
+        """Check a coverage and return r.
 
         Raises
         ------
         InvalidParameterError
-            If the coverage is none, or so many rows cannot promise it.
+            If the coverage is not positive, or higher than this many rows allow.
         """
         most = self.n_scores / (self.n_scores + 1)
         if not 0 < coverage <= most:

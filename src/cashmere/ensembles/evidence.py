@@ -22,10 +22,10 @@ _LEAST_ROWS = 20
 """Halves with fewer rows would be too noisy to judge by."""
 
 _N_HALVINGS = 4
-"""Each half chooses once and judges once, so there are twice as many splits."""
+"""In each, both halves choose once and judge once, so there are twice as many splits."""
 
 _N_CANDIDATES = 20
-"""The best on the choosing half, from which ensembles are selected: others rarely enter, and take most of the time."""
+"""Ensembles are selected from the best on the choosing half: others rarely enter, but would take most of the time."""
 
 _N_PROMISING = 10
 """Candidates whose gain is measured on the other half."""
@@ -141,7 +141,7 @@ class _Half:
 def _judge(
     predictions: Sequence[FloatArray], choosing: _Half, judging: _Half, sizes: IntArray
 ) -> tuple[list[float], float]:
-    """Return the losses of the ensembles of all sizes, and the mean gain of promising additions, as judged."""
+    """Return the losses of the ensembles of all sizes, and the mean gain of promising additions, when judged."""
     size = int(sizes[-1])
     ensemble, n_added = np.zeros(predictions[0].shape), 0
     own = choosing.losses_with_added(predictions, ensemble, 0)

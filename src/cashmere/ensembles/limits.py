@@ -11,7 +11,7 @@ from cashmere.base.arrays import BoolArray
 from cashmere.ensembles.kernels import Float64
 
 Allowed = Callable[[Sequence[int]], BoolArray]
-"""From the positions of the candidates chosen so far, tells of each candidate whether it may be chosen next."""
+"""Takes the positions of the candidates chosen so far, and returns which candidates may be chosen next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +21,13 @@ class Cost:
     Attributes
     ----------
     fixed : float
-        Of every ensemble.
+        Cost of every ensemble.
     own : mapping of int to float
-        Of each candidate as a member, by its number.
+        Cost of each candidate as a member, by its number.
     shares : mapping of int to str
         What each candidate shares with others, by name: an ensemble pays for it once.
     shared : mapping of str to float
-        Cost of what is shared; nothing where it is not named.
+        Cost of what is shared, by name; 0 if it is missing.
 
     Examples
     --------
@@ -86,17 +86,17 @@ class Limit:
     most: float
 
     def holds(self, members: Collection[int]) -> bool:
-        """Tell whether an ensemble of these members keeps the limit."""
+        """Return whether an ensemble of these members keeps the limit."""
         return self.cost.of(members) <= self.most
 
 
 def allowed_within(limits: Sequence[Limit], numbers: Sequence[int]) -> Allowed | None:
-    """Return which candidates a selection may choose next: those with which all limits hold.
+    """Return a function that tells a selection which candidates keep all limits, or None if there are no limits.
 
     Parameters
     ----------
     limits : sequence of Limit
-        None of them allows everything.
+        Limits to keep; if empty, all candidates are allowed.
     numbers : sequence of int
         Numbers of the candidates, by position.
     """

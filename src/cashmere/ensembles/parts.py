@@ -1,4 +1,4 @@
-"""Cut validation rows into parts: what is chosen on some of them is judged on others."""
+"""Cut validation rows into parts, so that choices made on some of them can be judged on the others."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class ValidationPool:
 
 
 def _fold_of(rows: IntArray, splits: Sequence[Fold]) -> IntArray | None:
-    """Return the fold that each validation row belongs to; None if one belongs to several, or nobody says."""
+    """Return the fold that validates each row; None if several validate the same row, or the folds are unknown."""
     if sum(len(fold.validation) for fold in splits) != len(rows):
         return None
     found = np.empty(len(rows), dtype=np.int64)

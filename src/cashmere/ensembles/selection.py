@@ -346,7 +346,7 @@ class IncrementalSelection:
         return len(self._order)
 
     def _evaluate(self, total: Float64, prediction: FloatArray, step: int) -> float:
-        """Loss of the average with one more prediction; NaN counts as the worst."""
+        """Return the loss of the average with one more prediction, infinite if it is NaN."""
         value = self._metric.loss(self._y, (total + prediction) / step, self._weight)
         return float("inf") if np.isnan(value) else float(value)
 
@@ -417,13 +417,13 @@ class _KernelMismatchError(Exception):
 
 
 def _are_probabilities(prediction: FloatArray) -> bool:
-    """Whether rows need no repair: metrics clip negative values and rescale rows that do not sum to one."""
+    """Return whether rows need no repair: metrics clip negative values and rescale rows that do not sum to one."""
     sums = prediction @ np.ones(prediction.shape[1], dtype=prediction.dtype)
     return bool(prediction.min() >= 0 and np.abs(sums - 1).max() < ROW_SUM_TOLERANCE)
 
 
 class _Pool:
-    """Columns of the candidates seen so far, in blocks that fit the cache of the processor."""
+    """Columns of the candidates seen so far, in blocks that fit the processor's cache."""
 
     def __init__(self, kernel: Kernel | None, cache_bytes: float) -> None:
         self._kernel, self._cache_bytes = kernel, cache_bytes

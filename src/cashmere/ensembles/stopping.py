@@ -1,15 +1,15 @@
-"""Giving up a choice that takes too long."""
+"""Abandon a choice that takes too long."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 Stop = Callable[[], bool]
-"""Asked all the time; true gives the choice up."""
+"""Called often during a choice; returns whether to abandon it."""
 
 
 class StoppedError(Exception):
-    """The caller has given up a choice; it catches this error itself."""
+    """The caller has abandoned a choice; it catches this error itself."""
 
 
 def never() -> bool:
@@ -18,6 +18,6 @@ def never() -> bool:
 
 
 def go_on_unless(stop: Stop) -> None:
-    """Raise `StoppedError` if the caller has given up."""
+    """Raise `StoppedError` if the caller abandons the choice."""
     if stop():
         raise StoppedError

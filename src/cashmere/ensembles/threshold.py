@@ -30,7 +30,7 @@ from cashmere.exceptions import CashmereError
 from cashmere.records.loss import Loss
 
 _N_HALVINGS = 10
-"""Each gives two choices. Averages of 20 held-out losses over 27 KEEL tables: 5 are worse, 20 no better."""
+"""Each gives two choices. By average held-out losses on 27 KEEL tables, 5 are worse and 20 no better."""
 
 _LEAST_ROWS = 20
 _RESOLUTION = 1e-7
@@ -41,7 +41,7 @@ _LEAST_SHARE = 1e-6  # a class may be missing in a half
 _ROUNDS = 3
 _CUTS_PER_CLASS = 200
 _CALLS = 50
-"""Approximate calls of a metric without a table per round: one may take milliseconds, and each half needs as many."""
+"""Approximate calls per round of a metric without a table: one may take milliseconds, and each half needs as many."""
 
 _FromCounts = Callable[[Float64, Float64, Float64], Float64]
 
@@ -208,7 +208,7 @@ def choose_thresholds(
 
 
 class _Judge:
-    """Losses of decisions on fixed rows; log thresholds are relative, their level does not matter."""
+    """Losses of decisions on fixed rows; only differences between log thresholds matter."""
 
     def __init__(self, p: Float64, y: IntArray, metric: Loss, weight: FloatArray | None) -> None:
         self._p, self._y, self._metric, self._weight = p, y, metric, weight
@@ -271,7 +271,7 @@ class _Judge:
         passed = np.searchsorted(cuts, share, side="right")
 
         def given(codes: IntArray, weight: Float64) -> Float64:
-            """Sum weights by class over the rows that class c has at each cut, ``(n_cuts, n_classes)``."""
+            """Sum weights by class over the rows assigned to class c at each cut, ``(n_cuts, n_classes)``."""
             sums = np.bincount(passed * n_classes + codes, weights=weight, minlength=(n_cuts + 1) * n_classes)
             return np.asarray(sums.reshape(-1, n_classes)[::-1].cumsum(axis=0)[::-1][1:])
 
@@ -324,13 +324,14 @@ def _normalised(probabilities: FloatArray) -> Float64:
 
 
 def _softmax(logs: Float64) -> Float64:
-    """Return the thresholds that sum to one."""
+    """Return the thresholds with these logarithms, scaled to sum to one."""
     t = np.exp(logs - logs.max(axis=-1, keepdims=True))
     return np.asarray(t / t.sum(axis=-1, keepdims=True))
 
 
 # ---------------------------------------------------------------- losses from counts
-# hits (m, C): weight of the rows rightly given to a class; predicted (m, C): of all given to it; support (C,): of y.
+# hits (m, C): weight of the rows correctly assigned to a class; predicted (m, C): of all rows assigned to it;
+# support (C,): of the rows that belong to it.
 
 
 def _error_rate(hits: Float64, predicted: Float64, support: Float64) -> Float64:
