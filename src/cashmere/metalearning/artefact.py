@@ -292,7 +292,7 @@ def _read(folder: Path, stamp: int) -> Artefact:
 
 
 def _check_shapes(artefact: Artefact) -> None:
-    """Raise ValueError unless all parts are about the same sources, algorithms and candidates."""
+    """Raise ValueError unless all parts have the same sources, algorithms and candidates."""
     n_sources, n_algorithms, n_candidates = len(artefact.sources), len(artefact.signature), len(artefact.candidates)
     encoders = [getattr(artefact.encoders, name) for name in _LAYERS]
     arrays = [artefact.meta_features, artefact.loss_stds, artefact.candidate_vectors, *encoders]
@@ -353,7 +353,7 @@ def load_source_observations(artefact: str | Path, blocks: AlgorithmBlocks) -> S
 
 def _find_folder(artefact: str | Path, blocks: AlgorithmBlocks) -> Path | None:
     if artefact == "auto":
-        # Some installers make every file of a package a link; the files of this one are to be trusted.
+        # Some installers make every file of a package a link; those of this package can be trusted.
         folders = sorted(path.resolve().parent for path in SHIPPED.glob(f"*/{_MANIFEST}"))
         return next((folder for folder in folders if load_artefact(folder).serves(blocks)), None)
     found = load_artefact(Path(artefact))

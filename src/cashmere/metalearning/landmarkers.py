@@ -7,8 +7,8 @@ Z                       ``(n, p)``                  rows with standardised colum
 y                       ``(n,)``                    class codes 0, ..., K - 1
 ======================  ==========================  =============================================================
 
-Classifiers with a closed form are written out here. Their parameters are sums over rows, they answer for any training
-part (single rows of a class, constant columns, more columns than rows), and nothing warns.
+Classifiers with a closed form are written out here. Their parameters are sums over rows, they cope with any training
+part (single rows of a class, constant columns, more columns than rows), and they never warn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cashmere.base.arrays import FloatArray, IntArray
 
 N_FOLDS = 3
 N_RANDOM_NODES = 10
-"""Draws of a column whose accuracies are averaged: a single draw says more about itself than about the table."""
+"""Number of drawn columns whose accuracies are averaged: a single draw says more about itself than about the table."""
 
 _RIDGE = 1e-6
 """Added to the variances of standardised columns, so that the covariance within classes can be inverted."""
@@ -75,7 +75,7 @@ def _tree(**settings: Any) -> Classifier:
         from sklearn.tree import DecisionTreeClassifier
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # that most classes have a single row
+            warnings.simplefilter("ignore", UserWarning)  # about classes with a single row
             codes: IntArray = DecisionTreeClassifier(**settings).fit(Z, y).predict(Z_new)
         return codes
 

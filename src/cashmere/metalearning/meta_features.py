@@ -4,8 +4,9 @@ Four kinds (names in `META_FEATURES`): simple (sizes, classes, categories, missi
 distributions, principal components), information-theoretic (what a column says about the target), and landmarkers
 (accuracies of simple classifiers).
 
-All numbers depend only on the *set* of rows. Rows are first ordered by a hash of their content; the sample for the
-costly numbers is drawn evenly from this order, class by class, and so are the folds. There is no generator and no seed.
+Up to `MAX_ROWS` rows, all numbers depend only on the *set* of rows. Rows are first ordered by a hash of their content;
+the sample for the costly numbers is drawn evenly from this order, class by class, and so are the folds. There is no
+generator and no seed.
 """
 
 from __future__ import annotations
@@ -105,13 +106,13 @@ def meta_features(values: FloatArray, y: AnyArray, *, categorical: BoolArray, ta
     Logarithms are natural; entropy and information are in nats. Skewness, kurtosis (0 for a normal distribution) and
     ``std`` are those of the population; columns without variation have no skewness or kurtosis.
 
-    Of tables with more than `MAX_ROWS` rows, so many are used, evenly spread over the table; only the numbers about
-    rows and classes count all of them. The last eleven come from at most `MAX_SAMPLE_ROWS` rows and
-    `MAX_SAMPLE_COLUMNS` columns. For components and accuracies missing numbers are replaced by the median, categories
-    are coded one-hot (the 20 most frequent levels)
-    and all columns are standardised. ``components_share`` is the share of the principal components that hold 95 % of
-    the variance. ``component_skewness`` is an absolute value, since the sign of a component is arbitrary. For the
-    information, numbers are cut into 10 bins of equally many rows, and missing counts as a separate value.
+    From larger tables, `MAX_ROWS` rows are used, evenly spread over the table; only the numbers about rows and classes
+    count all of them. The last eleven come from at most `MAX_SAMPLE_ROWS` rows and `MAX_SAMPLE_COLUMNS` columns. For
+    components and accuracies, missing numbers are replaced by the median, categories are coded one-hot (the 20 most
+    frequent levels), and all columns are standardised. ``components_share`` is the share of the principal components
+    that hold 95 % of the variance. ``component_skewness`` is an absolute value, since the sign of a component is
+    arbitrary. For the information, numbers are cut into 10 bins of equally many rows, and missing counts as a separate
+    value.
 
     Ishikawa et al. (2025) list no meta-features; these follow Feurer et al. (2015):
     docs/papers/latent.md#meta-features.
@@ -192,9 +193,9 @@ def _row_hashes(values: Float64, y: AnyArray) -> NDArray[np.uint64]:
     """Return pseudo-random numbers that are equal for equal rows."""
     hashes = np.zeros(len(values), dtype=np.uint64)
     for column in (*values.T, y.astype(np.float64)):
-        column = np.where(np.isnan(column), np.nan, column)  # one of the many bit patterns of NaN
+        column = np.where(np.isnan(column), np.nan, column)  # a single one of the many bit patterns of NaN
         hashes ^= np.ascontiguousarray(column).view(np.uint64)
-        # The finaliser of splitmix64 (Steele, Lea and Flood 2014): every bit moves every other.
+        # The finaliser of splitmix64 (Steele, Lea and Flood 2014): every bit affects every other.
         hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         hashes ^= hashes >> np.uint64(31)
@@ -287,7 +288,7 @@ def _sampled(values: Float64, codes: IntArray, categorical: BoolArray, *, is_cla
     by_class = np.argsort(codes, kind="stable")
     chosen = by_class[_spread(len(codes), MAX_SAMPLE_ROWS)]
     folds = np.arange(len(chosen)) % N_FOLDS  # class by class, so stratified
-    hashed = np.argsort(chosen)  # not sorted by class: among equally near neighbours the first is taken
+    hashed = np.argsort(chosen)  # not by class, since the first of equally near neighbours is taken
     chosen, folds = chosen[hashed], folds[hashed]
     columns = _spread(values.shape[1], MAX_SAMPLE_COLUMNS)
     values, categorical, codes = values[np.ix_(chosen, columns)], categorical[columns], codes[chosen]

@@ -271,10 +271,10 @@ class SourceObservations:
 
 
 _MOST_BYTES = 2**30
-"""Largest file, and all of its parts unpacked: those of 45 tables and 1200 configurations take 1 MB."""
+"""Largest size of the file, and of its unpacked parts together; 45 tables and 1200 configurations take 1 MB."""
 
 _LEFTOVER_SECONDS = 3600.0
-"""Age of a temporary file that no process is writing any more."""
+"""Age from which no process is writing a temporary file any more."""
 
 
 class _Head(TypedDict):

@@ -1,4 +1,4 @@
-"""An opening: what a search begins with: the defaults, then configurations learnt on other tables."""
+"""What a search begins with: the defaults, then configurations learnt on other tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cashmere.space.space import ALGORITHM, Space
 
 FORMAT = "cashmere opening"
 VERSION = 2
-"""That of artefacts, which name spaces in the same way."""
+"""The same as that of artefacts, which name spaces in the same way."""
 
 SHIPPED = Path(__file__).parent / "openings"
 """Folder of the openings shipped with the package, one file per space."""
@@ -30,7 +30,7 @@ _AGAIN = "Restore it from a copy, or make it again with `cashmere pretrain --ope
 _MOST_STEPS = 1000
 
 _Gain = Annotated[float, Meta(gt=0.0, le=1.7e308)]
-"""Its logarithm is taken."""
+"""Positive, because its logarithm is taken."""
 
 
 class _Head(TypedDict):
@@ -174,12 +174,12 @@ def load_opening(path: str | Path) -> Opening:
 def shipped_opening(space: str) -> Opening | None:
     """Return the opening that the package has for a space, None if it has none."""
     path = SHIPPED / f"{space}.json"
-    # Some installers make every file of a package a link; the files of this one are to be trusted.
+    # Some installers make every file of a package a link; those of this package can be trusted.
     return load_opening(path.resolve()) if path.exists() else None
 
 
 def _configuration(values: Mapping[str, Any], space: Space) -> Configuration | None:
-    """Return the configuration of a step, None if the space has not its algorithm."""
+    """Return the configuration of a step, or None if the space lacks its algorithm."""
     if values.get(ALGORITHM) not in {algorithm.name for algorithm in space.algorithms}:
         return None
     offered = space.configuration_space

@@ -59,7 +59,7 @@ def agreement(ranks: FloatArray, losses: FloatArray) -> NDArray[np.float64]:
     Parameters
     ----------
     ranks : (S, n) array
-        Of n configurations on the sources.
+        Ranks of n configurations on the sources.
     losses : (n,) array
         Finite losses of the same configurations on the table at hand.
 
@@ -113,7 +113,7 @@ class SourceRanks:
     points : tuple of M (n_m, d_m) arrays
         Vectors of the recorded configurations of each algorithm.
     length_scales : tuple of M (d_m,) arrays
-        Of the kernels.
+        Length scales of the kernels.
     means : (S, M) array
         Mean rank of each algorithm on each source.
     coefficients : tuple of M (n_m, S) arrays
@@ -212,7 +212,7 @@ class SourceRanks:
 
 
 def _enter_ranks(row: NDArray[np.float64], table: SourceTable, tasks: IntArray) -> None:
-    """Fill in the ranks of one source; what it has not tried, or the space lacks, stays NaN."""
+    """Fill in the ranks on one source; configurations not tried there, or outside the space, stay NaN."""
     kept = tasks[table.configurations] != FOREIGN
     if np.isfinite(table.losses[kept]).any():
         row[table.configurations[kept]] = rank_shares(table.losses[kept])
