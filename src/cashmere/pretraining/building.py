@@ -40,10 +40,10 @@ from cashmere.surrogates.gaussian_process import GaussianProcessPrior, fit_prior
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding
 
 SEARCHES = "searches.ndjson"
+"""File of the searches in the work folder, where the files of evaluations are called ``*.jsonl``."""
 
 _MOST_BYTES = 2**28
 """Largest file of searches; one takes 50 bytes."""
-"""File of the searches in the work folder, where the files of evaluations are called ``*.jsonl``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,7 +206,7 @@ def _describe(observations: SourceObservations, tasks: IntArray, vectors: FloatA
 
 
 def _least(losses: FloatArray) -> NDArray[np.float64]:
-    """Return the least loss of each row ``(n_rows,)``; NaN where all are."""
+    """Return the lowest loss of each row ``(n_rows,)``; NaN where all are NaN."""
     least = np.min(np.where(np.isnan(losses), np.inf, losses), axis=1, initial=np.inf)
     return np.where(np.isinf(least), np.nan, least)
 
@@ -357,5 +357,5 @@ class SearchFile:
         before = self._content()
         with self.path.open("ab") as file:
             if before and not before.endswith(b"\n"):
-                file.write(b"\n")  # the end of a line that a kill cut short
+                file.write(b"\n")  # ends a line that a kill cut short
             file.writelines(json.dumps([*stamps, loss]).encode() + b"\n" for stamps, loss in results.items())

@@ -260,7 +260,7 @@ class _Lists:
         self.pairs: IntArray = names[np.stack(np.triu_indices(len(names), 1), axis=1)]
 
     def fill(self, *arrays: FloatArray) -> list[FloatArray]:
-        """Return an array over the rows as ``(M, n, ...)``."""
+        """Return arrays over the rows in the form ``(M, n, ...)``."""
         return [values[self._positions] for values in arrays]
 
 

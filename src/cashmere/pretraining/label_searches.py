@@ -71,7 +71,7 @@ def search_recorded(
     ]
     best = [losses[chosen].min()]
     least = losses.min()
-    while len(best) <= n_iterations and best[-1] > least:  # after the lowest loss nothing can change any more
+    while len(best) <= n_iterations and best[-1] > least:  # once the lowest loss is found, nothing changes
         rest = np.setdiff1d(np.arange(len(losses)), chosen)
         surrogate = LatentSurrogate(n_algorithms=n_algorithms, pretrained=pretrained)
         surrogate.fit(tasks[chosen], vectors[chosen], losses[chosen], rng)

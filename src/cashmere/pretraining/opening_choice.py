@@ -1,7 +1,7 @@
 """Choose an opening: the order of configurations that lowers the loss of the ensemble fastest on other tables.
 
-It begins with given configurations, such as the defaults. The next one is that which lowers the logarithm of the
-ensemble's loss most per second, on average over the sources, after those before. As long as gains diminish, the area
+It begins with given configurations, such as the defaults. Each next one is the one that, added to those before, lowers
+the logarithm of the ensemble's loss most per second, on average over the sources. As long as gains diminish, the area
 under the curve of loss over time is then at most four times that of the best order (Streeter and Golovin 2008).
 
 References
@@ -24,13 +24,13 @@ from cashmere.ensembles import select_ensemble
 from cashmere.records.loss import Loss
 
 _MOST_ROWS = 2000
-"""Of each source: differences between ensembles on the same rows scatter little."""
+"""Most rows used of each source: differences between ensembles on the same rows scatter little."""
 
 _SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
-"""With which a candidate may join the ensemble."""
+"""Shares with which a candidate may join the ensemble."""
 
 _LEAST_GAIN = 1e-4
-"""What gains less, a hundredth of a per cent, is left out: the strategy may find something better."""
+"""Candidates that gain less, a hundredth of a per cent, are left out: the strategy may find better ones."""
 
 _LEAST_RATIO = 1e-3
 """Losses count as at least this share of the constant predictor's: some metrics reach zero, which has no logarithm."""
@@ -43,7 +43,7 @@ class OpeningSource:
     Attributes
     ----------
     name, origin : str
-        Of the table; tables of one origin count as one.
+        Name and origin of the table; tables of one origin count as one.
     y : (n_rows,) array
         Class codes or values of the validation rows.
     metric : Loss
@@ -51,12 +51,12 @@ class OpeningSource:
     predictions : mapping of int to array
         Validation predictions by candidate; those without have failed.
     seconds : mapping of int to float
-        Of the candidates that were tried, the failed ones included.
+        Seconds of the candidates that were tried, including the failed ones.
     same_as : mapping of int to int
         For each candidate that the table's space offers the one with the same configuration there, often itself. Those
         missing are not offered; those whose counterpart was not tried count as without gain.
     weight : (n_rows,) array, optional
-        Of the rows.
+        Weights of the rows.
     """
 
     name: str
@@ -70,14 +70,14 @@ class OpeningSource:
     _known: dict[frozenset[int], tuple[_Mixed, ...]] = field(default_factory=dict, init=False, repr=False)
 
     def relative_seconds(self, candidate: int) -> float:
-        """Return what a tried candidate took; the geometric mean of the candidates takes 1."""
+        """Return the seconds of a tried candidate, divided by their geometric mean over all tried candidates."""
         return (self.seconds[candidate] + OVERHEAD_SECONDS) / self._scale
 
     def gain(self, chosen: frozenset[int], candidate: int) -> float:
-        """Return by how much a candidate lowers the logarithm of the loss of the ensemble of others.
+        """Return by how much a candidate lowers the logarithm of the loss of an ensemble of others.
 
-        That ensemble is chosen on one half of the rows, and so is the share with which the candidate joins it; the loss
-        is that of the other half. The mean over both ways.
+        Ensemble and share of the candidate are chosen on one half of the rows, and the loss is measured on the other;
+        the losses are averaged over both assignments of the halves.
         """
         after = float(np.mean([part.loss_with(self.predictions[candidate]) for part in self._mixed(chosen)]))
         least = _LEAST_RATIO * self._mean_loss(frozenset())
@@ -101,7 +101,7 @@ class OpeningSource:
 
     @functools.cached_property
     def _constant(self) -> FloatArray:
-        """What is predicted before the first trial."""
+        """Predictions of the constant predictor."""
         first: FloatArray = next(iter(self.predictions.values()))
         if first.ndim == 1:
             return np.full(len(self.y), np.average(self.y, weights=self.weight))
@@ -156,11 +156,11 @@ class _Mixed:
 
     @property
     def loss(self) -> float:
-        """On the rows that did not choose."""
+        """Loss on the rows that did not choose the ensemble."""
         return self.losses[1]
 
     def loss_with(self, predictions: FloatArray) -> float:
-        """Return the loss after a candidate has joined with the share that is best for the rows that choose."""
+        """Return the loss with a candidate added, with the share that is best on the rows that choose."""
         best, best_loss = 0.0, self.losses[0]
         joining = [predictions[rows].astype(np.float64) for rows in self.rows]
         for share in _SHARES:
@@ -175,7 +175,7 @@ class _Mixed:
 
 
 def _halves(n_rows: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield a random half of the rows and the other, and the other way round."""
+    """Yield two random halves of the rows, in both orders."""
     rows = np.random.default_rng(0).permutation(n_rows)[:_MOST_ROWS].astype(np.int64)
     first, second = np.sort(rows[::2]), np.sort(rows[1::2])
     yield from ((first, second), (second, first))
@@ -251,7 +251,7 @@ def _join(candidate: int, sources: Sequence[OpeningSource], chosen: dict[str, fr
 
 
 def _weights(sources: Sequence[OpeningSource]) -> list[float]:
-    """Return the weight of each source: those of one origin share one."""
+    """Return the weight of each source; sources of the same origin share a weight of 1."""
     counts = Counter(source.origin for source in sources)
     return [1 / counts[source.origin] for source in sources]
 
@@ -259,7 +259,7 @@ def _weights(sources: Sequence[OpeningSource]) -> list[float]:
 def _judged(
     candidate: int, sources: Sequence[OpeningSource], chosen: Mapping[str, frozenset[int]]
 ) -> ChosenCandidate | None:
-    """Return what a candidate adds, None if nothing is known of it."""
+    """Return what a candidate adds, or None if nothing is known about it."""
     gains, seconds, weights, untried = [], [], [], 0.0
     for source, weight in zip(sources, _weights(sources), strict=True):
         counterpart = source.same_as.get(candidate)

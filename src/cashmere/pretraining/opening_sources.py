@@ -1,4 +1,4 @@
-"""What earlier runs know of the configurations that they tried, for the choice of an opening."""
+"""Choose an opening from what earlier runs know about the configurations that they tried."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
 
     It begins with the defaults that the runs have tried. A configuration is known by the values that differ from the
     defaults on its table. One that a run has not tried counts as without gain there, so runs should have some in
-    common: they have, if they began in the same way.
+    common, as they have if they began in the same way.
 
     Parameters
     ----------
@@ -91,14 +91,14 @@ def _description(run: RunDirectory, source: OpeningSource) -> dict[str, Any]:
 
 
 def _source(run: RunDirectory, numbers: dict[str, int]) -> OpeningSource:
-    """Return what a run knows; configurations that are new get the next numbers."""
+    """Return what a run knows; new configurations get the next numbers."""
     rows = np.unique(np.concatenate([fold.validation for fold in run.splits]))
     predictions: dict[int, FloatArray] = {}
     seconds: dict[int, float] = {}
     for observation in run.store.load(run.space.configuration_space).values():
         trial = observation.trial
         if trial.fidelity < 1:
-            continue  # promoted, it is tried again
+            continue  # if promoted, it was tried again
         default = run.space.completed({ALGORITHM: trial.configuration[ALGORITHM]})
         number = numbers.setdefault(_text(plain_values(trial.configuration), plain_values(default)), len(numbers))
         seconds.setdefault(number, observation.duration_seconds)

@@ -29,12 +29,12 @@ long compared with sending work back and forth (50 ms)."""
 
 
 class _OverLimitError(BaseException):
-    """Raised inside a learner by the clock; no ``except Exception`` of a library holds it up."""
+    """Raised by the clock inside a learner; no ``except Exception`` in a library can swallow it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialBatch(Trial):
-    """Several trials in the place of one.
+    """Several trials sent to a worker as one.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class TrialBatch(Trial):
 class BatchObjective:
     """Evaluate several trials of a table in one call of a worker.
 
-    The outcome holds their records as its model, see `records_of`. Each is handed over as soon as it is there: whatever
-    ends the worker, the finished ones remain, and the first trial without a record is the one to blame.
+    The outcome holds their records as its model, see `records_of`. Each is handed over as soon as it is complete:
+    whatever ends the worker, finished records remain, and the first trial without one is to blame.
 
     Attributes
     ----------
@@ -134,10 +134,10 @@ def records_of(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def _limit_cpu_time(seconds: float) -> None:
-    """Interrupt this process after a number of CPU seconds, and end it a second later if that did not help; 0 disarms.
+    """Interrupt this process after some CPU seconds, and end it a second later if that did not help; 0 disarms both.
 
-    The interruption is a Python exception and spares the worker, but native code does not notice it; the second signal
-    needs no interpreter: it is not handled, so it ends the process.
+    The interruption is a Python exception: it spares the worker, but native code does not notice it. The second signal
+    has no handler, so it ends the process without needing the interpreter.
     """
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGPROF, _raise_over_limit)

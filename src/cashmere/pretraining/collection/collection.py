@@ -38,7 +38,7 @@ Large, so that the losses do not depend on other load of the machine.
 """
 
 MEMORY_MIB = 4096.0
-"""Of an evaluation, at most."""
+"""Most memory of an evaluation."""
 
 _REPORT_SECONDS = 30.0
 

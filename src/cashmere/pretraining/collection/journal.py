@@ -135,7 +135,7 @@ def _check_kind(kind: str, version: int) -> None:
 
 
 def check_same(path: Path, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Refuse to continue a file with other settings than it was begun with.
+    """Check that a file is continued with the settings it was begun with.
 
     Raises
     ------

@@ -31,7 +31,7 @@ from cashmere.space.space import ALGORITHM, Space
 _BATCH = 25
 
 _NOT_OFFERED = "not offered"
-"""Status of a configuration that the space does not have for a table."""
+"""Status of a configuration that the space does not offer for a table."""
 
 
 class TableWork:
@@ -100,7 +100,7 @@ class TableWork:
             yield tuple(batch)
 
     def next_batch(self) -> TrialBatch | None:
-        """Return the next batch, for `objective`, or None if all are done or on their way."""
+        """Return the next batch, for `objective`, or None if all are done or running."""
         return TrialBatch.of(self._batches.popleft()) if self._batches else None
 
     def tell(self, batch: TrialBatch, outcome: Outcome) -> None:
@@ -112,7 +112,7 @@ class TableWork:
         if left and ended.status not in (TrialStatus.SUCCESS, TrialStatus.ABORTED):
             seconds, limit = outcome.duration_seconds, self.objective.limit_seconds
             if ended.status is TrialStatus.ERROR and seconds >= limit:
-                ended = Outcome(status=TrialStatus.TIMEOUT)  # by its own clock
+                ended = Outcome(status=TrialStatus.TIMEOUT)  # ended by its own clock
             records.append(failure_record(left.pop(0).number, ended, min(seconds, limit)))
         self._journal.add(records)
         if left:
@@ -143,7 +143,7 @@ _STATUS_OF_CAUSE = {
 
 
 def _ended(outcome: Outcome) -> Outcome:
-    """Return how the worker of a batch ended, whatever records it had handed over before."""
+    """Return how the worker of a batch ended, regardless of the records it had handed over before."""
     if (cause := outcome.cut_short) is None:
         return outcome
     return Outcome(status=_STATUS_OF_CAUSE.get(cause.kind, TrialStatus.ERROR), error=cause)
@@ -177,7 +177,7 @@ def _prepare(
 
 
 def _in_space(space: Space, values: Mapping[str, Any]) -> Configuration | None:
-    """Return the configuration with these values and otherwise defaults; None if the space has none such."""
+    """Return the configuration with these values and otherwise defaults; None if the space has no such one."""
     try:
         return space.completed(values)
     except (UnknownNameError, ValueError):
