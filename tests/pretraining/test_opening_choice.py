@@ -103,6 +103,12 @@ def test_tables_of_one_origin_count_as_one():
     assert choose_opening([SOURCES[0], *many], [GOOD], most_steps=1)[0].gain == pytest.approx(once[0].gain)
 
 
+def test_sources_may_have_the_same_name():
+    lacking = {k: v for k, v in SOURCES[0].predictions.items() if k != OTHER_HALF}
+    sources = [replace(SOURCES[0], predictions=lacking), *SOURCES[1:]]
+    assert order([replace(each, name="run") for each in sources]) == order(sources)
+
+
 def test_without_sources_there_is_no_opening():
     assert choose_opening([], range(6), most_steps=5) == []
 

@@ -216,11 +216,12 @@ def choose_opening(
     Gains mostly diminish as the ensemble grows. So a candidate is judged again only if what it was worth earlier
     exceeds the best so far, and one without gain is out.
     """
-    chosen: dict[str, frozenset[int]] = {source.name: frozenset() for source in sources}
+    chosen: list[frozenset[int]] = [frozenset() for _ in sources]
     steps = [step for candidate in first if (step := _judged(candidate, sources, chosen)) is not None]
     for step in steps:
         _join(step.candidate, sources, chosen)
-    together = np.average([s.gain_of(chosen[s.name]) for s in sources], weights=_weights(sources)) if steps else 0.0
+    gains = [source.gain_of(members) for source, members in zip(sources, chosen, strict=True)] if steps else []
+    together = np.average(gains, weights=_weights(sources)) if steps else 0.0
     steps = [replace(step, gain=max(_LEAST_GAIN, float(together) / len(steps))) for step in steps]
     rates = {candidate: np.inf for candidate in candidates if candidate not in first}  # when last judged
     for _ in range(most_steps):
@@ -243,11 +244,11 @@ def choose_opening(
     return steps
 
 
-def _join(candidate: int, sources: Sequence[OpeningSource], chosen: dict[str, frozenset[int]]) -> None:
-    for source in sources:
+def _join(candidate: int, sources: Sequence[OpeningSource], chosen: list[frozenset[int]]) -> None:
+    for i, source in enumerate(sources):
         counterpart = source.same_as.get(candidate)
         if counterpart is not None and counterpart in source.predictions:
-            chosen[source.name] |= {counterpart}
+            chosen[i] |= {counterpart}
 
 
 def _weights(sources: Sequence[OpeningSource]) -> list[float]:
@@ -257,19 +258,19 @@ def _weights(sources: Sequence[OpeningSource]) -> list[float]:
 
 
 def _judged(
-    candidate: int, sources: Sequence[OpeningSource], chosen: Mapping[str, frozenset[int]]
+    candidate: int, sources: Sequence[OpeningSource], chosen: Sequence[frozenset[int]]
 ) -> ChosenCandidate | None:
     """Return what a candidate adds, or None if nothing is known about it."""
     gains, seconds, weights, untried = [], [], [], 0.0
-    for source, weight in zip(sources, _weights(sources), strict=True):
+    for source, members, weight in zip(sources, chosen, _weights(sources), strict=True):
         counterpart = source.same_as.get(candidate)
-        if counterpart is None or counterpart in chosen[source.name]:
+        if counterpart is None or counterpart in members:
             continue  # takes no time there
         if counterpart not in source.seconds:
             untried += weight
             continue
         has_failed = counterpart not in source.predictions
-        gains.append(0.0 if has_failed else source.gain(chosen[source.name], counterpart))
+        gains.append(0.0 if has_failed else source.gain(members, counterpart))
         seconds.append(source.relative_seconds(counterpart))
         weights.append(weight)
     if not weights:
