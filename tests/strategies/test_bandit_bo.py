@@ -81,7 +81,7 @@ def test_the_better_algorithm_is_searched_and_its_minimum_found():
     assert min(o.loss for o in observations) < 0.2 + 0.01**2
 
 
-def test_what_is_pending_is_not_suggested_again_nearby():
+def test_nothing_is_suggested_close_to_a_pending_trial():
     space = two_arms()
     observations = run_trials(BanditBO(space), 12, loss=arm_loss)
     alone = BanditBO(space).suggest(history_of(observations), np.random.default_rng(0)).configuration

@@ -30,7 +30,7 @@ class TestBetweenVarianceAndRandomFraction(StrategyContract):
 
 
 class TestClimbsAndFailuresAsBadAsTheWorst(StrategyContract):
-    """As OpenBox does it."""
+    """As in OpenBox."""
 
     @pytest.fixture
     def strategy_factory(self):
@@ -186,7 +186,7 @@ def test_it_beats_random_search():
 
 
 def test_a_family_with_huge_losses_does_not_attract_the_search():
-    """Without the cap its variance alone made it look promising (20 of 40 trials on a real table)."""
+    """Without the cap, its variance alone made it look promising (20 of 40 trials on a real table)."""
     space = ConfigurationSpace()
     algorithm = CategoricalHyperparameter("algorithm", ["good", "wild"])
     good, wild = Float("good:x", (0.0, 1.0)), Float("wild:x", (0.0, 1.0))

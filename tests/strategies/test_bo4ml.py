@@ -60,7 +60,7 @@ def two_operators():
 
 
 @pytest.mark.parametrize("n_initial", [2, 5, 6, 10])
-def test_every_first_trial_takes_another_combination_of_groups(n_initial):
+def test_each_first_trial_takes_a_different_combination_of_groups(n_initial):
     strategy = BO4ML(two_operators(), n_initial=n_initial)
     observations = run_trials(strategy, n_initial + 2, lookahead=3)
     parts = strategy.combinations
@@ -73,7 +73,7 @@ def test_every_first_trial_takes_another_combination_of_groups(n_initial):
         assert set().union(*(part.allowed[name] for part in parts)) == set(strategy.space[name].choices)
 
 
-def test_all_algorithms_of_a_combination_are_drawn_alike():
+def test_all_algorithms_of_a_combination_are_drawn_equally_often():
     strategy = BO4ML(two_operators(), n_initial=1)
     drawn = Counter(
         strategy.suggest(history_of([]), np.random.default_rng(seed)).configuration["resampler"] for seed in range(600)
@@ -81,7 +81,7 @@ def test_all_algorithms_of_a_combination_are_drawn_alike():
     assert min(drawn.values()) > 70 and max(drawn.values()) < 135  # 100 each
 
 
-def test_large_algorithms_are_drawn_more_often_if_asked_for():
+def test_large_algorithms_are_drawn_more_often_on_request():
     strategy = BO4ML(two_operators(), n_initial=1, weight="n_params")
     drawn = Counter(
         strategy.suggest(history_of([]), np.random.default_rng(seed)).configuration["classifier"] for seed in range(550)

@@ -159,7 +159,7 @@ def test_start_up_inside_is_that_of_the_contest_unless_given():
     assert (inner["tpe"].n_initial, inner["tpe:n_initial=9"].n_initial) == (4, 9)
 
 
-def test_decision_of_a_sub_space_does_not_look_at_others():
+def test_decision_in_a_sub_space_ignores_the_others():
     strategy, history = run(14)
     changed = tuple(
         replace(o, outcome=replace(o.outcome, loss=None if o.loss is None else o.loss * 3))
@@ -172,7 +172,7 @@ def test_decision_of_a_sub_space_does_not_look_at_others():
     assert dict(one.configuration) == dict(two.configuration)
 
 
-def test_waiting_for_the_own_trials_and_for_the_round():
+def test_a_sub_space_waits_for_its_trials_and_for_the_end_of_the_round():
     space = many_spaces(3)
     observations = run_trials(Contest(space, inner=RandomSearch, budget=60), 15)
     patient, busy = (Contest(space, inner=RandomSearch, budget=60, independent=i) for i in (True, False))
@@ -223,7 +223,7 @@ def test_seconds_are_divided_too():
     assert (current.number, current.quotas) == (1, (8, 8, 8))
 
 
-def test_warm_starts_count_where_they_lie():
+def test_warm_starts_count_for_the_sub_space_they_lie_in():
     warm = [c for c in many_spaces().sample_configuration(80) if c["algorithm"] == "a3"][:2]
     strategy, history = run(60, warm_start=warm)
     members = parts_of(strategy, history)
@@ -334,7 +334,7 @@ def test_presets_are_contests_with_options(name):
         make_strategy(f"{name}:etha=2", many_spaces())
 
 
-def test_ledger_from_its_cache_is_the_one_made_anew():
+def test_cached_ledger_equals_a_new_one():
     strategy, history = run(90, elimination="statistical")
     for n in (0, 30, 31, 60, 90, 45, 90):
         part = replace(history, observations=history.observations[:n])

@@ -89,7 +89,7 @@ def test_candidates_are_judged_by_the_loss_of_the_ensemble():
     assert_candidates_are_judged_by([1, 4, 0.25, 6.25], history_from([4, -2, 1, -3]))
 
 
-def test_failures_count_as_the_worst_ensemble_and_pending_trials_have_slots_of_their_own():
+def test_failures_count_as_the_worst_ensemble_and_pending_trials_have_their_own_slots():
     """Trial 6 is pending, so trial 7 empties slot 1; beside 1 the losses are 25/4, 1/4, 1, 1 and 1."""
     history = history_from([4, -2, 1, -3, None, 1, 9])
     pending = (history[6].trial,)
@@ -117,7 +117,7 @@ def naive_members(values, n_slots):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.none() | st.integers(-8, 8), max_size=20), st.integers(1, 4))
-def test_slots_are_those_of_a_plain_replay_whether_or_not_the_beginning_is_remembered(values, n_slots):
+def test_slots_equal_those_of_a_plain_replay_with_and_without_cache(values, n_slots):
     history = history_from(values)
     growing = EnsembleOptimisation(SPACE, n_slots=n_slots)
     for n in (*range(0, len(values) + 1, 3), len(values)):
@@ -128,7 +128,7 @@ def test_slots_are_those_of_a_plain_replay_whether_or_not_the_beginning_is_remem
     assert growing.members(half) == naive_members(values[: len(values) // 2], n_slots)
 
 
-def test_what_is_remembered_is_not_taken_for_other_targets():
+def test_cached_slots_are_not_used_for_other_targets():
     history = history_from([4, -2, 1, -3])
     strategy = EnsembleOptimisation(SPACE, n_slots=2)
     assert strategy.members(history) == (2, 1)

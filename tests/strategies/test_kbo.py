@@ -95,7 +95,7 @@ def objective(trial):
 )
 @pytest.mark.parametrize("outer", ["kbo", "rising_bandit"])
 def test_strategies_that_search_for_an_ensemble_may_be_inside(outer, inner):
-    """Of every algorithm at most five trials are random at the start; three of them have nine."""
+    """At most the first five trials of an algorithm are random; three algorithms have nine."""
     study = Study(cash_space(), f"{outer}:inner={inner}", seed=0, metric=METRIC, targets=TARGETS, lookahead=3)
     history = study.optimize(objective, "30trials")
     assert len(history.successes) == len(history.seen) == 30
@@ -114,7 +114,7 @@ def test_a_catalogue_limits_the_choice():
     assert {id(o.trial.configuration) for o in observations} <= set(map(id, catalogue))
 
 
-def test_the_inner_strategy_judges_the_metric_and_its_options():
+def test_the_inner_strategy_checks_the_metric_and_its_options():
     with pytest.raises(InvalidParameterError, match="measure"):
         make_strategy("kbo:inner=optdivbo:measure=ce", cash_space()).check_metric(get_metric("mse", "regression"))
     with pytest.raises(UnknownNameError, match="strategy"):

@@ -77,7 +77,7 @@ class TestAhsMl(StrategyContract):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_can_be_told_about_the_table(name, artefact_of):
+def test_each_accepts_the_meta_features_of_the_table(name, artefact_of):
     strategy = make_strategy(name, cash_space(), artefact=artefact_of(cash_space()))
     assert isinstance(strategy, TableAware)
     assert strategy.for_table(TABLE).meta_features == TABLE
@@ -103,12 +103,12 @@ def test_an_artefact_of_another_space_is_refused(artefact_of):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_folder_that_holds_none_is_refused_before_the_first_trial(name, tmp_path):
+def test_a_folder_without_an_artefact_is_refused_before_the_first_trial(name, tmp_path):
     with pytest.raises(ArtefactError, match="cashmere pretrain"):
         make_strategy(f"{name}:artefact={tmp_path}", cash_space())
 
 
-def test_latent_takes_the_embedding_it_is_told_to(artefact_of):
+def test_latent_uses_the_requested_embedding(artefact_of):
     space = cash_space()
     artefact = toy_artefact(space)
 
@@ -126,7 +126,7 @@ def test_latent_takes_the_embedding_it_is_told_to(artefact_of):
     assert make_strategy("latent", space).for_table(TABLE).pretrained is None  # there is no artefact for the space
 
 
-def test_latent_refuses_what_it_cannot_do(artefact_of):
+def test_latent_refuses_impossible_options(artefact_of):
     space = cash_space()
     for embedding in ("ranked", "random", "source 1"):
         with pytest.raises(MissingParameterError, match="cashmere pretrain"):

@@ -34,7 +34,7 @@ class TestNESWithALargePopulation(StrategyContract):
         ([0, 2, -1, 5], 1, [2]),  # 0 is too old
         ([0, 2, -1, 5], 2, [1, 2]),  # -1 is the best alone; beside it 2 has the loss 1/4, -1 has 1
         ([0, 2, -1, 5], 3, [1, 2]),  # then -1 once more gives 0: still two distinct members
-        ([0, 2, None, -1, 5], 2, [1, 3]),  # a failure takes nobody's place
+        ([0, 2, None, -1, 5], 2, [1, 3]),  # a failure takes no place
         ([3, 2, 1, 0.5], 25, [3]),
         ([0, np.nan, 1, -1], 2, [2, 3]),
         ([0, np.nan, np.inf, 1], 2, None),
@@ -81,7 +81,7 @@ def test_a_mutation_changes_one_choice_and_the_algorithm_once_in_as_many_as_are_
     assert sum(changes.values()) == 300
 
 
-def test_both_parents_have_children_alike():
+def test_both_parents_have_about_equally_many_children():
     space = ConfigurationSpace({"x": (0.0, 1.0), "label": ["a", "b", "c", "d"]})
     parents = [Configuration(space, values={"x": x, "label": label}) for x, label in ((0.1, "a"), (0.9, "d"))]
     children = mutations(NES(space, population=2), parents)
@@ -98,7 +98,7 @@ def test_an_exhausted_neighbourhood_leaves_a_random_choice():
     assert dict(suggestion.configuration) == {"label": "c", "other": "v"}
 
 
-def test_of_a_catalogue_the_nearest_to_the_mutation_is_taken():
+def test_the_configuration_of_a_catalogue_nearest_to_the_mutation_is_taken():
     """Parents are at 0.5, mutations at N(0.5, 0.2^2): of points 0.05 apart three in four are within 0.23."""
     space = ConfigurationSpace({"x": (0.0, 1.0)})
     catalogue = tuple(Configuration(space, values={"x": i / 20}) for i in range(21))

@@ -1,4 +1,4 @@
-"""Rungs of rows: who is promoted, and what strategies see."""
+"""Rungs of rows: what is promoted, and what strategies see."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_best_third_of_a_rung_is_promoted():
     assert promotion(make_history(*tried, (0.3, 0, 0.6)), RUNGS).origin.kind is OriginKind.PROMOTED
 
 
-def test_nobody_is_promoted_twice_even_while_the_first_time_runs():
+def test_nothing_is_promoted_twice_even_while_the_first_promotion_runs():
     tried = [(0.1, 0, 0.5), (0.2, 0, 0.4), (0.3, 0, 0.6)]
     assert promoted(make_history(*tried, pending=[(0.2, 1)])) is None
     assert promoted(make_history(*tried, (0.2, 1, 0.3))) is None
@@ -68,7 +68,7 @@ def test_failures_are_not_promoted_and_do_not_count():
     assert promoted(make_history((0.1, 0, None), (0.2, 0, None), (0.3, 0, 0.5))) is None
 
 
-def test_who_may_not_have_more_rows_is_passed_over():
+def test_configurations_that_may_not_have_more_rows_are_skipped():
     tried = [(0.1 * k, 0, 0.1 * k) for k in range(1, 7)]
     share = {0.1: 1 / 9}
     found = promoted(make_history(*tried), largest_share=lambda c: share.get(round(c["x"], 3), 1.0))
@@ -130,14 +130,14 @@ def test_rungs_above_wait_until_algorithms_are_compared():
     assert promoted_of(running, is_late=True) == ("a", 0.1, 2)
 
 
-def test_who_gains_most_by_rows_goes_first():
-    """On the second rung b is behind; but it has gained much more on the way there."""
+def test_the_algorithm_that_gains_most_from_rows_goes_first():
+    """On the second rung b is behind, but it has gained much more from rows than the others."""
     low = [("a", 0.1, 0, 0.50), ("b", 0.1, 0, 0.80), ("c", 0.1, 0, 0.70)]
     middle = [("a", 0.1, 1, 0.49), ("b", 0.1, 1, 0.52), ("c", 0.1, 1, 0.69)]
     assert promoted_of(make_history_of(*low, *middle)) == ("b", 0.1, 2)
 
 
-def test_who_could_not_end_is_not_promoted():
+def test_configurations_that_could_not_end_in_time_are_not_promoted():
     tried = make_history((0.1, 0, 0.5), (0.2, 0, 0.4), (0.3, 0, 0.6))
     slow = [replace(o, outcome=replace(o.outcome, duration_seconds=10.0)) for o in tried]
     slow = History(observations=tuple(slow))
@@ -153,16 +153,16 @@ def test_strategies_see_each_configuration_once_as_if_on_all_rows():
     assert seen.seen == history.seen
 
 
-def test_more_rows_never_count_as_a_loss():
+def test_more_rows_are_never_expected_to_harm():
     worse = make_history((0.1, 0, 0.5), (0.2, 0, 0.6), (0.1, 1, 0.7))
     assert [o.loss for o in on_all_rows(worse, RUNGS)] == [0.6, 0.7]
 
 
-def test_cut_trials_tell_what_more_rows_bring_at_least():
+def test_trials_cut_short_show_how_much_more_rows_bring_at_least():
     history = make_history((0.1, 0, 0.5), (0.2, 0, 0.6), (0.1, 1, 0.3))
     outcome = Outcome(status=TrialStatus.SUCCESS, loss=0.3, cut_short=Cause(kind=CauseKind.TIME_LIMIT))
     history = replace(history, observations=(*history.observations[:2], replace(history[2], outcome=outcome)))
-    # A third of the rows brought 0.2, all rows will bring half of that.
+    # A third of the rows brought 0.2; all rows are expected to bring half of that.
     assert [o.loss for o in on_all_rows(history, RUNGS)] == pytest.approx([0.6 - 0.2 - 0.1, 0.3 - 0.1])
 
 

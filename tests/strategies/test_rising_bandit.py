@@ -132,7 +132,7 @@ def test_it_runs_in_a_study_with_a_budget_in_seconds():
     assert history.incumbent.loss == 0.1
 
 
-def test_the_inner_strategy_judges_the_metric():
+def test_the_inner_strategy_checks_the_metric():
     bandit = RisingBandit(cash_space(), inner=Preset(OptDivBO, {"measure": "ce"}))
     with pytest.raises(InvalidParameterError, match="measure"):
         bandit.check_metric(get_metric("mse", "regression"))

@@ -39,7 +39,7 @@ def test_every_name_makes_a_strategy_with_a_reference():
 
 
 def test_every_name_passes_the_contract():
-    """A class of tests called after the strategy inherits it, and sees to it that it tests what it is called after."""
+    """A test class named after the strategy inherits it, and checks that it tests the strategy of that name."""
     written = "\n".join(path.read_text() for path in sorted(Path(__file__).parent.glob("test_*.py")))
     tested = set(re.findall(r"^class Test(\w+)\(StrategyContract\):", written, flags=re.MULTILINE))
     assert [name for name in STRATEGIES if name_of_contract(name) not in tested] == []
@@ -66,7 +66,7 @@ def test_options_may_follow_a_name():
     assert "Shen" in cite("divbo:tau=0.1")
 
 
-def test_strategies_inside_are_made_of_their_names_at_the_door():
+def test_inner_strategies_are_made_from_their_names_at_once():
     bandit = make_strategy("rising_bandit:inner=optdivbo:tau=1", SPACE)
     assert bandit == RisingBandit(SPACE, inner=Preset(OptDivBO, {"tau": 1}))
     inside = make_strategy("rising_bandit:slope=authors,inner=(bo:n_initial=3,variance=between),window=2", SPACE)
@@ -87,7 +87,7 @@ def test_a_preset_is_described_by_its_summary_and_cited_like_its_strategy():
     assert cite("rb_smac") == cite("rising_bandit") and status("rb_smac") == status("rising_bandit")
 
 
-def test_truth_may_be_spelt_in_lower_case():
+def test_true_false_and_none_may_be_in_lower_case():
     assert make_strategy("ensemble_gain:protect=false", SPACE).protect is False
     assert make_strategy("divbo:draws=none", SPACE).draws is None
 
@@ -135,7 +135,7 @@ def test_an_encoder_may_stand_for_the_space(name):
     assert encoder_of(strategy.space) is encoder and encoder_of(SPACE).space is SPACE
 
 
-def test_catalogue_is_no_option():
+def test_catalogue_is_not_an_option():
     with pytest.raises(UnknownNameError, match=r"'tau'\. Known: none\.$"):
         make_strategy("random:tau=1", SPACE)
     for text in ("random:catalogue=None", "bo:catalogue=x"):
@@ -145,7 +145,7 @@ def test_catalogue_is_no_option():
 
 
 @pytest.mark.parametrize("strategy", [3, None, ["bo"], lambda space: "bo"])
-def test_what_is_no_strategy_is_refused(strategy):
+def test_anything_but_a_strategy_is_refused(strategy):
     with pytest.raises(
         InvalidParameterError,
         match=r"strategy must be one of 'agreeing_sources', .* 'bo', .* or a function that makes one",

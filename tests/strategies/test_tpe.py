@@ -167,7 +167,7 @@ def test_catalogue_is_exhausted_before_anything_repeats():
     assert len({id(c) for c in suggested[:20]}) == 20
 
 
-def test_forbidden_combination_of_two_good_values_is_put_together_again():
+def test_forbidden_combination_of_two_good_values_is_assembled_again():
     space = ConfigurationSpace(seed=0)
     left, right = (CategoricalHyperparameter(name, list("bacd")) for name in ("left", "right"))
     space.add([left, right, Float("x", (0.0, 1.0))])

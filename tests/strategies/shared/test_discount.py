@@ -19,7 +19,7 @@ ENCODER = SpaceEncoder(SPACE)
 
 
 def history_of(n: int, time_left: TimeLeft | None) -> History:
-    """Return trials in threes of equal loss, of which each takes a tenth of the time of the one before."""
+    """Return trials in threes of equal loss, each of which takes a tenth of the time of the one before."""
     rng = np.random.default_rng(0)
     observations = []
     for i, x in enumerate(np.repeat(rng.random(n // 3), 3).tolist()):
@@ -46,7 +46,7 @@ def test_it_is_the_log_of_the_seconds_over_their_median_times_the_share_of_time_
     assert dear == pytest.approx(share * np.log(10.05 / 1.05), abs=0.3 * share)
 
 
-def test_what_is_cheaper_than_usual_gains_nothing():
+def test_what_takes_less_than_usual_has_no_discount():
     rows = ENCODER.sample(200, np.random.default_rng(1))
     discount = Discount.of(history_of(42, TimeLeft(share=1.0)), ENCODER)(rows)
     is_cheap = rows[:, ENCODER.names.index("algorithm")] == one_of_each()[0, ENCODER.names.index("algorithm")]
@@ -71,7 +71,7 @@ def test_the_share_of_the_rows_cancels():
     assert of_half == pytest.approx(of_all, abs=0.05)
 
 
-def test_near_the_end_what_takes_too_long_is_worth_nothing():
+def test_near_the_end_configurations_that_take_too_long_are_worth_nothing():
     cheap, _, dear = Discount.of(history_of(42, TimeLeft(share=0.0, seconds=1.0)), ENCODER)(one_of_each())
     assert cheap < 0.1
     assert dear > 5

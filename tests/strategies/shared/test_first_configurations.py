@@ -1,4 +1,4 @@
-"""What comes next of the configurations that a search begins with, if its budget is a time."""
+"""The order of the configurations that a search starts with, under a time budget."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_the_scale_of_gains_does_not_matter():
     assert chosen([1e-5, 5e-4, 1e-5]) == chosen([0.1, 5.0, 0.1])
 
 
-def test_what_would_not_end_in_time_is_moved_back():
+def test_configurations_that_would_not_end_in_time_come_last():
     assert chosen([1000.0, 5.0, 0.1], seconds=15.0) == "middling"
     assert chosen([1000.0, 5.0, 0.1], seconds=15.0, share=0.1) == "slow"  # on fewer rows it would
 
 
-def test_something_comes_even_if_nothing_would_end_in_time():
+def test_one_is_chosen_even_if_none_would_end_in_time():
     assert chosen([1000.0, 1.0, 1.0], seconds=0.01) == "slow"
 
 

@@ -14,7 +14,7 @@ DEAR = Suggestion(configuration=Configuration(SPACE, values={"algorithm": "dear"
 
 
 class Stubborn:
-    """Suggests the dear configuration whatever it is told."""
+    """Always suggests the dear configuration."""
 
     def suggest(self, history, rng):
         return DEAR
@@ -31,12 +31,12 @@ def decide(seconds, *, strategy=None, history=None):
     )
 
 
-def test_what_ends_in_time_is_kept():
+def test_a_decision_that_ends_in_time_is_kept():
     assert decide(60.0) is DEAR
 
 
 @pytest.mark.parametrize("strategy", [BayesianOptimisation(SPACE), Stubborn()], ids=["bo", "stubborn"])
-def test_what_takes_too_long_gives_way_to_something_short(strategy):
+def test_a_decision_that_takes_too_long_gives_way_to_a_shorter_one(strategy):
     assert decide(0.5, strategy=strategy).configuration["algorithm"] == "cheap"
 
 

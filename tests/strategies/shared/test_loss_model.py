@@ -39,7 +39,7 @@ def test_by_default_one_forest_learns_all_losses():
 
 
 @pytest.mark.parametrize("learn_from", ["losses", "predictions"])
-def test_what_fails_for_sure_is_worth_little_though_its_losses_are_not_known(learn_from):
+def test_certain_failures_are_worth_little_although_their_losses_are_unknown(learn_from):
     history, rows = searched(loss=without_svm)
     model = learn_losses(history, rows, np.random.default_rng(0), learn_from=learn_from, failures="apart")
     unseen = ENCODER.sample(400, np.random.default_rng(9))
@@ -60,7 +60,7 @@ def test_without_failures_there_is_no_model_of_success(learn_from):
     )
 
 
-def test_trials_that_were_stopped_early_are_no_failures():
+def test_trials_stopped_early_are_not_failures():
     history, rows = searched(20)
     stopped = replace(history[4], outcome=replace(history[4].outcome, status=TrialStatus.STOPPED, loss=None))
     history = replace(history, observations=(*history.observations[:4], stopped, *history.observations[5:]))

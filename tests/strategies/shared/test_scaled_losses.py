@@ -33,4 +33,4 @@ def test_failures_are_as_bad_as_possible_or_as_the_worst_success():
     assert scaled[3] > scaled[2] > scaled[1]
     scaled, best = scale_losses(history, cap=False, failures="worst_seen")
     assert scaled[3] == scaled[2] > scaled[1] > scaled[0] == best
-    assert history.losses[3] == 1.0, "the history keeps its own"
+    assert history.losses[3] == 1.0, "the history is unchanged"

@@ -21,14 +21,14 @@ def test_a_space_is_compiled_and_an_encoder_is_taken_as_it_is(space):
     assert encoder_of(encoder) is encoder
 
 
-def test_a_part_of_a_space_is_that_space_and_of_an_encoder_an_encoder(space):
+def test_a_restricted_space_is_a_space_and_a_restricted_encoder_an_encoder(space):
     part = restrict(space, ALLOWED)
     assert restrict_search(space, part, ALLOWED) is part
     encoder = restrict_search(SpaceEncoder(space), part, ALLOWED)
     assert type(encoder) is SpaceEncoder and encoder.space is part
 
 
-def test_a_part_of_a_catalogue_offers_what_is_listed_in_it(space):
+def test_a_restricted_catalogue_offers_its_listed_configurations(space):
     listed = space.sample_configuration(200)
     encoder = restrict_search(CatalogueEncoder(space, listed), restrict(space, ALLOWED), ALLOWED)
     inside = [c for c in listed if c["algorithm"] in ("svm", "knn") and c["scaler"] == "standard"]
