@@ -81,7 +81,7 @@ def test_gradient_is_that_of_finite_differences(n, d, seed):
     np.testing.assert_allclose(negative_log_likelihood(theta, X, y)[1], numeric, rtol=1e-3, atol=1e-3)
 
 
-def test_prior_and_parameters_are_the_same_thing():
+def test_prior_and_parameters_convert_both_ways():
     again = GaussianProcessPrior.of(PRIOR.theta)
     np.testing.assert_allclose(again.theta, PRIOR.theta)
     np.testing.assert_allclose(again.length_scales, PRIOR.length_scales)
@@ -152,7 +152,7 @@ def test_repeated_points_and_few_levels_are_survived():
     assert np.isfinite(mean).all() and (variance > 0).all()
 
 
-def test_what_is_imagined_makes_certain_and_changes_no_mean():
+def test_imagined_losses_remove_uncertainty_and_keep_the_mean():
     X, y = points(15, 2)
     process = GaussianProcess().fit(X, y)
     Z = np.random.default_rng(1).random((40, 2))

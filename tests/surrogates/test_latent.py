@@ -42,7 +42,7 @@ both = pytest.mark.parametrize("pretrained", [True, False])
 
 
 class InOneSpace:
-    """A latent surrogate of vectors whose last column tells the algorithm: inactive or not."""
+    """A latent surrogate of vectors whose last column gives the algorithm: inactive or not."""
 
     def __init__(self, pretrained):
         self.surrogate = LatentSurrogate(n_algorithms=2, pretrained=pretrained)
@@ -67,7 +67,7 @@ class TestWithPretraining(SurrogateContract):
         return lambda: InOneSpace(embedding(n_algorithms=2))
 
     def test_equal_losses_are_survived(self, surrogate, data):
-        """The prior mean keeps its shape, so that the prediction need not be constant: it is near."""
+        """The prior mean keeps its shape, so the prediction need not be constant, only close to it."""
         mean, variance = surrogate().fit(data[0], np.ones(60), rng()).predict(data[0])
         np.testing.assert_allclose(mean, 1, atol=0.2)
         assert np.all(variance < 0.1)
@@ -145,7 +145,7 @@ def test_fit_is_better_than_its_start(pretrained):
     assert np.all(variance > 0)
 
 
-def test_output_layers_of_observed_algorithms_alone_are_fine_tuned():
+def test_only_output_layers_of_observed_algorithms_are_fine_tuned():
     tasks, vectors, losses = observations(20)
     kept = tasks != 3
     fitted = surrogate(True).fit(tasks[kept], vectors[kept], losses[kept], rng())
@@ -174,7 +174,7 @@ def test_a_large_penalty_keeps_the_embedding():
 
 
 def test_pretrained_order_is_followed_before_the_algorithm_was_observed():
-    """One observation of another algorithm: the prior mean alone tells good from bad."""
+    """With one observation of another algorithm, only the prior mean tells good from bad."""
     pretrained = embedding()
     tasks, vectors = np.full(50, 2), rng().random((50, 3))
     fitted = surrogate(True).fit(np.array([0]), vectors[:1], np.array([0.4]), rng())

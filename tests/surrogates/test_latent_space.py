@@ -178,7 +178,7 @@ def test_posterior_without_noise_passes_through_the_observations():
     np.testing.assert_allclose(variance, 0, atol=1e-6)
 
 
-def test_observations_of_one_task_tell_of_another_as_far_as_they_share():
+def test_observations_of_one_task_inform_others_as_far_as_they_share():
     parameters = LmcParameters(1.0, np.array([1.0, 1.0, 0.0]), np.array([0.1, 0.1, 1.0]), 1e-3)
     point = np.zeros((1, 2))
     arguments = (point, np.array([0]), np.array([2.0]), np.zeros((3, 2)), np.arange(3), parameters)
@@ -201,7 +201,7 @@ def test_singular_kernel_is_survived():
 
 
 @pytest.mark.parametrize("matrix", [np.full((2, 2), np.nan), -np.eye(2), np.array([[np.inf, 0], [0, 1]])])
-def test_what_is_no_kernel_is_refused(matrix):
+def test_a_matrix_that_is_not_a_kernel_is_refused(matrix):
     with pytest.raises(ArrayError, match="positive semi-definite"):
         stable_cholesky(matrix)
 

@@ -75,7 +75,7 @@ def test_trees_of_openbox_are_small_and_learn_from_all_pairs(X):
     shallow = fitted(replace(surrogate, max_depth=3), X)
     assert max(depth_of(tree) for booster in shallow._ensemble.boosters for tree in booster) == 3
     one, other = fitted(replace(surrogate, feature_fraction=1.0), X).sample_pairs(X[:3], np.arange(5))
-    np.testing.assert_array_equal(one, other)  # only the columns that they draw tell boosters apart
+    np.testing.assert_array_equal(one, other)  # boosters differ only in the columns they draw
 
 
 # Learning
@@ -219,7 +219,7 @@ def test_two_observations_are_enough(X, candidates, growth, include_self):
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_less_than_two_observations_are_refused(X, n):
+def test_fewer_than_two_observations_are_refused(X, n):
     with pytest.raises(ArrayError, match="two successful"):
         replace(SMALL).fit(X[:n], [np.ones(9)] * n, np.ones(9), np.random.default_rng(0))
 

@@ -85,7 +85,7 @@ def test_pairs_of_two_unseen_configurations_are_ranked(measure, kind):
 
 @pytest.mark.parametrize("min_samples_leaf", [1, 3])
 @pytest.mark.parametrize(("measure", "kind"), [("div", 2), ("ce", 4), ("mse", "regression")])
-def test_two_leaves_say_the_average_over_pairs_of_different_observations(measure, kind, min_samples_leaf):
+def test_two_leaves_predict_the_average_over_pairs_of_different_observations(measure, kind, min_samples_leaf):
     X, predictions, y = problem(kind, n=40)
     surrogate = PredictionSurrogate(measure=measure, min_samples_leaf=min_samples_leaf, n_trees=4)
     surrogate.fit(X[:30], list(predictions[:30]), y, np.random.default_rng(0))
@@ -161,7 +161,7 @@ def test_ensemble_losses_of_observations_are_those_of_the_metric(name, kind, siz
     np.testing.assert_allclose(samples, np.broadcast_to(expected, samples.shape), atol=1e-6)
 
 
-def test_a_leaf_says_the_average_of_its_observations():
+def test_a_leaf_predicts_the_average_of_its_observations():
     X, _, _ = problem(2)
     surrogate, values = fitted(2, min_samples_leaf=3), np.random.default_rng(0).random((60, 2))
     samples = surrogate.sample(values, X)
