@@ -454,7 +454,7 @@ def test_equal_combined_ranks_are_ordered_by_performance():
     assert order_by_ranks(combined - [1e-13, 0, 0], performance, np.random.default_rng(0)).tolist() == [1, 2, 0]
 
 
-def test_what_is_still_equal_is_ordered_at_random():
+def test_remaining_ties_are_ordered_at_random():
     first = {int(order_by_ranks(np.ones(4), np.ones(4), np.random.default_rng(seed))[0]) for seed in range(50)}
     assert first == {0, 1, 2, 3}
     same = [order_by_ranks(np.ones(4), np.ones(4), np.random.default_rng(0)).tolist() for _ in range(2)]

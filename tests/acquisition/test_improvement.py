@@ -72,7 +72,7 @@ def test_log_form_is_monotone_and_agrees_with_the_plain_form(z, std):
         assert np.exp(logged[0]) == pytest.approx(plain, rel=1e-8)
 
 
-def test_certain_predictions_gain_what_they_gain():
+def test_improvement_of_certain_predictions_is_their_gain():
     assert expected_improvement([0.2, 0.4], [0.0, 0.0], 0.3) == pytest.approx([0.1, 0.0])
     logged = log_expected_improvement([0.2, 0.4], [0.0, 0.0], 0.3)
     assert logged[0] == pytest.approx(np.log(0.1))

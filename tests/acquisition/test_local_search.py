@@ -74,7 +74,7 @@ def test_excluded_rows_are_left_or_worth_nothing(blocks):
     assert (values == -np.inf).all()
 
 
-def test_nothing_to_climb_from_is_nothing_reached(blocks):
+def test_without_starts_nothing_is_reached(blocks):
     rows, values = ascend(blocks.encoder, np.empty((0, 8)), bowl(blocks), np.random.default_rng(0))
     assert rows.shape == (0, 8) and values.shape == (0,)
 
@@ -119,7 +119,7 @@ def test_moves_follow_the_rules_of_each_kind():
     assert min(logs) < before < max(logs) and max(logs) <= 4.2 * (before + 1)  # 1000^0.2 is 4
 
 
-def test_the_best_of_every_algorithm_comes_back_best_first(blocks):
+def test_the_best_of_every_algorithm_is_returned_best_first(blocks):
     score, rng = bowl(blocks), np.random.default_rng(0)
     decided = blocks.encoder.sample(5, rng)
     rows, values = maximise_per_algorithm(blocks, score, decided, rng)

@@ -51,7 +51,7 @@ def test_without_history_all_candidates_are_global(encoder):
     assert candidates.shape == (10, 3)
 
 
-def test_excluded_rows_do_not_come_back():
+def test_excluded_rows_are_not_drawn():
     encoder = SpaceEncoder(ConfigurationSpace({"a": [0, 1, 2, 3], "b": [0, 1, 2, 3]}, seed=0))
     everything = encoder.enumerate(16)
     rows, pending, left = everything[:8], everything[8:12], everything[12:]
