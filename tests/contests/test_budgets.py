@@ -27,7 +27,7 @@ def test_rounds_agree_with_vectors(case, schedule):
 
 
 @given(st.integers(1, 100), st.integers(2, 6), st.integers(1, 2000), st.integers(1, 20), st.sampled_from(SCHEDULES))
-def test_the_budget_is_never_exceeded_and_candidates_only_leave(c, eta, budget, first, schedule):
+def test_the_budget_is_never_exceeded_and_contenders_only_leave(c, eta, budget, first, schedule):
     planned = plan_rounds(c, budget, first=first, eta=eta, schedule=schedule)
     spent = sum(m * b for m, b in planned)
     assert spent <= budget

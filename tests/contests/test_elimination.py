@@ -37,25 +37,25 @@ def test_ties_stay_up_to_a_number_and_are_ordered_by_the_latest_losses():
     assert kept(drop_highest(equal, recent, 2, max_extra=0), 5) == [1, 2]
     assert kept(drop_highest(equal, recent, 2, max_extra=1), 5) == [1, 2, 3]
     assert kept(drop_highest(equal, recent, 2, max_extra=2), 5) == [1, 2, 3, 4]
-    assert kept(drop_highest(equal, recent, 2, max_extra=9), 5) == [1, 2]  # else nobody would leave
+    assert kept(drop_highest(equal, recent, 2, max_extra=9), 5) == [1, 2]  # otherwise none would leave
 
 
 def test_ties_that_would_keep_everybody_are_cut():
     assert kept(drop_highest(np.full(2, 0.3), np.array([0.4, 0.3]), 1, max_extra=1), 2) == [1]
 
 
-def test_fewer_than_are_to_stay_all_stay():
+def test_all_stay_if_no_more_than_are_kept():
     assert drop_highest(np.array([1.0, 2.0]), np.zeros(2), 2) == Verdict()
 
 
-def test_who_was_never_evaluated_is_told_so():
+def test_the_reason_says_that_a_contender_was_never_evaluated():
     verdict = drop_highest(np.array([np.inf, 0.3, np.inf]), np.zeros(3), 1)
     assert verdict.dropped == (0, 2)
     assert set(map(str, verdict.reasons)) == {"never evaluated: the budget is too small"}
 
 
 @given(nps.arrays(np.float64, st.integers(2, 12), elements=st.integers(0, 4).map(float)), st.data())
-def test_somebody_leaves_and_enough_stay(scores, data):
+def test_some_leave_and_enough_stay(scores, data):
     k = len(scores)
     n_keep, extra = data.draw(st.integers(1, k - 1)), data.draw(st.integers(0, 2))
     stay = kept(drop_highest(scores, scores[::-1], n_keep, max_extra=extra), k)
@@ -67,7 +67,7 @@ def test_somebody_leaves_and_enough_stay(scores, data):
 @pytest.mark.parametrize(
     ("form", "authors_z"), [("corrected", False), ("authors_variant_without_se", True)], ids=["corrected", "authors"]
 )
-def test_significantly_worse_candidates_leave(form, authors_z):
+def test_significantly_worse_contenders_leave(form, authors_z):
     verdict = drop_defeated(LOSSES, NAMES, authors_z=authors_z)
     assert kept(verdict, 4) == FRIEDMAN[form]["survivors_alpha0.05"]
     assert verdict.test == "friedman"
@@ -92,7 +92,7 @@ def test_two_of_equal_mean_rank_stay():
     assert not verdict.dropped
 
 
-def test_too_few_blocks_make_no_test():
+def test_with_too_few_blocks_there_is_no_test():
     assert drop_defeated(LOSSES[:2], NAMES) == Verdict()
     assert drop_defeated(LOSSES[:2], NAMES, min_blocks=2).test == "friedman"
     assert drop_defeated(np.empty((0, 4)), NAMES) == Verdict()
@@ -105,7 +105,7 @@ def test_equal_losses_keep_all(k):
 
 
 def test_level_holds_if_nothing_differs():
-    """At 5 % about one in twenty tests drops somebody by chance."""
+    """At 5 %, about one in twenty tests drops a contender by chance."""
     rng = np.random.default_rng(0)
     for k in (2, 4):
         drops = [bool(drop_defeated(rng.normal(size=(20, k)), NAMES[:k]).dropped) for _ in range(600)]

@@ -81,7 +81,7 @@ def test_rounds_are_those_of_the_plan(case, schedule):
 
 @settings(deadline=None)
 @given(contests(), st.data())
-def test_rounds_that_are_over_never_change(contest, data):
+def test_finished_rounds_never_change(contest, data):
     contenders, rules, budget = contest
     now = derive_ledger(contenders, rules, budget=budget)
     before = derive_ledger(
@@ -118,7 +118,7 @@ def test_survivors_shrink_and_quotas_grow_within_the_budget(contest):
 
 @settings(deadline=None)
 @given(contests())
-def test_plain_data_make_the_same_ledger(contest):
+def test_plain_data_give_the_same_ledger(contest):
     contenders, rules, budget = contest
     ledger = derive_ledger(contenders, rules, budget=budget)
     assert Ledger.from_json(json.loads(json.dumps(ledger.to_json(), allow_nan=False))) == ledger
@@ -141,7 +141,7 @@ def test_a_highest_value_contest_needs_a_budget():
     assert derive_ledger(make([[], []]), STATISTICAL).open.quotas == (5, 5)
 
 
-def test_a_budget_below_the_number_of_candidates_takes_the_first_ones():
+def test_a_budget_below_the_number_of_contenders_takes_the_first_ones():
     ledger = derive_ledger(make([[], [], []]), Rules(), budget=WorkBudget(trials=2))
     assert ledger.open.quotas == (1, 1, 0)
     ledger = derive_ledger(make([[0.4], [0.3], []]), Rules(), budget=WorkBudget(trials=2))
@@ -153,7 +153,7 @@ def test_a_budget_below_the_number_of_candidates_takes_the_first_ones():
 
 
 @pytest.mark.parametrize(("floor", "expected"), [(-np.inf, 0.9), (0.5, 0.9), (1.0, 1.0)])
-def test_failures_have_the_worst_loss_that_the_round_looks_at(floor, expected):
+def test_failures_have_the_worst_loss_granted_so_far(floor, expected):
     contenders = make([[0.9, 0.2], [None, None], [0.4, 7.0], [0.8, None, 99.0]])
     contenders[2] = shortened(contenders, [2, 2, 1, 3])[2]
     rules = Rules(b_first=1)
@@ -175,7 +175,7 @@ def test_ties_are_kept_for_a_round_but_the_last_one_goes_to_the_leader():
     assert [r.survivors for r in cut.rounds] == [(0, 1), (0,)]
 
 
-def test_exhausted_candidates_leave():
+def test_exhausted_contenders_leave():
     contenders = make([[0.1, 0.2], [0.5] * 5, [0.6] * 5, []], capacities=[2, None, None, 0])
     ledger = derive_ledger(contenders, Rules(), budget=WorkBudget(trials=60))
     assert ledger.rounds[0].totals == (2, 5, 5)
@@ -189,10 +189,10 @@ def test_time_is_divided_by_the_measured_costs():
     seconds = [np.full(100, cost) for cost in (1.0, 4.0, 2.0, 1.0, 1.0)]
     contenders = make([np.full(100, loss) for loss in (0.1, 0.2, 0.3, 0.4, 0.5)], seconds)
     ledger = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(worker_seconds=98))
-    # Round 0 takes 18 s; of the 80 left, two rounds are to come: 40 s for two survivors that cost 5 s together.
+    # Round 0 takes 18 s. The 80 s left are for two rounds: 40 s for two survivors that cost 5 s together.
     assert [(r.alive, r.granted) for r in ledger.rounds[1:]] == [((0, 1), (8, 8))]
     late = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(worker_seconds=10))
-    assert late.rounds[1].granted == (1, 1)  # too late, but one evaluation each all the same
+    assert late.rounds[1].granted == (1, 1)  # no time is left, but each gets one evaluation
     both = derive_ledger(contenders, Rules(b_first=2), budget=WorkBudget(worker_seconds=98, trials=22))
     assert both.rounds[1].granted == (3, 3)
     still = derive_ledger(
@@ -218,7 +218,7 @@ def test_statistical_contest_step_by_step():
     assert {r.test for r in ledger.rounds if len(r.alive) == 2} == {"wilcoxon"}
 
 
-def test_authors_form_keeps_candidates_longer():
+def test_authors_form_keeps_contenders_longer():
     rng = np.random.default_rng(0)
     losses = [rng.normal(mean, 0.1, size=40) for mean in (0.0, 0.05, 1.0, 2.0)]
     ours, theirs = (

@@ -123,7 +123,7 @@ def test_standard_error_is_that_of_nemenyi():
 
 
 @pytest.mark.parametrize("k", [4, 7])
-def test_candidates_are_ordered_as_by_nemenyi(k):
+def test_contenders_are_ordered_as_by_nemenyi(k):
     table = np.random.default_rng(3).normal(size=(9, k)) + np.arange(k) / 2
     found = compare_with_best(friedman_test(table).average_ranks, len(table))
     library = scikit_posthocs.posthoc_nemenyi_friedman(table).to_numpy()[found.best]
