@@ -111,7 +111,7 @@ def test_empty_ensemble_gets_the_whole_share():
     np.testing.assert_allclose(losses, [metric.loss(y, p) for p in predictions])
 
 
-def test_a_metric_is_asked_itself_where_its_kernel_is_another():
+def test_a_metric_is_called_if_its_kernel_has_another_definition():
     predictions, pool, y, _ = problem("regression")
     found = losses_with_added(predictions, pool, y, Squared(), size=2)
     np.testing.assert_allclose(found, [Squared().loss(y, (2 * pool + p) / 3) for p in predictions])
@@ -129,7 +129,7 @@ def test_sequences_of_any_float_are_read_only():
 
 
 class Counting:
-    """A metric that counts how often it is asked."""
+    """A metric that counts how often it is called."""
 
     def __init__(self, metric):
         self.metric, self.name, self.clip, self.n_calls = metric, metric.name, metric.clip, 0
@@ -144,7 +144,7 @@ REPAIRED = [("log_loss", 2), ("log_loss", 5), ("brier", 2), ("brier", 5), ("roc_
 
 @pytest.mark.parametrize("position", [0, 7])
 @pytest.mark.parametrize(("name", "kind"), REPAIRED)
-def test_what_is_no_probability_is_left_to_the_metric(name, kind, position):
+def test_predictions_that_are_not_probabilities_are_left_to_the_metric(name, kind, position):
     predictions, pool, y, _ = problem(kind)
     predictions[position] *= 3
     predictions[4, 0] = [-0.5, 1.5, *[0.0] * (kind - 2)]
@@ -158,7 +158,7 @@ def test_what_is_no_probability_is_left_to_the_metric(name, kind, position):
 
 
 @pytest.mark.parametrize(("name", "kind"), REPAIRED)
-def test_a_pool_that_is_no_probability_is_left_to_the_metric(name, kind):
+def test_a_pool_that_is_not_a_probability_is_left_to_the_metric(name, kind):
     predictions, pool, y, _ = problem(kind)
     found = losses_with_added(predictions, 2 * pool, y, metric_of(name, kind), size=3)
     expected = [metric_of(name, kind).loss(y, (6 * pool + p) / 4) for p in predictions]
@@ -166,7 +166,7 @@ def test_a_pool_that_is_no_probability_is_left_to_the_metric(name, kind):
 
 
 @pytest.mark.parametrize(("name", "kind"), REPAIRED)
-def test_best_share_of_what_is_no_probability_is_no_worse_than_none(name, kind):
+def test_best_share_of_predictions_that_are_not_probabilities_is_no_worse_than_none(name, kind):
     predictions, pool, y, _ = problem(kind)
     predictions *= np.linspace(0.1, 3, len(predictions))[:, None, None]
     metric = metric_of(name, kind)
@@ -199,7 +199,7 @@ def test_predictions_that_are_not_finite_have_an_infinite_loss(name, kind, posit
     assert np.all(best_added_losses(hopeless, pool, y, metric, size=size)[0] == np.inf)
 
 
-def test_not_a_number_of_a_metric_is_an_infinite_loss():
+def test_nan_from_a_metric_is_an_infinite_loss():
     class Undefined:
         name = "accuracy"
 

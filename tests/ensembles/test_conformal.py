@@ -95,7 +95,7 @@ def test_sets_are_those_of_mapie(coverage):
 
 
 @pytest.mark.parametrize("n_folds", [1, 5])
-def test_about_as_many_new_rows_are_covered_as_asked_for(n_folds):
+def test_coverage_of_new_rows_is_about_the_requested_one(n_folds):
     covered = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -128,7 +128,7 @@ def test_scores_of_probabilities_that_do_not_sum_to_one():
 
 
 @pytest.mark.parametrize("coverage", [0.0, -0.1, 0.95, 1.0, np.nan])
-def test_a_coverage_that_so_few_rows_cannot_promise_is_refused(coverage):
+def test_a_coverage_that_too_few_rows_cannot_promise_is_refused(coverage):
     scores = ConformalScores.of_folds(np.arange(9.0), np.zeros(9, dtype=int), 1)
     with pytest.raises(InvalidParameterError, match=r"at most 0\.9, which is what 9 rows allow"):
         scores.rank(coverage)

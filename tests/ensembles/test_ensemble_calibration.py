@@ -129,7 +129,7 @@ def test_weight_of_two_is_a_row_given_twice(fit):
     times = np.random.default_rng(1).integers(1, 3, len(y))
     weighted = fit(z, y, times / times.sum())
     repeated = fit(z.repeat(times, axis=0), y.repeat(times), equal(times.sum()))
-    # But for the prior, which weighs less beside more rows.
+    # Except for the prior, which weighs less with more rows.
     np.testing.assert_allclose(np.concatenate(weighted), np.concatenate(repeated), atol=0.03)
 
 
@@ -179,7 +179,7 @@ def test_calibrated_probabilities_are_left_alone():
 
 
 def drawn(rng, n_rows, n_models, certainty):
-    """Classes, and what each of some models says about them: the truth, and errors of its own."""
+    """Classes, and what several models predict for them: the truth, with independent errors."""
     truth = rng.normal(0, 2, (n_rows, 3))
     y = (softmax(truth).cumsum(axis=1) > rng.random((n_rows, 1))).argmax(axis=1)
     return [softmax(certainty * (truth + rng.normal(0, 1, truth.shape))) for _ in range(n_models)], y

@@ -23,7 +23,7 @@ def independent_errors(n=20, n_rows=400):
 
 
 def coins(n=40, n_rows=60):
-    """Return classifiers that know nothing, the one exactly, the others with noise: nothing can be gained."""
+    """Return classifiers that know nothing, the first exactly, the others with noise: nothing can be gained."""
     rng = np.random.default_rng(2)
     y = rng.integers(2, size=n_rows)
     second = np.clip(0.5 + 0.2 * rng.normal(size=(n, n_rows)), 0.05, 0.95)
@@ -31,25 +31,25 @@ def coins(n=40, n_rows=60):
     return [np.stack([1 - p, p], axis=1) for p in second], y
 
 
-def test_a_real_gain_wants_many_members():
+def test_a_real_gain_favours_many_members():
     evidence = judged(*independent_errors(), MSE)
     assert evidence.best_size > 10
     assert evidence.losses.shape == (8, len(evidence.sizes))
     assert list(evidence.sizes) == [1, 2, 3, 5, 8, 12, 18, 25]
 
 
-def test_gains_that_hold_elsewhere_are_believed():
+def test_gains_that_hold_on_other_rows_are_believed():
     predictions, y = independent_errors(n=80, n_rows=4000)
     assert judged(predictions, y, MSE).credibility == 1.0  # only 20 could be chosen, the others help everywhere
 
 
 def test_gains_that_are_noise_are_not_believed():
-    """All candidates predict the truth up to tiny noise of their own: what gains on one half is chance."""
+    """All candidates predict the truth up to tiny independent noise: gains on one half are chance."""
     credibilities = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
         y = rng.normal(size=200)
-        common = 0.5 * rng.normal(size=200)  # the error that none of them can reduce
+        common = 0.5 * rng.normal(size=200)  # an error that no candidate can reduce
         predictions = list(y + common + 1e-3 * rng.normal(size=(60, 200)))
         credibilities.append(judged(predictions, y, MSE).credibility)
     assert np.mean(credibilities) < 0.35
@@ -62,7 +62,7 @@ def test_gains_that_are_noise_are_not_believed():
 def test_credibility_is_the_mean_gain_in_standard_deviations(gains, credibility):
     evidence = GainEvidence(sizes=np.array([1, 2]), losses=np.ones((2, 2)), gains=np.array(gains))
     assert evidence.credibility == pytest.approx(credibility)
-    assert evidence.best_size == 1  # the smaller of equals
+    assert evidence.best_size == 1  # the smaller in a tie
 
 
 def test_halves_hold_every_row_once_and_share_the_classes():

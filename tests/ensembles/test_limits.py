@@ -32,12 +32,12 @@ def pool():
 
 @pytest.mark.parametrize("cost", [BYTES, SECONDS])
 @pytest.mark.parametrize("members", [(), (0,), (0, 1), (1, 2), (0, 1, 2, 3)])
-def test_one_more_member_costs_what_the_larger_ensemble_costs(cost, members):
+def test_cost_with_one_more_member_is_that_of_the_larger_ensemble(cost, members):
     expected = [cost.of({*members, number}) for number in range(4)]
     np.testing.assert_allclose(cost.with_one_more(members, range(4)), expected)
 
 
-def test_what_is_shared_is_paid_for_once():
+def test_shared_costs_are_paid_once():
     assert SECONDS.of([0, 1]) == 1 + 1 + 2 + 10
     assert SECONDS.of([0, 2]) == 1 + 1 + 3 + 10 + 20
 

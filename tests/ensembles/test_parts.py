@@ -1,4 +1,4 @@
-"""What is chosen on some validation rows is judged on rows of other groups, or on later ones."""
+"""Choices made on some validation rows are judged on rows of other groups, or on later rows."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_thresholds_of_a_group_are_judged_by_others():
 
 @pytest.mark.parametrize("kind", list(StructureKind))
 def test_a_calibration_that_only_fits_other_groups_or_the_past_is_not_kept(kind):
-    """Half of the rows are too certain, the others not certain enough."""
+    """Predictions are too certain for half of the rows, and not certain enough for the others."""
     rng = np.random.default_rng(0)
     z = rng.normal(size=600)
     late = np.arange(600) >= 300

@@ -346,7 +346,7 @@ def test_metrics_of_the_package(name, dtype, weighted, seed, coarse):
 
 @pytest.mark.parametrize("name", sorted(set(METRICS) - {"f1_macro", "g_mean"}))
 def test_kernels_agree_with_the_metrics_of_the_package(name):
-    # A disagreement would be repaired silently, and slowly: by as many calls as there are candidates and steps.
+    # A disagreement would be repaired silently and slowly, with one call per candidate and step.
     calls = []
     metric = METRICS[name]
     counting = replace(metric, function=lambda y, p, w: calls.append(1) or metric.function(y, p, w))
@@ -404,7 +404,7 @@ def test_chosen_rows_keep_class_shares():
 
 
 @pytest.mark.parametrize("measure", [CLASSIFICATION["log_loss"], CLASSIFICATION["log_loss"].nameless])
-def test_selection_that_is_stopped_at_any_instant_can_be_made_later(measure):
+def test_selection_can_be_repeated_after_a_stop_at_any_instant(measure):
     candidates, y = make_candidates("log_loss", np.random.default_rng(0))
     fresh = select_ensemble(candidates, y, measure, size=6)
     n_stopped = 0

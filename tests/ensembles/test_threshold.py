@@ -60,7 +60,7 @@ def test_metric_that_is_called_finds_what_the_table_finds(rows):
     )
 
 
-def test_own_metric_with_a_known_name_is_believed_itself():
+def test_custom_metric_with_a_known_name_is_called_itself():
     y, p = rare_class()
     recall = metric_from_callable(lambda y_true, y_pred: float(np.mean(y_pred[y_true == 0] == 0)), name="g_mean")
     first, second = (choose_thresholds(p, y, metric) for metric in (recall, METRICS["g_mean"]))
