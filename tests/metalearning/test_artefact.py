@@ -31,7 +31,7 @@ def saved(tmp_path):
     return artefact, tmp_path / "artefact"
 
 
-def test_what_is_loaded_says_the_same_as_what_was_saved(saved):
+def test_a_loaded_artefact_ranks_like_the_saved_one(saved):
     artefact, folder = saved
     loaded = load_artefact(folder)
     blocks = blocks_of(cash_space())
@@ -122,7 +122,7 @@ def test_no_artefact_serves_the_default_space(name):
         _ = strategy.known_artefact
 
 
-def test_a_ranker_that_is_not_there_is_named(saved):
+def test_a_missing_ranker_is_named(saved):
     artefact, _ = saved
     with pytest.raises(ArtefactError, match="no ranker of embeddings"):
         replace(artefact, rankers={}).rank_embeddings(TABLE)

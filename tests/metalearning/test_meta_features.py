@@ -188,7 +188,7 @@ def test_regression_leaves_out_what_is_about_classes():
     assert z["information_max"] > 0
 
 
-def test_kinds_of_columns_that_are_not_there():
+def test_features_of_missing_kinds_of_columns_are_undefined():
     rng = np.random.default_rng(7)
     y = rng.integers(2, size=60)
     codes = rng.integers(3, size=(60, 2))

@@ -74,7 +74,7 @@ def test_information_of_categories_differs_by_the_base_of_the_logarithm():
 
 
 def test_landmarkers_differ_by_the_folds_only(table):
-    """Other rows are in the folds: accuracies on 1500 rows may differ by three standard errors of a share, 0.04."""
+    """The folds have other rows: accuracies on 1500 rows may differ by three standard errors of a share, 0.04."""
     X, y, ours = table
     theirs = extract(X, y, list(LANDMARKERS), ["mean"], num_cv_folds=3)
     for name, own_name in LANDMARKERS.items():

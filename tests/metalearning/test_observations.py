@@ -52,7 +52,7 @@ losses = hnp.arrays(np.float64, 5, elements=st.floats(0, 100, width=32) | st.jus
 
 @settings(max_examples=40)
 @given(data=st.lists(st.tuples(st.permutations(range(5)), losses, losses), max_size=4), text=st.text(max_size=8))
-def test_what_is_saved_comes_back(tmp_path_factory, data, text):
+def test_saved_observations_are_loaded_unchanged(tmp_path_factory, data, text):
     tables = [
         table(
             f"{i}{text}",

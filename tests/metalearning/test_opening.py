@@ -48,7 +48,7 @@ def space_for(task=TaskType.BINARY, *, categories=True, n_classes=2):
     return make_space("default", profile)
 
 
-def test_what_is_written_is_read(tmp_path):
+def test_a_saved_opening_is_loaded_unchanged(tmp_path):
     MADE.save(tmp_path / "opening.json")
     assert load_opening(tmp_path / "opening.json") == MADE
 
@@ -104,7 +104,7 @@ def test_opening_without_a_step_for_the_space_leaves_the_defaults():
         ({"sources": None}, "sources"),
     ],
 )
-def test_what_does_not_fit_is_refused(tmp_path, change, message):
+def test_invalid_content_is_refused(tmp_path, change, message):
     path = tmp_path / "opening.json"
     path.write_text(json.dumps({**MADE.to_json(), **change}))
     with pytest.raises(ArtefactError, match=message):
@@ -137,7 +137,7 @@ def test_shipped_steps_are_points_of_every_space(profile):
     opening = shipped_opening("default")
     found = after_the_defaults(opening, space)
     assert found
-    # With a budget of time those come first that gain most per second: the defaults.
+    # Under a time budget, those that gain most per second come first: the defaults.
     assert 0 < max(found.values()) < opening.first_gain
     offered = {algorithm.name for algorithm in space.algorithms}
     for used in opening.steps:

@@ -64,7 +64,7 @@ def test_ndcg_is_a_share_of_the_best_order(relevance, k):
 
 
 @given(RELEVANCE.filter(lambda r: len(r) > 1), st.integers(1, 50), st.data())
-def test_putting_a_pair_right_never_harms(relevance, k, data):
+def test_correcting_the_order_of_a_pair_never_harms(relevance, k, data):
     i = data.draw(st.integers(0, len(relevance) - 2))
     j = data.draw(st.integers(i + 1, len(relevance) - 1))
     better = list(relevance)
@@ -88,7 +88,7 @@ def test_expectation_of_random_orders():
 
 
 @pytest.mark.parametrize("relevance", [[], [1, -1], [1, np.nan], [[1, 2]]])
-def test_ndcg_refuses_what_it_cannot_mean(relevance):
+def test_ndcg_refuses_impossible_relevances(relevance):
     with pytest.raises(ArrayError, match="relevance"):
         ndcg(relevance, 1)
 
@@ -192,7 +192,7 @@ def test_unusable_input_is_refused():
         apply_ranker(fit_ranker(features, labels, groups), np.zeros((4, 3)))
 
 
-def test_texts_that_are_no_model_are_refused(capfd):
+def test_texts_that_are_not_a_model_are_refused(capfd):
     text = fit_ranker(np.zeros((4, 2)), np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]))
     for broken in ("", "a poem", "tree\n", text[:60]):
         with pytest.raises(InvalidParameterError, match="fit_ranker"):
@@ -218,7 +218,7 @@ def test_embeddings_of_kin_and_of_the_table_itself_are_not_candidates():
 
 
 def test_kin_leave_together():
-    """Twins know each other's losses by heart, which must not show: every table of an origin is unseen."""
+    """Twins know each other's losses by heart, which must not help: all tables of an origin are left out together."""
     rng = np.random.default_rng(2)
     z = np.repeat(rng.normal(size=(12, 3)), 2, axis=0)
     losses = np.repeat(rng.random((12, 8)), 2, axis=0)

@@ -28,7 +28,7 @@ def test_there_is_one_for_sklearn12():
 
 @pytest.mark.parametrize("profile", PROFILES, ids=["binary", "multiclass", "weights"])
 def test_it_serves_its_space_for_every_task(profile):
-    """Rows with weights take some algorithms away."""
+    """With row weights, some algorithms are left out."""
     space = make_space("sklearn12", profile).configuration_space
     blocks = AlgorithmBlocks(SpaceEncoder(space))
     artefact = find_artefact("auto", blocks)

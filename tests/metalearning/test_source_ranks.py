@@ -22,7 +22,7 @@ OBSERVATIONS = toy_observations(cash_space())
 EXACT = [replace(prior, noise_variance=1e-9) for prior in ARTEFACT.priors]
 
 
-def test_ranks_run_from_nought_to_one_and_failures_come_last():
+def test_ranks_run_from_zero_to_one_and_failures_come_last():
     np.testing.assert_allclose(rank_shares(np.array([5.0, 1.0, np.nan, 1.0])), [2 / 3, 1 / 6, 1.0, 1 / 6])
     np.testing.assert_allclose(rank_shares(np.array([2.0])), [0.0])
 
@@ -74,7 +74,7 @@ def test_noise_smooths_ranks_towards_the_mean_of_the_algorithm():
         )
 
 
-def test_only_named_sources_speak_and_what_they_never_tried_is_average():
+def test_only_named_sources_count_and_what_they_never_tried_is_average():
     tasks, vectors = observed_vectors(OBSERVATIONS, BLOCKS)
     own = np.flatnonzero(tasks == tasks[0])
     first = OBSERVATIONS.tables[0]
