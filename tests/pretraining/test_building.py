@@ -81,10 +81,10 @@ def test_the_same_observations_give_the_same_artefact_with_any_number_of_workers
     np.testing.assert_array_equal(again.priors[1].theta, artefact.priors[1].theta)
 
 
-def test_a_build_goes_on_where_it_was_stopped(built, tmp_path):
+def test_a_stopped_build_is_continued(built, tmp_path):
     artefact, work = built
     lines = (work / "searches.ndjson").read_bytes().splitlines(keepends=True)
-    assert len(lines) == 5 * 5 - 5 - 2 * 2  # no table with its own embedding, nor with that of its kin
+    assert len(lines) == 5 * 5 - 5 - 2 * 2  # no table with its own embedding, nor with one of the same origin
     (tmp_path / "searches.ndjson").write_bytes(b"".join(lines[:7]) + lines[7][:20])
     said = []
     again = build_artefact(observe(), cash_space(), work=tmp_path, settings=SETTINGS, report=said.append)
@@ -103,7 +103,7 @@ def test_further_tables_are_searched_with_the_new_embeddings_only(built, tmp_pat
     assert len(after) == 6 * 6 - 6 - 3 * 2 and len(more.sources) == 6
 
 
-def test_what_cannot_be_learned_from_is_refused(tmp_path):
+def test_unusable_observations_are_refused(tmp_path):
     with pytest.raises(ObservationsError, match="at least 3 origins"):
         build_artefact(observe(4), cash_space(), work=tmp_path, settings=SETTINGS)
     observations = observe()
@@ -125,7 +125,7 @@ def test_configurations_of_another_space_are_left_out(tmp_path):
 
 
 def test_without_pytorch_the_command_to_install_it_is_named_and_searches_go_on(tmp_path):
-    """Pre-training needs the extra; to search with an artefact, and everything else, does not."""
+    """Pre-training needs the extra; searching with an artefact, and everything else, does not."""
     code = """
 import sys
 class WithoutTorch:

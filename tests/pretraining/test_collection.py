@@ -83,7 +83,7 @@ def small_space(profile):
 
 
 class Hostile:
-    """A classifier that never comes back."""
+    """A classifier that never returns."""
 
     def __init__(self, how):
         self.how = how
@@ -139,7 +139,7 @@ def gather(tables, work, **more):
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory):
-    """A folder of work with both tables complete; nobody may change it."""
+    """A work folder with both tables complete; tests must not change it."""
     folder = tmp_path_factory.mktemp("collected")
     gather([write_table(folder, name, seed=seed) for seed, name in enumerate(("first", "second"))], folder / "work")
     return folder / "work"
@@ -165,7 +165,7 @@ def test_drawn_configurations_belong_to_the_space(name):
         assert dict(space.completed(values)) == values
 
 
-def test_fewer_configurations_than_asked_for_are_all_there_are():
+def test_a_small_sub_space_gives_all_its_configurations():
     drawn = draw_configurations(small_space(REFERENCE), 7, seed=0)
     assert sorted(v["tree:depth"] for v in drawn if v["algorithm"] == "tree") == [1, 2, 3]
     assert sum(v["algorithm"] == "bayes" for v in drawn) == 7
@@ -197,7 +197,7 @@ def test_sizes_of_the_holdout_are_those_of_the_paper(n, n_train):
     assert len(holdout(np.arange(n) % 2, seed=0).train) == n_train
 
 
-def test_a_lone_row_of_a_class_trains():
+def test_the_only_row_of_a_class_is_used_for_training():
     y = np.array([0] * 50 + [1] * 50 + [2])
     assert all(100 in holdout(y, seed).train for seed in range(10))
 
@@ -236,11 +236,11 @@ def test_losses_do_not_depend_on_the_number_of_workers_or_other_tables(collected
     assert (one.tables[0].seconds < 5).all()
 
 
-def test_a_collection_goes_on_where_it_ended(collected, tables, tmp_path):
+def test_a_stopped_collection_is_continued(collected, tables, tmp_path):
     work = shutil.copytree(collected, tmp_path / "work")
     path = work / "second.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:3]) + lines[3][:20])  # as a kill leaves it
+    path.write_bytes(b"".join(lines[:3]) + lines[3][:20])  # as after a kill
     before = path.read_bytes()
     assert [table.name for table in read_work(work).tables] == ["first"]
     assert len(gather(tables, work, stop=lambda: True).tables) == 1
@@ -456,7 +456,7 @@ def test_finished_runs_become_tables(tmp_path):
     found = read_runs(folders, space=space)
     assert [table.name.split("-")[0] for table in found.tables] == ["one", "two"]
     assert found.tables[0].origin == found.tables[1].origin
-    assert len(found.configurations) == 7  # both tried the same; one was given up
+    assert len(found.configurations) == 7  # both tried the same; one was stopped early
     losses = found.tables[0].losses
     assert np.isnan(losses).tolist() == [False, False, True, False, False, False, False]
     assert (found.tables[0].seconds > 0).all()
@@ -485,7 +485,7 @@ def test_the_reference_task_has_no_encodings_to_choose():
     assert isinstance(REFERENCE, TaskProfile) and not REFERENCE.has_categories
 
 
-def test_searches_of_a_build_in_the_folder_are_no_table(collected, tmp_path):
+def test_searches_of_a_build_in_the_folder_are_not_a_table(collected, tmp_path):
     work = shutil.copytree(collected, tmp_path / "work")
     SearchFile(work / SEARCHES).add({("target", "source"): 0.5})
     assert [table.name for table in read_work(work).tables] == [table.name for table in read_work(collected).tables]

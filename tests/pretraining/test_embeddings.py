@@ -154,7 +154,7 @@ def test_accuracy_is_one_for_separate_and_half_for_equal_clouds():
     assert pairwise_accuracy(cloud, tasks, other, tasks, **options) == pytest.approx(0.5, abs=0.1)
 
 
-def test_threads_of_torch_are_given_back():
+def test_the_number_of_torch_threads_is_restored():
     before = torch.get_num_threads()
     with one_torch_thread():
         assert torch.get_num_threads() == 1

@@ -17,7 +17,7 @@ GOOD, AS_GOOD_BUT_DEAR, HARMLESS_COPY, OTHER_HALF, BAD, FAILED = range(6)
 
 
 def source(name, *, origin=None, seed=0, n=400):
-    """Return a source on which two candidates know one half of the signal each, and others nothing new."""
+    """Return a source on which two candidates know one half of the signal each, and the others nothing new."""
     rng = np.random.default_rng(seed)
     first, second = rng.normal(size=(2, n))
     y = first + second + 0.1 * rng.normal(size=n)
@@ -54,7 +54,7 @@ def test_cheap_and_complementary_candidates_come_first():
     assert all(step.gain > 0.1 for step in steps)
 
 
-def test_what_adds_nothing_is_left_out():
+def test_candidates_that_add_nothing_are_left_out():
     found = order(SOURCES)
     assert not {BAD, FAILED} & set(found)
     assert order(SOURCES, most_steps=1) == found[:1]
@@ -77,7 +77,7 @@ def test_given_candidates_come_first_with_equal_shares():
     assert steps[0].seconds < steps[1].seconds
 
 
-def test_what_is_the_same_on_a_table_takes_no_time_there():
+def test_configurations_that_are_alike_on_a_table_take_no_time_there():
     same = [replace(each, same_as={**each.same_as, OTHER_HALF: GOOD}) for each in SOURCES[:2]]
     steps = choose_opening([*same, SOURCES[2]], range(6), most_steps=6)
     second = next(step for step in steps if step.candidate == OTHER_HALF)
