@@ -147,7 +147,7 @@ def pessimistic_and_optimistic(
 
 
 def find_beaten(pessimistic: FloatArray, optimistic: FloatArray) -> IntArray:
-    """Return the positions of the arms that cannot reach what another has reached; with equal bounds both stay."""
+    """Return the positions of the arms that cannot reach what another has reached; if bounds are equal, both stay."""
     beaten: IntArray = np.flatnonzero(optimistic > pessimistic.min())  # the bound of an arm is no higher than its loss
     return beaten
 

@@ -8,7 +8,7 @@ class for classes; r = ceil(coverage (n + 1)).
 
 An interval goes from minus the r-th smallest of s_i - mu_k(i)(x) to the r-th smallest of s_i + mu_k(i)(x). A set holds
 the classes c for which fewer than r scores are smaller than 1 - mu_k(i)(x)_c. If new rows come as the old ones did
-(exchangeable), CV+ covers at least 2 coverage - 1 of them for certain and, in practice, about as many as asked for.
+(exchangeable), CV+ covers at least 2 coverage - 1 of them for certain and, in practice, about the coverage itself.
 With a holdout there is one fold and one model, and the promise is the coverage itself.
 
 References

@@ -31,7 +31,7 @@ _N_PROMISING = 10
 """Candidates whose gain is measured on the other half."""
 
 _SIZES = (1, 2, 3, 5, 8, 12, 18)
-"""Sizes judged besides the full one: a metric takes about as long as a step of the selection."""
+"""Sizes judged besides the full one, few because a metric takes about as long as a step of the selection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

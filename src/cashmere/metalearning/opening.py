@@ -63,7 +63,7 @@ class OpeningStep:
     gain : float
         By how much it lowered the logarithm of the ensemble's loss, after the steps before it; mean over the sources.
     seconds : float
-        What it took, relative to the defaults of the algorithms on the same source: their geometric mean takes 1.
+        What it took, relative to the geometric mean of all candidates tried on the same source; mean over the sources.
     """
 
     values: Mapping[str, Any]

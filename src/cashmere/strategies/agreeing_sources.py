@@ -1,4 +1,4 @@
-"""Gaussian processes around what the sources that agree with the table say."""
+"""Gaussian processes around the mean ranks on the sources that agree with the table."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class AgreeingSources(MetaLearned):
     Parameters
     ----------
     space, artefact, meta_features
-        See `MetaLearned`; the meta-features are not used, because the losses tell more.
+        See `MetaLearned`; the meta-features are not used, because losses say more.
     n_initial : int
         Random trials of each algorithm at the start, at least 1.
     n_starts : int
         Starting points of the local search per algorithm, at least 1.
     n_sources : int
-        How many sources speak, at least 1.
+        Number of sources that count, at least 1.
 
     Notes
     -----

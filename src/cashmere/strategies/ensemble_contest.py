@@ -56,7 +56,7 @@ class EnsembleContest(OptDivBO):
     Notes
     -----
     - The cuts are softer than those of `Contest`: after round r, a share of `share_kept` to the power of r stays, and
-      everybody is judged again at every cut. A dropped algorithm returns if one of its trials has become valuable.
+      all are judged again at every cut. A dropped algorithm returns if one of its trials has become valuable.
     - Algorithms without a member in the ensemble are worth nothing; among these the best single loss decides.
     - In the first round all algorithms take turns. Warm starts count: what an opening learnt from other tables has
       tried more often waits longer for its turn, so the opening weighs the first round.

@@ -234,7 +234,7 @@ class PredictionSurrogate:
 
         Notes
         -----
-        A tree says: the pair will differ as the observations of one leaf differ from those of the other. Within a leaf
+        A tree expects the pair to differ as the observations of one leaf differ from those of the other. Within a leaf
         no observation is paired with itself, because the pair consists of two different configurations: that would
         pull the prediction towards the measure of an observation with itself (0 for ``"div"``). A leaf with a single
         observation, which occurs only with ``min_samples_leaf=1`` or one observation in all, has no other pair and

@@ -34,8 +34,8 @@ def decide_in_time(
 ) -> Suggestion | None:
     """Return a decision whose trial is more likely than not to end within some seconds.
 
-    That is the given one; or what the strategy suggests when it is told the seconds, since its acquisition values are
-    then multiplied by the probability of ending in time; or a random configuration.
+    That is the given one, or else what the strategy suggests if it knows the seconds, since its acquisition values are
+    then multiplied by the probability of ending in time, or else a random configuration.
 
     Parameters
     ----------
