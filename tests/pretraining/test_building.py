@@ -12,6 +12,7 @@ from cashmere.exceptions import ObservationsError
 from cashmere.metalearning.artefact import load_artefact
 from cashmere.metalearning.meta_features import META_FEATURES
 from cashmere.metalearning.observations import SourceObservations, SourceTable
+from cashmere.pretraining import building
 from cashmere.pretraining.building import BuildSettings, SearchFile, build_artefact
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.space.encoding.encoder import SpaceEncoder
@@ -91,6 +92,21 @@ def test_a_stopped_build_is_continued(built, tmp_path):
     assert sum(text.startswith("Searched") for text in said) == 3  # 3 + 3 + 1 of 3 + 3 + 3 + 3 + 4 were there
     assert again.rankers == artefact.rankers
     assert SearchFile(tmp_path / "searches.ndjson").read() == SearchFile(work / "searches.ndjson").read()
+
+
+def test_searches_are_kept_as_soon_as_they_end(tmp_path, monkeypatch):
+    search, names = building._search_one, []
+
+    def interrupted(source, *arguments):
+        names.append(source.table.name)
+        if len(names) == 3:
+            raise KeyboardInterrupt
+        return search(source, *arguments)
+
+    monkeypatch.setattr(building, "_search_one", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        build_artefact(observe(), cash_space(), work=tmp_path, settings=SETTINGS)
+    assert len(SearchFile(tmp_path / "searches.ndjson").read()) == 3 + 3
 
 
 def test_further_tables_are_searched_with_the_new_embeddings_only(built, tmp_path):

@@ -267,22 +267,34 @@ def _search_all(
     stamps = [_stamp(source, settings) for source in sources]
     known = SearchFile(work / SEARCHES)
     done = known.read()
-    futures = {}
-    for t, target in enumerate(sources):
-        missing = [
+    missing = {
+        t: [
             s
             for s, source in enumerate(sources)
             if source.table.origin != target.table.origin and (stamps[t], stamps[s]) not in done
         ]
-        if missing:
-            futures[executor.submit(_search_one, target, [embeddings[s] for s in missing], settings)] = t, missing
-    for n_done, future in enumerate(as_completed(futures), start=1):
-        t, missing = futures[future]
-        found = {(stamps[t], stamps[s]): loss for s, loss in zip(missing, future.result(), strict=True)}
+        for t, target in enumerate(sources)
+    }
+    calls = {t: (sources[t], [embeddings[s] for s in others], settings) for t, others in missing.items() if others}
+    for n_done, (t, losses) in enumerate(_as_completed(executor, _search_one, calls), start=1):
+        found = {(stamps[t], stamps[s]): loss for s, loss in zip(missing[t], losses, strict=True)}
         known.add(found)
         done |= found
-        report(f"Searched {sources[t].table.name}; {len(futures) - n_done} tables left")
+        report(f"Searched {sources[t].table.name}; {len(calls) - n_done} tables left")
     return np.array([[done.get((target, source), np.nan) for source in stamps] for target in stamps])
+
+
+def _as_completed(
+    executor: Any, function: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]
+) -> Iterator[tuple[int, Any]]:
+    """Yield key and result of each call when it ends; in the same process, before the next call begins."""
+    if isinstance(executor, _SameProcess):
+        for key, arguments in calls.items():
+            yield key, executor.submit(function, *arguments).result()
+        return
+    futures = {executor.submit(function, *arguments): key for key, arguments in calls.items()}
+    for future in as_completed(futures):
+        yield futures[future], future.result()
 
 
 def _search_one(source: _Described, embeddings: Sequence[PretrainedEmbedding], settings: BuildSettings) -> list[float]:
