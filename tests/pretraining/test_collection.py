@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -465,6 +467,16 @@ def test_finished_runs_become_tables(tmp_path):
     assert (np.exp(described["log_rows"]), described["categorical_columns"]) == (pytest.approx(30), 1)
     merged = found.merged(read_runs([], space=space))
     assert merged.loss_matrix().shape == (2, 7)
+
+
+def test_trials_on_a_share_of_the_rows_are_left_out(tmp_path):
+    run = finished_run(tmp_path / "run")
+    space = json.loads((run / "run.json").read_text())["settings"]["space"]
+    (before,) = read_runs([run], space=space).tables
+    with closing(sqlite3.connect(run / "run.sqlite", isolation_level=None)) as database:
+        database.execute("UPDATE trials SET fidelity = 0.1 WHERE number = 1")
+    (after,) = read_runs([run], space=space).tables
+    assert after.losses == pytest.approx(np.delete(before.losses, 1), nan_ok=True)
 
 
 def test_runs_that_do_not_fit_are_refused(tmp_path):

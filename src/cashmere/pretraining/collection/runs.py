@@ -23,8 +23,8 @@ from cashmere.storage.trial_tables import read_description, stored_metric
 def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservations:
     """Return the trials of classification runs as observations, one table per run.
 
-    Runs on the same training rows get the same origin. Trials stopped early are left out; a configuration tried twice
-    counts with its first trial.
+    Runs on the same training rows get the same origin. Trials that were stopped early or used a share of the rows are
+    left out, because their losses are not comparable; a configuration tried twice counts with its first trial.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def read_runs(folders: Iterable[str | Path], *, space: str) -> SourceObservation
             trials = {
                 configuration_text(row["configuration"]): row
                 for row in reversed(store.rows())
-                if row["status"] != "stopped"
+                if row["status"] != "stopped" and row["fidelity"] == 1
             }
         ordered = sorted(trials.values(), key=lambda row: row["number"])
         for row in ordered:
