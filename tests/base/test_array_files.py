@@ -19,7 +19,7 @@ from cashmere.base.files import open_regular
 
 
 def npy(array, **changes) -> bytes:
-    """Return the content of a file, with another header if asked."""
+    """Return the content of a ``.npy`` file, with `changes` to its header."""
     buffer = io.BytesIO()
     header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
     np.lib.format.write_array_header_1_0(buffer, header | changes)

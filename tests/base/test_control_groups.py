@@ -1,4 +1,4 @@
-"""Limits of control groups, as files of a machine, and of real groups where this process may make them."""
+"""Limits of control groups, read from files of imagined machines, and from real groups where we may create them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ VERSION_1 = {
 }
 
 
-def test_version_2_takes_the_least_of_all_enclosing_groups(machine):
+def test_version_2_takes_the_smallest_limit_of_all_enclosing_groups(machine):
     inner, outer = "sys/fs/cgroup/kubepods/pod7/container", "sys/fs/cgroup/kubepods"
     root = machine(
         VERSION_2
@@ -60,7 +60,7 @@ def test_version_2_takes_the_least_of_all_enclosing_groups(machine):
     assert free_memory(root) == 300 * MIB
 
 
-def test_version_2_heeds_the_limit_that_slows_down(machine):
+def test_version_2_respects_the_limit_that_throttles(machine):
     group = "sys/fs/cgroup/kubepods/pod7/container"
     files = {f"{group}/memory.max": "max", f"{group}/memory.high": str(50 * MIB), f"{group}/memory.current": "0"}
     assert memory_limit(machine(VERSION_2 | files)) == 50 * MIB
@@ -104,7 +104,7 @@ def test_no_limit_is_infinity(machine):
         ),
     ],
 )
-def test_what_cannot_be_read_limits_nothing(machine, files):
+def test_unreadable_files_limit_nothing(machine, files):
     root = machine(files)
     assert cpu_quota(root) == memory_limit(root) == free_memory(root) == math.inf
 
@@ -114,7 +114,7 @@ def test_this_machine_has_cores_and_memory():
     assert 0 < available_memory() <= total_memory() <= psutil.virtual_memory().total / MIB
 
 
-def test_a_job_of_slurm_limits_both(monkeypatch):
+def test_a_slurm_job_limits_cores_and_memory(monkeypatch):
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "64")
     monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
     monkeypatch.setenv("SLURM_MEM_PER_CPU", "3")
@@ -127,7 +127,7 @@ def test_a_job_of_slurm_limits_both(monkeypatch):
 
 @pytest.fixture
 def real_groups():
-    """Return folders of new groups of version 1, one per controller; they go with the test."""
+    """Return folders of new groups of version 1, one per controller; they are removed after the test."""
     folders = [Path("/sys/fs/cgroup") / controller / f"cashmere-{uuid.uuid4().hex}" for controller in ("cpu", "memory")]
     made: list[Path] = []
     try:

@@ -61,7 +61,7 @@ def test_anything_else_is_refused_without_waiting(tmp_path, canary, kind):
     assert not is_regular(path)
 
 
-def test_link_put_in_place_after_the_first_look_is_not_followed(tmp_path, canary, monkeypatch):
+def test_link_that_appears_after_the_check_is_not_followed(tmp_path, canary, monkeypatch):
     path = tmp_path / "swapped"
     path.symlink_to(canary)
     monkeypatch.setattr("cashmere.base.files.check_regular", lambda path: None)
@@ -85,7 +85,7 @@ def test_writing_replaces_a_link_and_not_its_target(tmp_path, canary):
     assert not path.is_symlink()
 
 
-def test_names_of_temporary_files_cannot_be_foreseen(tmp_path, canary):
+def test_names_of_temporary_files_are_unpredictable(tmp_path, canary):
     for name in (".file.tmp", "file.tmp"):
         (tmp_path / name).symlink_to(canary)
     write_atomically(tmp_path / "file", b"new")
@@ -123,7 +123,7 @@ def test_files_of_killed_writers_are_removed_and_no_others(tmp_path, canary):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
-def test_files_of_living_writers_stay_and_those_of_killed_ones_do_not(tmp_path):
+def test_files_of_killed_writers_are_removed_and_those_of_living_ones_stay(tmp_path):
     with writing(tmp_path / "file") as file:
         file.write(b"half")
         file.flush()
@@ -148,7 +148,7 @@ def test_folder_that_is_a_link_is_refused(tmp_path, canary):
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), MemoryError(), RecursionError("deep"), OSError(5, "broken")])
-def test_every_failure_becomes_the_error_that_names_the_file(tmp_path, error):
+def test_every_failure_becomes_an_error_that_names_the_file(tmp_path, error):
     text = rf"file: cannot be read(: it is damaged or foreign)? \({reason(error)}\)\. Try again\."
     with (
         pytest.raises(CorruptStoreError, match=text),
@@ -157,6 +157,6 @@ def test_every_failure_becomes_the_error_that_names_the_file(tmp_path, error):
         raise error
 
 
-def test_errors_of_our_own_pass(tmp_path):
+def test_our_own_errors_pass(tmp_path):
     with pytest.raises(ArtefactError), failures_as(CorruptStoreError, tmp_path, "Try again."):
         raise ArtefactError(tmp_path, "is odd.")

@@ -75,7 +75,7 @@ def test_brackets_within_texts_are_not_nested():
     assert parse_json(json.dumps(text)) == text
 
 
-def test_too_large_a_file_is_neither_written_nor_read(tmp_path, monkeypatch):
+def test_a_file_that_is_too_large_is_neither_written_nor_read(tmp_path, monkeypatch):
     monkeypatch.setattr(json_files, "JSON_BYTES", 10)
     with pytest.raises(ValueError, match="expected at most 10"):
         write_json(tmp_path / "a.json", ["much too long"])

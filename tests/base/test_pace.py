@@ -17,7 +17,7 @@ def test_bound_is_above_the_slowest_of_the_latest_executions_and_grows_with_the_
     assert pace.bound("save", expected=0.1) == pytest.approx(0.15)
 
 
-def test_it_is_pickled_with_what_it_has_seen():
+def test_a_pickled_pace_keeps_its_executions():
     pace = Pace()
     pace.note("load", 4.0)
     assert pickle.loads(pickle.dumps(pace)).bound("load", expected=0.1) == pytest.approx(6)

@@ -1,4 +1,4 @@
-"""Arrays in ``.npy`` and ``.npz`` files: of numbers and texts only, and exactly as long as their headers say."""
+"""Arrays in ``.npy`` and ``.npz`` files: only numbers and texts, and exactly as long as their headers say."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from cashmere.base.arrays import AnyArray
 from cashmere.base.files import MOST_BYTES, open_regular, open_to_change
 
 _HEADER_BYTES = 10_000
-"""Largest header; numpy parses it as Python text. Ours have 128 bytes."""
+"""Size of the largest header accepted, because numpy parses it as Python text; ours have 128 bytes."""
 
 _MOST_DIMENSIONS = 4
 
 _ZIP_HEADER_BYTES, _LENGTHS_IN_ZIP = 30, 26
-"""Size of the header of a part in a zip file, without its name and extra fields, and where in it their lengths are."""
+"""Size of a part's header in a zip file without its name and extra fields; the offset of their lengths in it."""
 
 
 def array_of(content: bytes | NDArray[np.uint8]) -> AnyArray:
@@ -33,7 +33,7 @@ def array_of(content: bytes | NDArray[np.uint8]) -> AnyArray:
     Raises
     ------
     ValueError
-        If it is no array of numbers or texts, or is not as long as its header says.
+        If it is not an array of numbers or texts, or not as long as its header says.
     """
     head = io.BytesIO(bytes(content[: 2 * _HEADER_BYTES]))
     shape, in_columns, dtype = _header(head, len(content))
@@ -45,7 +45,7 @@ def array_of(content: bytes | NDArray[np.uint8]) -> AnyArray:
 
 
 def _header(file: IO[bytes], n_bytes: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Read and check the header at the beginning of a file of that size, up to the first number."""
+    """Read and check the header of a file of `n_bytes`; leave the file at its first value."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     try:
         version = np.lib.format.read_magic(file)
@@ -84,7 +84,7 @@ def reserve_rows(file: BinaryIO, shape: tuple[int, int], dtype: type[np.generic]
 
 
 def write_rows(path: Path, rows: AnyArray, start: int) -> None:
-    """Write rows of a ``.npy`` file, the first of them at the number `start`.
+    """Write rows into a ``.npy`` file, beginning at row `start`.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, AnyArray]) -> None:
 
 
 def map_archived(path: Path, name: str, *, limit: int = MOST_BYTES) -> AnyArray:
-    """Map one array of a ``.npz`` file into memory, for reading only; nothing checks its content against its checksum.
+    """Map one array of a ``.npz`` file into memory, read-only; its checksum is not verified.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def map_archived(path: Path, name: str, *, limit: int = MOST_BYTES) -> AnyArray:
 
 @contextmanager
 def open_arrays(source: Path | bytes, *, limit: int, compressed: bool = False) -> Iterator[Mapping[str, AnyArray]]:
-    """Open a ``.npz`` file; its arrays are read when they are asked for.
+    """Open a ``.npz`` file; each array is read on access.
 
     Parameters
     ----------
@@ -147,13 +147,13 @@ def open_arrays(source: Path | bytes, *, limit: int, compressed: bool = False) -
     Raises
     ------
     OSError, ValueError, zipfile.BadZipFile
-        If it is no such file. Reading an array raises what `array_of` raises.
+        If it is not such a file. Reading an array raises the errors of `array_of`.
     """
     with (
         io.BytesIO(source) if isinstance(source, bytes) else open_regular(source, limit=limit) as file,
         zipfile.ZipFile(file) as archive,
     ):
-        size = file.seek(0, io.SEEK_END)  # parts that are not compressed can only be larger if they overlap
+        size = file.seek(0, io.SEEK_END)  # uncompressed parts exceed the file only if they overlap
         check_archive(archive, limit=limit if compressed else min(limit, size), compressed=compressed)
         yield _Arrays(archive)
 
@@ -179,7 +179,7 @@ class _Arrays(Mapping[str, AnyArray]):
 
 
 def check_archive(archive: zipfile.ZipFile, *, limit: int, compressed: bool) -> None:
-    """Refuse a zip file that would take more memory than expected.
+    """Reject a zip file that would take more memory than expected.
 
     Raises
     ------

@@ -17,4 +17,4 @@ BoolArray = NDArray[np.bool_]
 """Masks over rows, columns or candidates."""
 
 AnyArray = NDArray[Any]
-"""An array of mixed content, such as text or objects."""
+"""Any content, such as text or objects."""

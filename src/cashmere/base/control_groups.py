@@ -1,6 +1,6 @@
-"""Limits that Linux control groups (versions 1 and 2) set to this process: containers and batch systems use them.
+"""Limits on this process from Linux control groups (versions 1 and 2), which containers and batch systems use.
 
-A limit of any enclosing group binds, so each is read from the group of the process up to the root that is visible here.
+The limits of all enclosing groups apply, so they are read from the group of the process up to the visible root.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MEMORY_FILES = {
     1: (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
     2: (("memory.max", "memory.high"), "memory.current", "inactive_file"),
 }
-"""For each version: files with limits, the file with the use, and what of ``memory.stat`` is cached files."""
+"""By version: the files with limits, the file with the usage, and the entry of ``memory.stat`` for cached files."""
 
 
 def cpu_quota(root: Path = Path("/")) -> float:
@@ -60,12 +60,12 @@ class _Group:
     def read(self, name: str) -> str:
         try:
             return (self.folder / name).read_text().strip()
-        except OSError:  # not at every level, and not for everybody
+        except OSError:  # missing at some levels, unreadable for some users
             return ""
 
 
 def _memory(root: Path) -> Iterator[tuple[float, float]]:
-    """Yield limit and use of each group with a limit, in bytes."""
+    """Yield limit and usage of each group with a limit, in bytes."""
     for group in _groups("memory", root):
         limits, use, cache = _MEMORY_FILES[group.version]
         bounds = [int(text) for name in limits if (text := group.read(name)).isdigit()]
@@ -76,7 +76,7 @@ def _memory(root: Path) -> Iterator[tuple[float, float]]:
 
 
 def _groups(controller: str, root: Path) -> Iterator[_Group]:
-    """Yield the groups of this process that a controller may limit, the innermost first."""
+    """Yield the groups in which a controller may limit this process, innermost first."""
     try:
         memberships = (root / "proc/self/cgroup").read_text().splitlines()
         mounts = (root / "proc/self/mountinfo").read_text().splitlines()
@@ -85,7 +85,7 @@ def _groups(controller: str, root: Path) -> Iterator[_Group]:
     paths: dict[str, str] = {}
     for line in memberships:
         _, controllers, path = line.split(":", 2)
-        paths |= dict.fromkeys(controllers.split(","), path)  # that of version 2 has the name ""
+        paths |= dict.fromkeys(controllers.split(","), path)  # version 2 has the name ""
     for line in mounts:
         mounted, _, kind = line.partition(" - ")
         top, point = mounted.split()[3:5]

@@ -28,7 +28,7 @@ except ImportError:  # Windows
 
 _NOT_FOLLOWING = (
     getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for somebody at its other end
+    | getattr(os, "O_NONBLOCK", 0)  # opening a pipe would wait for its other end
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
@@ -37,7 +37,7 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+?)(?:\.[0-9a-f]{16})?\.tmp")
 """Names of temporary files; earlier versions wrote them without digits."""
 
 _GRACE_SECONDS = 1.0
-"""A temporary file may be so old before its writer holds it."""
+"""Age up to which a temporary file may still be unlocked although its writer is alive."""
 
 MOST_BYTES = 2**36
 """Limit of files whose contents are mapped or read as large arrays: 64 GiB."""
@@ -45,9 +45,9 @@ MOST_BYTES = 2**36
 
 @contextlib.contextmanager
 def failures_as(kind: Callable[[Path, str], CashmereError], path: Path, advice: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into an error that names it.
+    """Turn any failure to read a file into an error that names the file.
 
-    Lack of memory and too deep recursion are among it: damaged and forged files cause both. Our own errors pass.
+    This includes lack of memory and too deep recursion, which damaged and forged files cause. Our own errors pass.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def open_regular(path: Path, *, limit: int = MOST_BYTES) -> io.BufferedReader:
     OSError
         If it is missing, a link, a pipe, a device or a folder, or too large.
     """
-    check_regular(path)  # before it is opened: opening some devices does something
+    check_regular(path)  # first, because merely opening some devices has effects
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NOT_FOLLOWING))  # noqa: SIM115
     try:
         found = os.fstat(file.fileno())
@@ -110,14 +110,14 @@ def open_regular(path: Path, *, limit: int = MOST_BYTES) -> io.BufferedReader:
 def read_file(path: Path, *, limit: int) -> bytes:
     """Return the content of a regular file of at most `limit` bytes; errors as for `open_regular`.
 
-    Check and parse what this returns: opened again, the file may be another one.
+    Check and parse what this returns: when opened again, the file may be a different one.
     """
     with open_regular(path, limit=limit) as file:
         return file.read(os.fstat(file.fileno()).st_size)
 
 
 def check_regular(path: Path) -> None:
-    """Refuse a path that is not a regular file; errors as for `open_regular`."""
+    """Reject a path that is not a regular file; errors as for `open_regular`."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, "it is a link, and links are not followed", str(path))
@@ -127,7 +127,7 @@ def check_regular(path: Path) -> None:
 
 
 def check_only_name(path: Path) -> None:
-    """Refuse a file to be written in place that has a second name elsewhere: it would change there, too.
+    """Reject a file with another hard link: writing it in place would change it there, too.
 
     Raises
     ------
@@ -151,12 +151,12 @@ def is_regular(path: Path) -> bool:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a sub-folder that is a link or no folder at all.
+    """Reject a sub-folder that is a link or not a folder.
 
     Raises
     ------
     OSError
-        If it is missing, a link or something else than a folder.
+        If it is missing, a link or anything else but a folder.
     """
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
@@ -209,7 +209,7 @@ def writing(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _held(file: BinaryIO) -> Iterator[None]:
-    """Hold a file until the end of the block, even if it is closed before: so others see that its writer lives."""
+    """Lock a file until the end of the block, even if it is closed earlier, to show that its writer is alive."""
     if fcntl is None:
         yield
         return
@@ -223,7 +223,7 @@ def _held(file: BinaryIO) -> Iterator[None]:
 
 
 def _is_held(path: Path) -> bool:
-    """Return whether a process may be writing a file; without locks nobody knows."""
+    """Return whether a process may be writing a file; True where files cannot be locked."""
     if fcntl is None:
         return True
     try:
@@ -235,7 +235,7 @@ def _is_held(path: Path) -> bool:
 
 
 def open_to_change(path: Path) -> BinaryIO:
-    """Open a regular file for reading and writing in place: a cache, which need not be whole at every instant.
+    """Open a regular file for reading and writing in place: a cache, which need not be complete at every instant.
 
     Raises
     ------
@@ -247,13 +247,13 @@ def open_to_change(path: Path) -> BinaryIO:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that it is either complete, on disk and under its name, or not there."""
+    """Replace a file by complete content that is safely on disk, or leave it as it is."""
     with writing(path) as file:
         file.write(data)
 
 
 def written_name(name: str) -> str | None:
-    """Return the name that a temporary file was to get; None for the name of any other file."""
+    """Return the final name of a temporary file; None for any other file."""
     found = _TEMPORARY.fullmatch(name)
     return None if found is None else found["name"]
 
@@ -264,11 +264,12 @@ def remove_leftovers(folder: Path, *, of: Collection[str] | None = None, older_t
     Parameters
     ----------
     folder : Path
-        Without a lock on it, another process may be writing there: give `older_than`.
+        If the caller does not hold its lock, another process may be writing there: pass `older_than`.
     of : collection of str, optional
-        Only those that were to get one of these names.
+        Only files meant to get one of these names.
     older_than : float
-        Only those not changed for so many seconds; less if a lock on the file tells that its writer has ended.
+        Only files unchanged for this many seconds, or for one second if they can be locked: then their writer has
+        ended.
     """
     for path in folder.iterdir():
         name = written_name(path.name)

@@ -1,4 +1,4 @@
-"""Ctrl+C as a request to stop instead of an exception at an arbitrary place."""
+"""Ctrl+C as a request to stop, instead of an exception at an arbitrary place."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import msgspec
 from cashmere.base.files import read_file, write_atomically
 
 JSON_BYTES = 2**26
-"""Largest JSON file, 64 MiB: a schema with a million levels of categories has half of it."""
+"""Size of the largest JSON file, 64 MiB: a schema with a million levels of categories takes half of it."""
 
 _MOST_VALUES = 4_000_000
 _MOST_NESTED = 500_000
@@ -59,12 +59,12 @@ def parse_json(data: bytes | str) -> Any:
 
 
 def check_size(data: bytes) -> None:
-    """Refuse a JSON text that `parse_json` would not read because of its size.
+    """Reject a JSON text that is too large for `parse_json`.
 
     Raises
     ------
     ValueError
-        Saying what there is too much of.
+        If it has too many bytes, values, lists or objects.
     """
     if len(data) > JSON_BYTES:
         raise ValueError(f"it holds {len(data)} bytes; expected at most {JSON_BYTES}")
@@ -73,7 +73,7 @@ def check_size(data: bytes) -> None:
 
 
 def checked(content: Any, kind: type[Kind]) -> Kind:
-    """Return plain data as `kind`, a class whose annotations say types, ranges and lengths; further keys are dropped.
+    """Return plain data as `kind`, whose annotations define types, ranges and lengths; unknown keys are dropped.
 
     Raises
     ------

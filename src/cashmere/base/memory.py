@@ -1,4 +1,4 @@
-"""The memory this process may use, and what it has freed."""
+"""The memory that this process may use, and the return of freed memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _malloc_trim() -> Callable[[int], Any] | None:
 
 
 def _memory_of_job() -> float | None:
-    """Return what a job of SLURM may use on this machine, in MiB; 0 stands for all the memory there is."""
+    """Return the MiB that a SLURM job may use on this machine; None outside a job, or if it has all memory (0)."""
     per_node, per_cpu, cpus = (
         int(text) if (text := os.environ.get(name, "")).isdigit() else 0
         for name in ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE")

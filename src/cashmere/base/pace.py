@@ -1,14 +1,14 @@
-"""How long the steps of a call take on this machine, as busy as it is now."""
+"""How long the steps of a call take on this machine under its present load."""
 
 from __future__ import annotations
 
 from collections import deque
 
 _LATEST = 5
-"""Executions of a step that count: the load of a machine changes."""
+"""How many of the latest executions of a step count: the load of a machine changes."""
 
 _MARGIN = 1.5
-"""A bound is this multiple of the slowest of them."""
+"""A bound is this multiple of the slowest of these."""
 
 
 class Pace:
@@ -28,7 +28,7 @@ class Pace:
         self._rates: dict[str, deque[float]] = {}
 
     def note(self, step: str, seconds: float, size: float = 1.0) -> None:
-        """Take account of an execution.
+        """Record an execution.
 
         Parameters
         ----------
@@ -42,7 +42,7 @@ class Pace:
         self._rates.setdefault(step, deque(maxlen=_LATEST)).append(seconds / size)
 
     def knows(self, step: str) -> bool:
-        """Return whether a step was executed yet."""
+        """Return whether a step has been executed."""
         return step in self._rates
 
     def bound(self, step: str, size: float = 1.0, *, expected: float) -> float:
@@ -53,6 +53,6 @@ class Pace:
         step, size
             See `note`.
         expected : float
-            Seconds of size 1, for a step that was not executed yet.
+            Seconds of size 1, for a step that has not been executed.
         """
         return _MARGIN * size * max(self._rates.get(step, ()), default=expected)

@@ -12,10 +12,10 @@ from cashmere.base.files import writing
 from cashmere.exceptions import MissingDependencyError
 
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/")
-"""A path that was made of a URL has lost one slash; schemes of one letter are drives of Windows."""
+"""One slash, because a `Path` made from a URL has lost the other; a scheme of one letter is a drive of Windows."""
 
 _SECONDS = 60.0
-"""How long a web server may not answer."""
+"""How long to wait for a silent web server."""
 
 _MISSING = (404, 410)
 
@@ -23,7 +23,7 @@ _CHUNK_BYTES = 2**20
 
 
 def is_url(place: str | Path) -> bool:
-    """Return whether something is a URL, or a path made of one, and no path."""
+    """Return whether something is a URL, or a `Path` made from one."""
     return _URL.match(str(place)) is not None
 
 
@@ -64,7 +64,7 @@ def fetch(url: str, destination: Path, *, limit: int) -> None:
                     file.write(chunk)
         except (OSError, MissingDependencyError):
             raise
-        except Exception as error:  # each store has errors of its own
+        except Exception as error:  # each store raises its own errors
             raise OSError(errno.EIO, f"{type(error).__name__}: {str(error)[:300]}", url) from error
 
 

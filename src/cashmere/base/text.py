@@ -1,4 +1,4 @@
-"""Make names and messages from outside fit to be shown: no control characters, bounded, without private paths."""
+"""Make names and messages from outside fit to show: without control characters or private paths, and bounded."""
 
 from __future__ import annotations
 

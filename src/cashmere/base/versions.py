@@ -18,7 +18,7 @@ _OF_LEARNERS = ("scikit-learn", "lightgbm", "xgboost-cpu", "xgboost", "catboost"
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package and of the libraries that matter for a model."""
+    """Return the versions of Python, of this package and of the libraries that affect a model."""
     names = ("cashmere-automl", "numpy", "scipy", "pandas", "scikit-learn", "ConfigSpace", "lightgbm", "skops")
     found = {"python": platform.python_version()}
     for name in (*names, "xgboost-cpu", "xgboost", "catboost"):
