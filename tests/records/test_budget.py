@@ -52,7 +52,7 @@ def test_budget_is_understood(text, seconds, trials):
         0,
     ],
 )
-def test_bad_budget_is_refused_and_the_text_says_what_is_expected(text):
+def test_bad_budget_is_refused_and_the_message_says_what_is_expected(text):
     with pytest.raises(InvalidParameterError, match="250trials") as caught:
         Budget.parse(text)
     assert caught.value.parameter == "budget"
@@ -82,7 +82,7 @@ def test_bad_duration_names_the_parameter():
         parse_seconds("soon", "--trial-timeout")
 
 
-def test_deadline_counts_what_was_spent_before():
+def test_deadline_counts_the_time_already_spent():
     deadline = Deadline(10, already_spent=4)
     assert 4 <= deadline.elapsed < 5
     assert 5 < deadline.remaining <= 6

@@ -49,12 +49,12 @@ def test_causes_in_words(cause, text):
 
 
 @pytest.mark.parametrize("text", ["over the time limit of 5 s", "", "{", "[1]", '{"kind": "unknown"}', "null", "3"])
-def test_other_texts_are_kept_and_not_taken_apart(text):
+def test_other_texts_are_kept_unparsed(text):
     cause = Cause.parse(text)
     assert (cause.kind, str(cause)) == (CauseKind.OTHER, text)
 
 
-def test_objectives_of_users_may_use_their_own_words():
+def test_custom_objectives_may_give_a_text():
     assert Outcome(status=TrialStatus.ERROR, error="no luck").error == Cause.other("no luck")
 
 

@@ -39,12 +39,12 @@ def test_origins_in_words(origin, text):
 @pytest.mark.parametrize(
     "text", ["round 1 · svm · model", "start: smote", "", "{", "[1]", '{"kind": "unknown"}', "null"]
 )
-def test_other_texts_are_kept_and_not_taken_apart(text):
+def test_other_texts_are_kept_unparsed(text):
     origin = Origin.parse(text)
     assert (origin.kind, origin.detail, str(origin)) == (OriginKind.OTHER, text, text)
 
 
-def test_strategies_of_users_may_use_their_own_words():
+def test_custom_strategies_may_give_a_text():
     configuration = SPACE.get_default_configuration()
     assert Suggestion(configuration=configuration, origin="neighbour").origin == Origin.other("neighbour")
     assert Suggestion(configuration=configuration, origin="random").origin == Origin(OriginKind.RANDOM)

@@ -7,7 +7,7 @@ from cashmere.records.work_budget import WorkBudget
 
 
 @pytest.mark.parametrize("text", ["24trials", "3601.5s", "0.333333s,50trials"])
-def test_text_that_stores_keep_is_read_back(text):
+def test_stored_text_is_read_back(text):
     assert str(WorkBudget.from_text(text)) == text
 
 

@@ -1,4 +1,4 @@
-"""What the columns cost that a trial added to its table."""
+"""The cost of the columns that a trial added to its table."""
 
 from __future__ import annotations
 

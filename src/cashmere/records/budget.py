@@ -1,4 +1,4 @@
-"""The budget of one call, and the one clock that watches over it."""
+"""The budget of a call, and the one clock that measures it."""
 
 from __future__ import annotations
 

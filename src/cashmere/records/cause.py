@@ -1,4 +1,4 @@
-"""Why a trial ended without a loss or before its end, as a record; the sentence is written where it is shown."""
+"""Why a trial ended without a loss or early, as a record; the sentence is written where it is shown."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class CauseKind(StrEnum):
     """The operating system, most likely because memory ran out."""
     WORKER_DIED = "worker died"
     WORKER_NOT_READY = "worker not ready"
-    """The worker process could not be started, took too long to start, or ended before it had the trial."""
+    """The worker process could not start, took too long to start, or ended before it got the trial."""
     WORKER_LOST = "worker lost"
-    """Workers of a cluster, as many as a trial may lose, each while they ran it."""
+    """The trial lost as many workers of a cluster as it may, each while running it."""
     WORKER_SLOT = "worker slot"
     """A bug in the executor itself."""
     MISSING_PACKAGE = "missing package"
@@ -29,7 +29,7 @@ class CauseKind(StrEnum):
     NOT_FINITE = "not finite"
     """A loss, a prediction or a number on the way to them is NaN or infinite."""
     UNUSABLE = "unusable"
-    """What the trial returned or handed over is no outcome: of another type or shape, too large, cut off."""
+    """The trial returned or handed over no valid outcome: one of a wrong type or shape, too large, or cut off."""
     DISK_FULL = "disk full"
     NOT_PERMITTED = "not permitted"
     EXCEPTION = "exception"

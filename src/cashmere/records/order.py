@@ -7,7 +7,7 @@ from enum import StrEnum
 from cashmere.exceptions import InvalidParameterError
 
 NOT_REPEATABLE = "outcomes were used as they arrived: another run with this seed differs"
-"""What is said beside the digest of a run in which they were."""
+"""Shown beside the digest of such a run."""
 
 
 class Order(StrEnum):
@@ -20,18 +20,18 @@ class Order(StrEnum):
     """
 
     TRIALS = "trials"
-    """After those of all trials with lower numbers, and when the lookahead shows it: the same seed, the same run."""
+    """After the outcomes of all earlier trials, once the lookahead reveals it: same seed, same run."""
     ARRIVAL = "arrival"
-    """As soon as it is there: no trial waits for a slow one before it, and no two runs are equal."""
+    """As soon as it arrives: no trial waits for a slow earlier one, and no two runs are equal."""
 
     @classmethod
     def parse(cls, text: str, parameter: str = "order") -> Order:
-        """Read an order, the value of some parameter.
+        """Read an order given as the value of `parameter`.
 
         Raises
         ------
         InvalidParameterError
-            If there is none of that name.
+            If there is no order of that name.
         """
         if text not in list(cls):
             raise InvalidParameterError(parameter, text, "'trials' or 'arrival'")

@@ -13,7 +13,7 @@ class OriginKind(StrEnum):
 
     RANDOM = "random"
     REPEATED = "random (repeated)"
-    """Drawn although evaluated before, because nothing new was left."""
+    """Drawn although it had been evaluated, because nothing new was left."""
     MODEL = "model"
     MUTATION = "mutation"
     RANKING = "ranking"
@@ -23,9 +23,9 @@ class OriginKind(StrEnum):
     WARM_START = "warm start"
     """Given by the user or by a portfolio."""
     LAST_SECONDS = "last seconds"
-    """Chosen to end before the budget does, by the clock: the history alone does not explain it."""
+    """Chosen by the clock, to end before the budget does: the history alone does not explain it."""
     PROMOTED = "promoted"
-    """Tried on fewer rows before, and among the best there."""
+    """Among the best on fewer rows."""
     OTHER = "other"
     """Reported as text by a custom strategy, or stored by an earlier version."""
 

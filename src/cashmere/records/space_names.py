@@ -1,20 +1,20 @@
-"""Names that spaces had in files of earlier versions."""
+"""Names of spaces in files of earlier versions."""
 
 from __future__ import annotations
 
 from typing import Any
 
 _PRESENT_NAMES = {"default": "classic", "paths": "default"}
-"""What version 1 of every format that names a space called them."""
+"""Present names, by the names in version 1 of every format that contains the name of a space."""
 
 
 def present_space_name(name: Any, version: int) -> Any:
-    """Return what a space is called today.
+    """Return the present name of a space.
 
     Parameters
     ----------
     name : str
-        What a file calls it; anything else is returned as it is.
+        Its name in a file; anything but a string is returned unchanged.
     version : int
         Version of the file's format: run directories, artefacts, source observations, recordings.
 

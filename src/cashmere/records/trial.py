@@ -22,7 +22,7 @@ from cashmere.records.path import FollowedPath
 from cashmere.records.time_left import TimeLeft
 from cashmere.records.work_budget import WorkBudget
 
-if TYPE_CHECKING:  # what predicts needs no ConfigSpace
+if TYPE_CHECKING:  # predicting needs no ConfigSpace
     from ConfigSpace import Configuration
 
 FOLD_RACING = ("none", "forgiving")
