@@ -20,13 +20,13 @@ def test_weights_are_those_of_ridge_regression():
     assert mean == pytest.approx(new @ weights)
 
 
-def test_nothing_seen_gives_the_prior():
+def test_without_trials_predictions_are_the_prior():
     model = LinearModel.fit(np.empty((0, 2)), np.empty(0), np.empty(0, dtype=bool))
     assert model.mean(np.array([[3.0, 0.0]])) == pytest.approx([0.0])
     assert model.std(np.array([[3.0, 0.0]])) == pytest.approx([np.hypot(3.0, NOISE)])
 
 
-def test_bounds_raise_predictions_above_themselves():
+def test_censored_values_raise_predictions_above_their_bounds():
     rng = np.random.default_rng(1)
     Z = scaled_features(rng, 30)
     y = Z @ np.array([0.2, 1.0, 0.0, 0.0])

@@ -87,21 +87,21 @@ def test_errors_teach_nothing(encoder):
     assert without.log_seconds(rows)[0] == with_error.log_seconds(rows)[0]
 
 
-def test_nothing_seen_orders_algorithms_by_the_recordings(encoder):
+def test_without_trials_algorithms_are_ordered_by_the_recordings(encoder):
     rows = encoder.encode(Configuration(encoder.space, {"algorithm": name}) for name in ("knn", "custom"))
     mean, std = PredictedSeconds.learn(encoder, []).log_seconds(rows)
     assert mean[0] < mean[1]
     assert np.isfinite(std).all()
 
 
-def test_a_space_without_algorithms_is_predicted_too():
+def test_a_space_without_algorithms_is_predicted():
     encoder = SpaceEncoder(ConfigurationSpace({"x": (0.0, 1.0)}))
     seen = [observe(encoder, {"x": x}, math.exp(2 * x)) for x in np.linspace(0, 1, 20)]
     low, high = PredictedSeconds.learn(encoder, seen).log_seconds(np.array([[0.0], [1.0]]))[0]
     assert 1.0 < high - low < 2.5
 
 
-def test_first_trials_of_other_choices_cost_what_the_table_says():
+def test_without_trials_choices_cost_what_the_table_says():
     name = "logistic_regression:basis"
     space = ConfigurationSpace("default", space={"algorithm": ["knn", "logistic_regression"]})
     space.add(basis := Categorical(name, ["columns", "bins", "similarities"]))
@@ -122,7 +122,7 @@ def test_first_trials_of_other_choices_cost_what_the_table_says():
 
 
 @pytest.mark.parametrize("space", ["classic", "volcano"])
-def test_boosters_are_dearer_where_rounds_are_searched(space):
+def test_boosters_cost_more_where_rounds_are_searched(space):
     searched, followed = log_relative_costs(space), log_relative_costs()
     assert searched["random_forest"] < searched["lightgbm"] and followed["lightgbm"] < followed["random_forest"]
 

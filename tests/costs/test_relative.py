@@ -29,7 +29,7 @@ def test_costs_of_algorithms_average_to_one(space):
     assert sum(costs) == pytest.approx(0.0, abs=0.02)
 
 
-def test_boosters_grow_with_classes_and_networks_less():
+def test_costs_grow_with_classes_for_boosters_more_than_for_others():
     few, many = log_relative_costs("default", 2), log_relative_costs("default", 11)
     boosters = ("lightgbm", "xgboost", "catboost", "hist_gradient_boosting")
     others = ("mlp", "knn", "random_forest", "extra_trees")

@@ -1,1 +1,1 @@
-"""What a trial will cost: predicted seconds of configurations, from the run's own trials."""
+"""What trials will cost: the seconds of configurations, predicted from the run's own trials."""

@@ -4,11 +4,11 @@
 symbol                  shape               meaning
 ======================  ==================  =======================================================================
 Z                       ``(n, p)``          features, each multiplied by the prior standard deviation of its weight
-y                       ``(n,)``            log seconds, minus what was expected before any trial
+y                       ``(n,)``            log seconds, minus those expected before any trial
 c                       ``(n,)``            whether only a lower bound of y is known (the trial met a limit)
 K                       ``(n, n)``          Z Z^T, the prior covariance of the noise-free values
 sigma                   scalar              prior standard deviation of the noise
-s2                      scalar              how much larger the variances are than the prior says
+s2                      scalar              factor by which all variances exceed their prior
 ======================  ==================  =======================================================================
 """
 
@@ -28,10 +28,10 @@ NOISE = 0.5
 """Prior standard deviation of log seconds around the linear model: seconds scatter by a factor of 1.6."""
 
 _PRIOR_TRIALS = 5.0
-"""Trials that the prior variance counts for, beside those observed."""
+"""Weight of the prior variance, as a number of trials."""
 
 _N_IMPUTATIONS = 5
-"""Rounds in which censored trials get the value expected beyond their bound; later rounds change little."""
+"""Rounds that replace censored values by their expectation beyond the bound; further ones would change little."""
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 

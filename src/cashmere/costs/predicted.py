@@ -1,4 +1,4 @@
-"""Seconds that trials of configurations will take, predicted from those that a run has seen."""
+"""The seconds that trials will take, predicted from the trials of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OVERHEAD_SECONDS = 0.05
 """Added to the seconds of every trial, for deciding, dispatching and storing it: no trial is free."""
 
 _ENDED = (TrialStatus.TIMEOUT, TrialStatus.MEMORY, TrialStatus.STOPPED)
-"""Trials that were ended: to finish, they would have taken longer. So would those that were cut short."""
+"""Trials that were ended would have taken longer to finish. So would those that were cut short."""
 
 _OF_SCALE = 5.0
 _OF_ALGORITHM = 0.7
@@ -37,7 +37,7 @@ of rows around 1."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PredictedSeconds:
-    """Predicts the seconds of trials that were not run, from those of a run's own trials.
+    """Predicts the seconds of trials that have not been run, from those of a run's own trials.
 
     The logarithm of the seconds is a linear function of the algorithm, of other choices, of numbers on their encoded
     scale (so that those with a logarithmic scale act as a power) and of the logarithm of the share of rows. Before the
@@ -137,7 +137,7 @@ class PredictedSeconds:
 def _expected(
     encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray, relative_costs: Mapping[str, float]
 ) -> NDArray[np.float64]:
-    """Return the log seconds expected before the first trial, shape ``(n,)``, but for the scale."""
+    """Return the log seconds expected before the first trial, up to the scale, shape ``(n,)``."""
     expected = np.asarray(np.log(shares), dtype=np.float64)
     for column, name in enumerate(encoder.names):
         choice = encoder.space[name]

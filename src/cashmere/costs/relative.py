@@ -1,4 +1,4 @@
-"""What algorithms cost relative to each other, before a run has seen any of them: tables made from other runs."""
+"""What algorithms cost relative to each other, known before the first trial: tables made from other runs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from typing import Any
 RELATIVE_COSTS = Path(__file__).with_name("relative_costs.json")
 """The tables, with their provenance; `python -m benchmarks costs --write` makes them.
 
-What was added to the costs of ``default`` is of algorithms that are not among their rows; 0 is the mean of the others.
+The part ``added`` holds algorithms that were measured apart from the others of ``default``, relative to their mean.
 """
 
 FOLLOWED, SEARCHED = "followed", "searched"
-"""Which table: of trials that follow rounds, trees, epochs and penalties, or of spaces that search them."""
+"""Names of the tables: trials that follow rounds, trees, epochs and penalties; spaces that search them."""
 
 SEARCHED_SPACES = frozenset({"classic", "volcano", "sklearn12", "imbalance", "autosklearn6"})
-"""Names of the spaces without paths: there, a trial of a booster has the rounds of its configuration."""
+"""Names of the spaces without paths: there, the configuration of a booster sets its rounds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class RelativeCosts:
 
 
 def log_number_of_outputs(n_classes: int) -> float:
-    """Return the logarithm of the number of values that a learner predicts for a row; two classes need one."""
+    """Return the logarithm of the number of values that a learner predicts per row; two classes need one."""
     return math.log(n_classes) if n_classes > 2 else 0.0
 
 
