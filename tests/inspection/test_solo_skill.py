@@ -24,7 +24,7 @@ def part(rng):
     return rng.permutation(N) % 3
 
 
-def test_what_knows_the_target_has_nearly_all_skill(rng, part):
+def test_a_column_that_knows_the_target_has_nearly_full_skill(rng, part):
     y = rng.integers(0, 3, N)
     targets = target_matrix(y, TaskType.MULTICLASS)
     assert solo_skill(y.astype(float), targets, part) > 0.99
@@ -33,19 +33,19 @@ def test_what_knows_the_target_has_nearly_all_skill(rng, part):
     assert solo_skill(np.log(values), target_matrix(values, TaskType.REGRESSION), part) > 0.99
 
 
-def test_noise_has_none(rng, part):
+def test_noise_has_no_skill(rng, part):
     targets = target_matrix(rng.integers(0, 2, N), TaskType.BINARY)
     assert solo_skill(rng.normal(size=N), targets, part) < 0.05
     assert abs(solo_skill(np.arange(N) % 200 * 1.0, targets, part, n_levels=200)) < 0.2
 
 
-def test_a_rare_class_is_seen_where_one_value_tells_it(rng, part):
+def test_identifying_a_rare_class_is_skill(rng, part):
     y = (np.arange(N) % 40 == 0).astype(int)
     targets = target_matrix(y, TaskType.BINARY)
     assert solo_skill(y + rng.uniform(0, 0.5, N), targets, part) > 0.95
 
 
-def test_gaps_tell_too(rng, part):
+def test_missing_values_can_predict(rng, part):
     y = rng.integers(0, 2, N)
     targets = target_matrix(y, TaskType.BINARY)
     values = np.where(y == 1, np.nan, rng.normal(size=N))
@@ -70,7 +70,7 @@ def test_skill_of_levels_is_the_explained_variance_of_shrunken_means(rng, part):
 
 
 @given(scale=st.floats(1e-3, 1e3), shift=st.floats(-1e3, 1e3))
-def test_increasing_changes_of_values_change_nothing(scale, shift):
+def test_increasing_transformations_change_nothing(scale, shift):
     values = np.random.default_rng(0).normal(size=90)
     y = np.round(values, 1)
     targets, part = target_matrix(y, TaskType.REGRESSION), np.arange(90) % 3
@@ -86,5 +86,5 @@ def test_many_classes_are_the_frequent_ones_and_the_rest():
     assert targets[:, 0].sum() == 30 and targets[:, -1].sum() == sum(range(1, 12))
 
 
-def test_a_target_of_one_value_has_nothing_to_predict():
+def test_skill_is_zero_for_a_constant_target():
     assert solo_skill(np.arange(9.0), np.ones((9, 1)), np.arange(9) % 3) == 0.0

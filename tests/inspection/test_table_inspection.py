@@ -1,4 +1,4 @@
-"""What is seen of a table before a search."""
+"""Inspecting a table before a search."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def columns_of(found, kind):
     return {finding.columns for finding in found.findings if finding.kind is kind}
 
 
-def test_what_leaks_is_named_first(found):
+def test_leaks_are_named_first(found):
     assert found.findings[0].kind is FindingKind.ALONE
     assert columns_of(found, FindingKind.ALONE) == {("fine",)}
     assert "known only after the target" in found.findings[0].sentence
 
 
-def test_what_is_dropped_converted_and_not_understood_is_told(found):
+def test_dropped_converted_and_unread_columns_are_reported(found):
     assert columns_of(found, FindingKind.DROPPED) == {("country",), ("copy of age",), ("ticket",), ("nothing",)}
     assert columns_of(found, FindingKind.CONVERTED) == {("price",), ("day",)}
     assert columns_of(found, FindingKind.UNREAD) == {("day",)}
@@ -83,7 +83,7 @@ def test_the_same_table_gives_the_same_inspection(found):
     assert inspect_table(*suspicious()) == found
 
 
-def test_fit_makes_of_the_columns_what_was_told(found, tmp_path):
+def test_fit_reads_columns_as_reported(found, tmp_path):
     X, y = suspicious()
     with pytest.warns(match="dates"):
         AutoClassifier(
@@ -109,11 +109,11 @@ def test_a_date_that_predicts_alone_is_not_called_a_leak():
     assert dates.columns == ("day",) and "leaks" not in dates.sentence and "random folds" in dates.sentence
 
 
-@pytest.mark.parametrize(("n_rare", "is_told"), [(11, True), (30, False)])
-def test_a_rare_class_is_told(n_rare, is_told):
+@pytest.mark.parametrize(("n_rare", "is_reported"), [(11, True), (30, False)])
+def test_a_rare_class_is_reported(n_rare, is_reported):
     X = pd.DataFrame({"a": np.random.default_rng(3).normal(size=N)})
     found = inspect_table(X, np.where(np.arange(N) < n_rare, "yes", "no"))
-    assert any("never predicts it is right in 95.4%" in finding.sentence for finding in found.findings) is is_told
+    assert any("never predicts it is right in 95.4%" in finding.sentence for finding in found.findings) is is_reported
 
 
 def test_rows_without_a_target_are_counted_and_left_out():

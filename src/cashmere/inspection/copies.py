@@ -1,4 +1,4 @@
-"""Rows that are equal in all columns, and those of them whose targets differ."""
+"""Rows that are equal in all columns, and those among them whose targets differ."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def count_copies(coded: CodedTable, y: AnyArray | None = None) -> Copies:
 
 
 def _digests(coded: CodedTable) -> AnyArray:
-    """Return 64 bits for each row, equal for equal rows; others agree by chance once in some billion tables."""
+    """Return a 64-bit hash of each row; different rows collide in less than one of a million tables."""
     columns = [*coded.values.T, *coded.take_texts(slice(None))]
     digests = np.zeros(len(coded), dtype=np.uint64)
     for column in columns:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _WORKER_MIB = (550.0, 1600.0)
-"""Of a worker, with its part of the ensemble; 24 runs of the match on two workers took 600 to 1,585 for each."""
+"""Range per worker, with its part of the ensemble; 24 runs of the match on two workers took 600 to 1,585 each."""
 
 _COPIES_OF_TABLE = 3.0
-"""Of its numbers in 32 bits, on large tables: docs/benchmarks.md#large-tables."""
+"""Copies of the numbers of a large table, in 32 bits: docs/benchmarks.md#large-tables."""
 
 _MOST_ROWS = 37_500
-"""More rows are fitted to by few trials only: the others see rungs of rows."""
+"""Only few trials are fitted to more rows: the others see rungs."""
 
 _SCALE, _EXPONENT, _FACTOR = 0.0137, 0.436, 3.0
-"""CPU seconds of a trial as a power of the cells, by least squares over the same runs; 23 are within this factor."""
+"""CPU seconds of a trial as a power of the cells, by least squares on the same runs; 23 are within this factor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ _MOST_CLASSES = 20
 """Rarer classes count as one."""
 
 _LEAST_LEAF = 5
-"""Rows of a leaf; also the rows that the mean of all rows counts for where a level is judged."""
+"""Fewest rows in a leaf; also the weight, in rows, of the overall mean when the mean of a level is shrunk."""
 
 _MOST_LEAVES = 64
 

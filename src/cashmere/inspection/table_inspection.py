@@ -1,4 +1,4 @@
-"""Inspect a table before a search, as the search would read it."""
+"""Inspect a table as a search would read it."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from cashmere.inspection.findings import Finding, FindingKind, named
 from cashmere.inspection.solo_skill import solo_skill, target_matrix
 
 ALONE = 0.95
-"""Skill from which on a column is suspected to know the target."""
+"""Skill from which a column is suspected of leaking the target."""
 
 _CELLS_JUDGED = 2_000_000
 _ROWS_JUDGED = 10_000
-"""Most cells, and most rows, by which skills are judged; rows are drawn."""
+"""Most cells and most rows on which skills are measured; rows of larger tables are sampled."""
 
 _PARTS = 3
 _LEAST_ROWS = 30
-"""To judge columns."""
+"""Fewest rows on which skills are measured."""
 
 _ROWS_PER_LEVEL = 5
-"""On average; with fewer, most levels are hardly learned."""
+"""On average; with fewer, little is learned about most levels."""
 
 _LEAST_LEVELS = 50
 _RARE_ROWS = 10
-"""Rows of a class, below which folds hold one or two each."""
+"""With fewer rows of a class, each fold holds one or two."""
 
 _RARE_SHARE = 0.05
-"""Share of the rows of a class, below which a model that never predicts it seems good."""
+"""If a class has a smaller share of the rows, a model that never predicts it seems good."""
 
 _COPIES_SHARE = 0.01
 _MOST_WORKERS = 4
@@ -59,7 +59,7 @@ class ColumnFacts:
     stored : str
         Its type in the table; ``"text"`` for strings and objects.
     kind : ColumnKind
-        Kind as which a run reads it.
+        How a run reads it.
     missing : float
         Share of missing values.
     distinct : int
@@ -214,7 +214,7 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
 def _with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, int]:
     """Return the rows that have a target, their targets, and how many have none."""
     present = np.asarray(pd.notna(pd.Series(np.asarray(y, dtype=object)))) if np.ndim(y) == 1 else np.ones(len(y), bool)
-    if present.all() or len(present) != len(frame):  # of a wrong length or shape: the target's own check says so
+    if present.all() or len(present) != len(frame):  # the check of the target reports a wrong length or shape
         return frame, y, 0
     if not present.any():
         raise DataError("No row has a target. Name another target column.")
@@ -222,7 +222,7 @@ def _with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, int]:
 
 
 def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, float]:
-    """Return the skill of each column that is used and no text; that of a date is the best of its parts."""
+    """Return the skill of each used column except texts; for a date, that of its best part."""
     n_columns = coded.values.shape[1]
     if len(coded) < _LEAST_ROWS or n_columns == 0:
         return {}
@@ -243,7 +243,7 @@ def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, fl
 
 
 def _drawn(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generator) -> IntArray:
-    """Return numbers of drawn rows, ascending; of classes, rare ones keep as many rows as their share or ten parts."""
+    """Sample row numbers, ascending; each class gets its share, but at least ten rows per part if it has them."""
     if n_rows >= len(y):
         return np.arange(len(y))
     shuffled = rng.permutation(len(y))
@@ -376,6 +376,6 @@ def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
 
 
 def _rounded(number: int) -> int:
-    """Return a number with one or two digits that count."""
+    """Round to one significant digit; from 1000 on, to two."""
     digits = len(str(number)) - (1 if number < 1000 else 2)
     return int(round(number / 10**digits) * 10**digits)
