@@ -45,17 +45,17 @@ def test_labels_that_are_numbers_or_hold_an_equals_sign():
 @pytest.mark.parametrize(
     "given", ["often", "bad=", "bad=0", "bad=-1", "bad=inf", {"bad": None}, 3, "bad=1,bad=2", {}, {"bad": "x"}]
 )
-def test_what_is_no_weight_is_refused(given):
+def test_invalid_weights_are_refused(given):
     with pytest.raises(InvalidParameterError, match="'balanced', or a positive weight"):
         read_class_weight(given, "class_weight")
 
 
-def test_labels_that_are_not_there_are_named():
+def test_unknown_labels_are_named():
     with pytest.raises(UnknownNameError, match="Did you mean 'bad'"):
         weights("bda=2")
 
 
-def test_a_run_weighs_its_classes_and_a_resume_too(tmp_path):
+def test_classes_are_weighed_in_a_run_and_its_resume(tmp_path):
     table = demo_table().sample(200, random_state=0)
     X, y = table.drop(columns=DEMO_TARGET), table[DEMO_TARGET]
     settings = {"budget": "1trials", "space": linear, "isolation": "none", "resampling": "3fold"}

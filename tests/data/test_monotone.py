@@ -39,12 +39,12 @@ def test_texts_and_mappings_are_read_alike():
 @pytest.mark.parametrize(
     "given", ["age", "age+,price", {"age": 0}, {"age": "up"}, 3, [3], "age+,age-", {"a": 1, "a ": 1}]
 )
-def test_what_has_no_direction_is_refused(given):
+def test_columns_without_a_direction_are_refused(given):
     with pytest.raises(InvalidParameterError, match=r"^--monotone must be columns with a direction each"):
         read_monotone(given, "--monotone")
 
 
-def test_directions_are_those_of_the_numbers_in_their_order(schema):
+def test_directions_are_in_the_order_of_the_numbers(schema):
     parts_of_date = (0,) * 5
     assert directions(("price-", "age+"), schema) == (*parts_of_date, 1, 0, -1)
     assert directions(("member+",), schema) == (*parts_of_date, 0, 1, 0)
@@ -61,7 +61,7 @@ def test_directions_are_those_of_the_numbers_in_their_order(schema):
         ("copy", r"not used \(duplicate of 'price'\)"),
     ],
 )
-def test_columns_that_are_no_numbers_are_refused_by_name(schema, column, message):
+def test_columns_other_than_numbers_are_refused_by_name(schema, column, message):
     with pytest.raises(InvalidParameterError, match=f"monotone must be .* got '{column}'.*{message}"):
         directions((f"{column}+",), schema)
 

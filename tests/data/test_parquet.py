@@ -19,7 +19,7 @@ REPEATED = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int32()), p
 
 
 def repeated_by_reference(path):
-    """Write one text of a megabyte for 100,000 rows, as a writer of plain texts would: 100 GB in all."""
+    """Write one text of a megabyte for 100,000 rows, declared as plain texts: 100 GB in all."""
     schema = pa.schema({"a": REPEATED.type})
     options = {"store_schema": False, "dictionary_pagesize_limit": 2**30, "compression": "zstd"}
     with pq.ParquetWriter(path, schema, **options) as writer:
@@ -48,7 +48,7 @@ except DataError as error:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
 @pytest.mark.parametrize("write", [repeated_by_reference, repeated_as_differences])
-def test_a_text_that_is_repeated_is_not_written_out(tmp_path, write):
+def test_repeated_texts_are_not_expanded(tmp_path, write):
     path = tmp_path / "t.parquet"
     write(path)
     assert path.stat().st_size < 2_000_000
@@ -121,7 +121,7 @@ def test_groups_of_rows_are_read_in_steps(tmp_path, monkeypatch):
     assert steps == [(42, 90), (84, 90), *[(90, 90)] * 4]  # two groups at a time; then each column
 
 
-def test_reading_can_be_given_up(tmp_path):
+def test_reading_can_be_stopped(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": ["x"] * 100}), path)
 

@@ -56,7 +56,7 @@ def test_same_seed_writes_the_same_bytes(tmp_path, parts):
         assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
-def test_it_is_small_and_picklable(tmp_path, parts):
+def test_prepared_folds_are_small_and_picklable(tmp_path, parts):
     prepared, _ = prepare(tmp_path, parts)
     prepared.load(0, Encoding.ONEHOT)
     assert len(prepared.y) == 30
@@ -73,7 +73,7 @@ def test_target_shares_files_without_categories_of_three_levels(tmp_path):
     assert prepared.encodings == (Encoding.TARGET,) and prepared.load(1, Encoding.TARGET)[0].shape == (5, 2)
 
 
-def test_incomplete_folders_are_known(tmp_path, parts):
+def test_incomplete_folders_are_recognised(tmp_path, parts):
     assert not is_complete(tmp_path / "nothing")
     with pytest.raises(RunDirectoryError, match="holds no prepared folds"):
         PreparedFolds(tmp_path / "nothing")
@@ -128,7 +128,7 @@ def test_with_one_rung_rows_keep_their_order(tmp_path, parts):
         np.testing.assert_array_equal(prepared.train_rows(k), fold.train)
 
 
-# ---------------------------------------------------------------- rows encoded when they are asked for
+# ---------------------------------------------------------------- rows encoded on demand
 
 SHARES = (1 / 9, 1 / 3, 1.0)
 
@@ -171,7 +171,7 @@ def test_files_are_all_that_another_machine_needs(late, tmp_path):
     assert not np.load(prepared.folder / "fold0-target-train.npy")[2:].any()
 
 
-def test_only_the_smallest_rung_is_encoded_before_it_is_asked_for(late):
+def test_only_the_smallest_rung_is_encoded_in_advance(late):
     prepared = late[2]
     stored = [np.load(prepared.folder / f"fold0-{encoding}-train.npy") for encoding in Encoding]
     assert all(matrix[:2].any() and not matrix[2:].any() for matrix in stored)
@@ -180,7 +180,7 @@ def test_only_the_smallest_rung_is_encoded_before_it_is_asked_for(late):
     assert not np.load(prepared.folder / "fold0-onehot-train.npy")[2:].any()
 
 
-def test_rows_beyond_those_an_encoder_has_learned_from_get_its_own_means(tmp_path, parts, monkeypatch):
+def test_rows_from_which_an_encoder_has_not_learned_get_its_own_means(tmp_path, parts, monkeypatch):
     monkeypatch.setattr("cashmere.data.prepared._LEARNING_ROWS", 12)
     coded = parts[0]
     np.savez(tmp_path / "table.npz", values=coded.values)
@@ -209,7 +209,7 @@ def test_texts_are_encoded_late_as_at_once(tmp_path, with_texts):
     late, late_encoders = prepare(tmp_path / "late", with_texts, rungs=SHARES, table=tmp_path / "table.npz")
     n_first = len(late.train_rows(0, SHARES[0]))
     assert not np.load(late.folder / "fold0-onehot-train.npy")[n_first:].any()
-    other = PreparedFolds(late.folder)  # as in a worker, which learns the words by itself
+    other = PreparedFolds(late.folder)  # as in a worker, which learns the words separately
     for folds in (other, late):
         for encoding in Encoding:
             for share in SHARES:

@@ -74,7 +74,7 @@ def test_an_hour_that_is_repeated_in_autumn_keeps_its_order():
         ([{"a": 1}, {"b": 1}], GROUPS, ColumnTypeError, "dict"),
     ],
 )
-def test_what_cannot_be_used_is_explained(values, kind, error, text):
+def test_unusable_values_are_explained(values, kind, error, text):
     with pytest.raises(error, match=text):
         RowStructure.from_values(values, kind, name="ward")
 
@@ -89,7 +89,7 @@ def test_a_named_column_is_taken_out_of_the_table():
     assert take_structure(frame, groups=None, time=None) == (frame, None)
 
 
-def test_a_column_that_is_not_there_is_named():
+def test_unknown_columns_are_named():
     frame = pd.DataFrame({"a": [1, 2], "ward": ["x", "y"]})
     with pytest.raises(UnknownNameError, match="Did you mean 'ward'"):
         take_structure(frame, groups="wards", time=None)

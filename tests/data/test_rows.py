@@ -58,7 +58,7 @@ def test_whole_weights_equal_repetition(n, seed):
         np.testing.assert_array_equal(weighted.y, y[weighted.source])
 
 
-def test_zero_weights_go_and_the_rest_has_mean_one():
+def test_rows_of_weight_zero_are_removed_and_the_other_weights_have_mean_one():
     frame, y = table(4)
     rows = canonical_rows(frame, y, [0, 0.5, 1.5, 2.5])
     assert 0 not in rows.source and rows.weight.mean() == pytest.approx(1) and len(rows.y) == 3

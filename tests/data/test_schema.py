@@ -292,7 +292,7 @@ def test_compact_values_are_what_learners_see():
         np.testing.assert_array_equal(b.transform(plain), a.transform(plain))
 
 
-def test_columns_looked_at_by_several_threads_are_understood_alike(monkeypatch):
+def test_several_threads_read_columns_alike(monkeypatch):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"n{i}": rng.normal(size=80) for i in range(8)})
     frame["c"], frame["again"] = rng.choice(list("abc"), 80), frame["n3"]

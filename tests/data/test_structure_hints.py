@@ -45,7 +45,7 @@ def test_repeated_identifiers_are_named(name, values):
     [
         ("patient_id", np.arange(N)),  # each in one row
         ("patient_id", np.arange(N) % 4),  # a few values
-        ("patient_id", RNG.normal(size=N).round(3)),  # no whole numbers
+        ("patient_id", RNG.normal(size=N).round(3)),  # not whole numbers
         ("age", RNG.integers(20, 60, N)),
         ("width", np.arange(N) // 4),  # "id" is not a word of it
         ("account_length", np.arange(N) // 4),  # of an account, but not the account
@@ -56,7 +56,7 @@ def test_repeated_identifiers_are_named(name, values):
         ("free", [f"some words {i} and more of them" for i in range(N)]),
     ],
 )
-def test_other_columns_are_not(name, values):
+def test_other_columns_are_not_named(name, values):
     assert hint(**{name: values}) is None
 
 

@@ -20,7 +20,7 @@ LABELS = st.lists(st.integers(0, 12), min_size=2, max_size=60).filter(lambda val
 
 
 def separated(structure, fold):
-    """Whether a fold respects the structure, and holds no row twice."""
+    """Return whether a fold respects the structure; assert that it contains no row twice."""
     assert len(np.intersect1d(fold.train, fold.validation)) == 0 and len(fold.train) and len(fold.validation)
     train, validation = structure.codes[fold.train], structure.codes[fold.validation]
     return not set(train) & set(validation) if structure.kind is GROUPS else train.max() < validation.min()

@@ -72,7 +72,7 @@ def test_regression_is_float_and_unchanged():
     assert values.dtype == np.float64 and coding.decode(values) is values and coding.n_classes == 1
 
 
-def test_two_classes_are_binary_whatever_was_asked():
+def test_two_classes_are_binary_whatever_the_task():
     assert TargetCoding.from_target([0, 1], TaskType.MULTICLASS).task_type is BINARY
 
 

@@ -10,7 +10,7 @@ from cashmere.data.texts import PackedTexts, map_texts
 from cashmere.exceptions import CorruptStoreError
 from cashmere.storage.directory import TrainingRows
 
-ANY_TEXT = st.text(st.characters(codec=None), max_size=8)  # half letters and NUL included
+ANY_TEXT = st.text(st.characters(codec=None), max_size=8)  # lone surrogates and NUL included
 
 
 @given(st.lists(ANY_TEXT, max_size=6), st.data())
@@ -54,7 +54,7 @@ CONTENT = np.frombuffer(b"abc", np.uint8)
         (np.array([255, 255, 255], dtype=np.uint8), np.array([1, 3])),
     ],
 )
-def test_arrays_that_are_no_texts_are_refused(tmp_path, content, ends):
+def test_arrays_that_are_not_texts_are_refused(tmp_path, content, ends):
     arrays = {"values": np.zeros((2, 1)), "y": np.arange(2), "text0.content": content, "text0.ends": ends}
     with (tmp_path / "table.npz").open("wb") as file:
         write_arrays(file, arrays)

@@ -30,7 +30,7 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
     Raises
     ------
     InvalidParameterError
-        If it is something else, or a weight is not positive and finite.
+        If it is anything else, or a weight is not positive and finite.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
 
 
 def _parsed(text: str) -> tuple[str, float]:
-    label, _, weight = text.rpartition("=")  # a label may hold the sign
+    label, _, weight = text.rpartition("=")  # a label may contain "="
     return label.strip(), float(weight)
 
 
@@ -69,14 +69,14 @@ def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWe
     target : TargetCoding
         The labels.
     class_weight : str or tuple
-        From `read_class_weight`. Balanced classes weigh the same in all: n_rows / (n_classes x rows of the class).
+        From `read_class_weight`. Balanced classes have equal total weights: n_rows / (n_classes x rows of the class).
 
     Raises
     ------
     InvalidParameterError
         If the target has no classes.
     UnknownNameError
-        If a label is none of the target's.
+        If a label is not in the target.
     """
     if not target.task_type.is_classification:
         raise InvalidParameterError("class_weight", class_weight, "None for a regression target, which has no classes")

@@ -9,7 +9,7 @@ _TIMES = 100
 
 
 def expansion_limit(size: int) -> int:
-    """Return to how many bytes a file of `size` bytes may expand: 256 MiB, a larger one to 100 times its size."""
+    """Return to how many bytes a file of `size` bytes may expand: 100 times its size, but at least 256 MiB."""
     return max(_BYTES, _TIMES * size)
 
 

@@ -9,7 +9,7 @@ from cashmere.base.arrays import IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """Row numbers of one split, ascending if `make_folds` has made them.
+    """Row numbers of one split, ascending if made by `make_folds`.
 
     Attributes
     ----------

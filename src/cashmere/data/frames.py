@@ -51,7 +51,7 @@ def to_frame(X: object, *, columns: Sequence[str] | None = None) -> pd.DataFrame
             X = _from_polars(X) if _root(X) == "polars" else _from_arrow(X)
         except DataError:
             raise
-        except Exception as error:  # lazy frames do their work only now, and fail in many ways
+        except Exception as error:  # lazy frames are computed only now, and fail in many ways
             text = str(error).partition("\n")[0]
             raise DataError(
                 f"The {_root(X)} table cannot be read ({type(error).__name__}: {text}). Convert it to pandas first."
@@ -134,7 +134,7 @@ def _from_pandas(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plain(series: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return a column in a form that all libraries know, or None if it has one."""
+    """Return a column in a form that all libraries know, or None if it already is."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         return series.astype(dtype.newbyteorder("="))
@@ -170,7 +170,7 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
         raise DataError("Complex data not supported: X holds complex numbers. Split them into two columns each.")
     try:
         if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "USOM":
-            X = np.array(X, dtype=object)  # keeps numbers and texts apart, column by column
+            X = np.array(X, dtype=object)  # keeps columns of numbers apart from columns of text
         array: AnyArray = check_array(X, dtype=None, ensure_all_finite=False)
     except (TypeError, ValueError) as error:
         kind = ColumnTypeError if isinstance(error, TypeError) else DataError
@@ -183,13 +183,13 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
     names = list(columns) if columns is not None else [f"x{i}" for i in range(array.shape[1])]
     try:
         frame = pd.DataFrame(array, columns=pd.Index(names, dtype=object))
-    except OverflowError as error:  # pandas 2, of whole numbers beyond all floats
+    except OverflowError as error:  # pandas 2, for integers larger than any float
         raise DataError(f"The table cannot be read ({error}). Replace the number by a smaller one.") from error
     return frame.infer_objects() if array.dtype == object else frame
 
 
 def _checked(X: Any) -> Any:
-    """Return a sparse matrix whose indices are all inside; scipy writes outside its memory for others."""
+    """Return the sparse matrix if all indices are in range; for others, SciPy would write outside its memory."""
     from scipy import sparse
 
     if X.format == "coo":
@@ -208,7 +208,7 @@ def _checked(X: Any) -> Any:
 
 
 def without_values(message: str) -> str:
-    r"""Leave the values of an array out of one of scikit-learn's messages, of which there may be thousands.
+    r"""Remove the values of an array, possibly thousands, from a message of scikit-learn.
 
     Examples
     --------

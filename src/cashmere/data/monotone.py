@@ -10,7 +10,7 @@ from cashmere.exceptions import InvalidParameterError, UnknownNameError
 _SIGNS = {"+": 1, "-": -1}
 
 _KINDS = (ColumnKind.NUMERIC, ColumnKind.BOOLEAN)
-"""A column of these is one number for the learners."""
+"""Learners see a column of these kinds as one number."""
 
 
 def read_monotone(given: object, name: str) -> tuple[str, ...]:
@@ -26,12 +26,12 @@ def read_monotone(given: object, name: str) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        Each column with ``+`` behind it if predictions may only rise with it, ``-`` if they may only fall.
+        Each column, followed by ``+`` if predictions may only rise with it, by ``-`` if they may only fall.
 
     Raises
     ------
     InvalidParameterError
-        If it is something else, or names a column twice.
+        If it is anything else, or names a column twice.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def _parsed(text: str) -> tuple[str, int]:
 def directions(
     monotone: Sequence[str], schema: TableSchema, *, no_features: Collection[str | None] = ()
 ) -> tuple[int, ...]:
-    """Return the direction of each column of numbers, in the order in which all prepared forms begin with them.
+    """Return the direction of each column of numbers, in their order at the beginning of all prepared forms.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def directions(
     schema : TableSchema
         The columns of the table.
     no_features : collection of str or None
-        Columns that were taken out of the table, for the error.
+        Columns that have been taken out of the table, for the error.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def directions(
     Raises
     ------
     UnknownNameError
-        If a name is none of a column.
+        If there is no such column.
     InvalidParameterError
         If a column is no feature or not used, or is not a number for the learners.
     """

@@ -1,8 +1,8 @@
-"""Parquet files, read within a bound: one of a few kilobytes can stand for a table of any size.
+"""Parquet files, read within a bound, because a few kilobytes can stand for a table of any size.
 
-A file may hold a text once and refer to it from every row, or store in what each text differs from the one before.
-Arrow writes all of them out before anybody can look at them. So texts are read as they are stored, by reference, and
-written out once their length is known.
+A file may store a text once and refer to it from every row, or store only how each text differs from the one before.
+Arrow expands all of them before anybody can check their size. So texts are read as they are stored, by reference, and
+expanded only when their total length is known.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NOT_BY_REFERENCE = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
-"""Encodings of texts that Arrow can only write out; the first stores differences."""
+"""Encodings of texts that Arrow can only expand; the first stores differences."""
 
 _BATCH_BYTES = 2**26
-"""Of texts in these encodings, about so many bytes are written out at a time to measure them."""
+"""About this many bytes of texts in these encodings are expanded at a time, to measure them."""
 
 _POINTER = 8
 
 _CELLS_AT_A_TIME = 4_000_000
-"""Groups of rows are read together until they have so many cells. A group is never divided: most writers make them of
-about a million rows at most."""
+"""Row groups are read together until they have this many cells. A group is never divided: most writers limit them to
+about a million rows."""
 
 ReadingCheck = Callable[[int, int], object]
-"""Called while a table is read, with the cells read so far and those of the whole table; may raise to give up."""
+"""Called while a table is read, with the cells read so far and those of the whole table; may raise to stop reading."""
 
 
 def go_on(n_read: int, n_cells: int) -> None:
-    """Never give up; a `ReadingCheck`."""
+    """Never stop reading; a `ReadingCheck`."""
 
 
 def read_parquet(
     source: Path | bytes, name: str, *, limit: int | None = None, check: ReadingCheck = go_on
 ) -> pd.DataFrame:
-    """Read a Parquet file as `pandas.read_parquet` does, if what it expands to is within bounds.
+    """Read a Parquet file as `pandas.read_parquet` does, unless it expands beyond a limit.
 
     Parameters
     ----------
     source : Path or bytes
         The file, or its content.
     name : str
-        What messages call it.
+        Its name in messages.
     limit : int, optional
         Most bytes that the cells may take; by default `expansion_limit` of the size of the file.
     check : ReadingCheck
@@ -75,7 +75,7 @@ def read_parquet(
         fields = list(file.schema_arrow)
         n_cells = len(fields) * file.metadata.num_rows
         for field in fields:
-            if pa.types.is_nested(field.type):  # which could hold more values than there are rows
+            if pa.types.is_nested(field.type):  # it could hold more values than there are rows
                 raise ColumnTypeError(
                     f"{name}: column {field.name!r} holds values of the type {str(field.type)[:100]}. Expected one "
                     "number, text, date or truth value in each cell. Take it apart, or leave it out.",
@@ -111,13 +111,13 @@ def read_parquet(
 
 
 def return_freed_memory() -> None:
-    """Return to the system what Arrow has freed and keeps for later: frames may have been in its memory."""
+    """Return memory to the system that Arrow has freed but keeps: it may have held frames."""
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def _read_in_steps(file: Any, check: ReadingCheck) -> Any:
-    """Read a file some groups of rows at a time."""
+    """Read a file a few row groups at a time."""
     import pyarrow as pa
 
     n_columns, n_rows = len(file.schema_arrow), 0
@@ -137,13 +137,13 @@ def _read_in_steps(file: Any, check: ReadingCheck) -> Any:
 
 
 def _chunks(file: Any) -> Iterator[Any]:
-    """Yield what the file states of each chunk: a column in a group of rows."""
+    """Yield the metadata of each chunk: a column of a row group."""
     for group in range(file.metadata.num_row_groups):
         yield from map(file.metadata.row_group(group).column, range(file.metadata.num_columns))
 
 
 def _width(kind: Any) -> int:
-    """Return the least bytes that a value of an Arrow type takes in a frame."""
+    """Return how many bytes a value of an Arrow type takes in a frame at least."""
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:  # a text: at least a reference
@@ -151,7 +151,7 @@ def _width(kind: Any) -> int:
 
 
 def _text_paths(file: Any) -> tuple[list[str], list[str]]:
-    """Return the columns of texts, those that can be read by reference and the others."""
+    """Return the text columns: those that can be read by reference, and the others."""
     import pyarrow as pa
 
     columns = [file.schema.column(i) for i in range(len(file.schema))]
@@ -164,14 +164,14 @@ def _text_paths(file: Any) -> tuple[list[str], list[str]]:
 
 
 def _batches(file: Any, path: str) -> Iterator[Any]:
-    """Yield a column in so few rows at a time that none of them takes much more than `_BATCH_BYTES`."""
+    """Yield a column in batches small enough that none takes much more than `_BATCH_BYTES`."""
     largest = max(chunk.total_uncompressed_size for chunk in _chunks(file) if chunk.path_in_schema == path)
     for batch in file.iter_batches(batch_size=max(1, _BATCH_BYTES // max(1, largest)), columns=[path]):
         yield batch.column(0)
 
 
 def _text_bytes(array: Any) -> int:
-    """Return how many bytes the texts in an Arrow array take once they are written out."""
+    """Return how many bytes the texts in an Arrow array take once expanded."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,8 +1,8 @@
 """Turn coded tables into the matrices learners see, fitted on the training rows of a fold.
 
 Categories arrive as small integers, so every encoding of a category is a row of a table: `FoldEncoder` learns one
-table per column and `transform` looks rows up. This takes microseconds for a single row and needs only numpy to
-read back. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
+table per column, and `transform` looks up rows. This takes microseconds for a single row, and loading needs only
+numpy. Texts go through scikit-learn's `TfidfVectorizer` and `TruncatedSVD`.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ _TEXT_TERMS = 10_000
 _CROSS_FIT = "5fold"
 
 _NUMBER_ROWS = 100_000
-"""Medians and the shares of missing values are learned from so many rows at most: their error is small then."""
+"""Medians and shares of missing values are learned from at most this many rows, on which their error is small."""
 
 _BLOCK_CELLS = 2_000_000
-"""Cells of the matrix that are filled in at a time, so that arrays made on the way stay small."""
+"""Cells of the matrix that are filled in at a time, to keep temporary arrays small."""
 
 Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeansOfOthers:
-    """Target means for training rows, each over rows of other parts, so that no row sees its own target.
+    """Target means for training rows, each computed on other parts, so that no row sees its own target.
 
     Attributes
     ----------
     part : (n_rows,) array of int16
-        The part of each row that an encoder has learned from; empty if it uses no means.
+        The part of each row from which an encoder has learned; empty if it uses no means.
     columns : tuple of (int, int, array)
-        Per averaged category: its column among the values, its first column in the matrix, and the means, shape
+        For each averaged category, its column among the values, its first column in the matrix, and the means, shape
         ``(n_parts, n_levels + 1, n_outputs)``.
     """
 
@@ -58,9 +58,9 @@ class MeansOfOthers:
         Parameters
         ----------
         result : (n_rows, n_features) array
-            From `FoldEncoder.transform`. Rows that the encoder has not learned from stay as they are.
+            From `FoldEncoder.transform`. Rows from which the encoder has not learned are left unchanged.
         values : (n_rows, n_value_columns) array
-            What was transformed.
+            The values that were transformed.
         start : int
             Number of the first of these rows among the training rows.
         """
@@ -71,7 +71,7 @@ class MeansOfOthers:
 
 
 class FoldEncoder:
-    """Turn a coded table into a float32 matrix, as learned from the training rows of one fold.
+    """Turn a coded table into a float32 matrix, with encodings learned from the training rows of one fold.
 
     Columns of the result: numbers (booleans and dates included), missing indicators, categories, texts. If there is
     none of these, the result is one column of zeros.
@@ -168,12 +168,12 @@ class FoldEncoder:
             As for `fit_transform`.
         words_of : FoldEncoder, optional
             An encoder of another form that has learned from the same texts with the same seed: learning words takes
-            longer than all the rest, and is the same for all forms.
+            longer than everything else, and gives the same for all forms.
 
         Returns
         -------
         MeansOfOthers
-            What training rows get instead of the means of `transform`.
+            The means that training rows get instead of those of `transform`.
         """
         is_category = self.n_levels > 0
         self._numbers: IntArray = np.flatnonzero(~is_category)
@@ -208,7 +208,7 @@ class FoldEncoder:
         return self.transform_values(coded.values, self.text_components(coded.take_texts(slice(None)), len(coded)))
 
     def text_components(self, texts: Sequence[AnyArray], n_rows: int) -> Matrix:
-        """Return the columns of texts, ``(n_rows, n_components)``; they are the same in all forms."""
+        """Return the columns made from texts, ``(n_rows, n_components)``; they are the same in all forms."""
         result = np.empty((n_rows, sum(self._n_components)), dtype=np.float32)
         position = 0
         for text, vectorizer, reducer, n in zip(
@@ -220,7 +220,7 @@ class FoldEncoder:
         return result
 
     def transform_values(self, values: FloatArray, components: Matrix) -> Matrix:
-        """Return the matrix of rows whose texts have become `text_components` already."""
+        """Return the matrix of rows, given the `text_components` of their texts."""
         result = np.zeros((len(values), max(self._n_outputs, 1)), dtype=np.float32)
         result[:, self._n_values : self._n_outputs] = components
         step = max(1, _BLOCK_CELLS // result.shape[1])
@@ -243,7 +243,7 @@ class FoldEncoder:
             position = stop
 
     def _table(self, rows: IntArray, n_levels: int, y: AnyArray, task_type: TaskType) -> Matrix:
-        """Return what each level becomes, shape ``(n_levels + 1, n_columns)``; the last row is for missing."""
+        """Return the encoding of each level, shape ``(n_levels + 1, n_columns)``; the last row is for missing."""
         counts = np.bincount(rows, minlength=n_levels + 1)
         seen = counts > 0
         if self.encoding == Encoding.ORDINAL:
@@ -265,7 +265,7 @@ class FoldEncoder:
         return table
 
     def _means_of_others(self, levels: list[IntArray], y: AnyArray, task_type: TaskType, seed: int) -> MeansOfOthers:
-        """Return target means over the rows outside each of five parts; of nothing if the encoding uses no means."""
+        """Return target means over the rows outside each of five parts; no columns if the encoding uses no means."""
         averaged = self.n_levels[self._categories] > 2
         if self.encoding != Encoding.TARGET or len(y) < 2 or not averaged.any():
             return MeansOfOthers(part=np.zeros(0, dtype=np.int16), columns=())
@@ -296,7 +296,7 @@ class FoldEncoder:
             vectorizer = TfidfVectorizer(max_features=_TEXT_TERMS, sublinear_tf=True, dtype=np.float32)
             reducer = TruncatedSVD(random_state=seed % 2**32)
             n = 0
-            with contextlib.suppress(ValueError):  # these training rows hold no words
+            with contextlib.suppress(ValueError):  # these training rows contain no words
                 terms = vectorizer.fit_transform(text)
                 n = min(_TEXT_COMPONENTS, *terms.shape) if terms.shape[1] > 1 else 0
             if n:
@@ -318,12 +318,12 @@ def _medians(numbers: FloatArray, missing: BoolArray) -> NDArray[np.float64]:
 
 
 def _level_numbers(codes: FloatArray, n_levels: int) -> IntArray:
-    """Return table rows: the code, or `n_levels` for missing."""
+    """Return rows of a level table: the code, or `n_levels` for missing."""
     return np.where(np.isnan(codes), n_levels, codes).astype(np.int64)
 
 
 def _targets(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
-    """Return what is averaged, shape ``(n_rows, n_outputs)``: the value, class 1, or each class in turn."""
+    """Return the numbers to average, shape ``(n_rows, n_outputs)``: the value, or indicators of class 1 or of each."""
     if task_type is TaskType.MULTICLASS:
         targets: NDArray[np.float64] = np.eye(int(y.max()) + 1)[y]
         return targets

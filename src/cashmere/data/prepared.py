@@ -1,4 +1,4 @@
-"""Prepared folds on disk: written once by the run, mapped into memory by every worker."""
+"""Prepared folds on disk: written once by the run, mapped by every worker."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 _INDEX = "prepared.json"
 
 _LEARNING_ROWS = 1_000_000
-"""Encoders of tables in a file learn from so many training rows at most: what they learn is accurate enough then."""
+"""Encoders of tables in a file learn from at most this many training rows, which is accurate enough."""
 
 _STEP_CELLS = 8_000_000
-"""Cells of a matrix that are encoded before this is written down: 32 MiB."""
+"""Cells of a matrix that are encoded before the progress is recorded: 32 MiB."""
 
 _LEARNING_TEXTS = 20_000
-"""And words from the texts of so many: every process that encodes rows learns them again, for seconds."""
+"""Words are learned from at most this many rows: it takes seconds, in every process that encodes rows."""
 
 _STEP_TEXTS = 10_000
-"""Rows with texts that are encoded before this is written down: words take long."""
+"""Rows with texts that are encoded before the progress is recorded: texts take long."""
 
 _AGAIN = "Prepare the folds again: `cashmere resume` does so."
 
 
 class PreparedFolds:
-    """Read a folder written by `prepare_folds`; small, picklable, made from the path alone.
+    """Read a folder written by `prepare_folds`; small, picklable, constructed from the path alone.
 
-    Where the table stays in a file, matrices hold the rows of the smallest rung at first. Whoever asks for more encodes
-    the rows that are missing, in steps: what a killed process has done is not done again.
+    If the table stays in a file, matrices at first contain the rows of the smallest rung. A process that needs more
+    encodes the missing rows, in steps, so that a kill does not undo finished ones.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class PreparedFolds:
         return np.unique(np.concatenate([fold.validation for fold in self.folds]))
 
     def files(self) -> dict[str, Path]:
-        """Return the files that hold all this, by their paths below the folder's parent, with slashes."""
+        """Return all files needed elsewhere, by their paths below the folder's parent, with slashes."""
         paths = [path for path in self.folder.iterdir() if is_regular(path) and path.suffix != ".lock"]
         if self._source is not None:
             paths.append(Path(os.path.normpath(self.folder / self._source["table"])))
@@ -175,18 +175,18 @@ class PreparedFolds:
 
     def _mapped(self, name: str) -> AnyArray:
         path = self.folder / name
-        # Copy-on-write: learners see writable arrays (some refuse others), the files never change.
+        # Copy-on-write: learners see writable arrays, which some require; the files never change.
         with failures_as(CorruptStoreError, path, _AGAIN), open_regular(path) as file:
             return map_array(file, "c")
 
     # ------------------------------------------------------------ rows encoded later
 
     def _encode(self, fold: int, encoding: Encoding, n_rows: int) -> None:
-        """Encode training rows of a fold until the first `n_rows` are there."""
+        """Encode training rows of a fold until the first `n_rows` are done."""
         if self._n_encoded(fold, encoding) >= n_rows:
             return
         name = f"fold{fold}-{encoding}-train"
-        with FileLock(self.folder / f"{name}.lock"):  # the system releases it when its holder is killed
+        with FileLock(self.folder / f"{name}.lock"):  # the system releases it if its holder is killed
             learned = self._learn(fold, encoding)
             step = max(1, _STEP_CELLS // len(learned.encoder.categorical))
             step = min(step, _STEP_TEXTS) if self._texts else step
@@ -202,7 +202,7 @@ class PreparedFolds:
             return read_json(path, _Progress)["rows"] if path.exists() else 0
 
     def _learn(self, fold: int, encoding: Encoding) -> _Learned:
-        """Return the encoder of a fold; every process learns it by itself, and all learn the same."""
+        """Return the encoder of a fold; every process learns it separately, with the same result."""
         if (fold, encoding) not in self._learned:
             assert self._source is not None
             rows = self.folds[fold].train
@@ -240,14 +240,14 @@ class PreparedFolds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Learned:
-    """What an encoder has learned from a fold of a large table.
+    """An encoder fitted to a fold of a large table.
 
     Attributes
     ----------
     encoder : FoldEncoder
         Fitted on the first `_LEARNING_ROWS` of `rows`.
     others : MeansOfOthers
-        For these rows.
+        Means for these rows.
     rows : (n_train,) array of int
         Numbers of the training rows in the order of the matrix.
     """
@@ -271,7 +271,7 @@ class _Learned:
         n_texts: int,
         words_of: FoldEncoder | None,
     ) -> _Learned:
-        """Learn from the first of the training rows, whose values and texts are given; words may be known already."""
+        """Learn from the first training rows, whose values and texts are given; words may already be known."""
         encoder = FoldEncoder(encoding, n_levels, n_texts)
         others = encoder.fit(values, texts, y[rows[: len(values)]], task_type, seed, words_of=words_of)
         return cls(encoder=encoder, others=others, rows=rows)
@@ -291,7 +291,7 @@ class _Progress(TypedDict):
 
 
 class _Source(TypedDict):
-    """Where rows are encoded from that are not in a matrix yet."""
+    """Source of the rows that are not yet in a matrix."""
 
     table: ShortText
     n_levels: list[Count]
@@ -379,19 +379,19 @@ def prepare_folds(
     weight : (n_rows,) array, optional
         Row weights, stored next to the target.
     structure : RowStructure, optional
-        Groups or moments of the rows, by which rungs are ordered.
+        Groups or moments of the rows, which determine the order of rungs.
     rungs : sequence of float
         Shares of the training rows for trials, from `rungs`. With more than one, training rows are stored in the order
-        of `rung_order`. Encoders learn from training rows of all rungs: so a level is encoded alike on every rung, and
-        models of all rungs read the same matrices.
+        of `rung_order`. Encoders learn from the training rows of all rungs, so that a level has the same encoding on
+        every rung, and models of all rungs read the same matrices.
     table : Path, optional
-        A ``.npz`` file that holds the values of `coded` as its array ``values``, and its texts as `map_texts` reads
-        them. Given it, only the smallest rung is encoded now.
+        A ``.npz`` file with the values of `coded` as its array ``values``, and its texts as `map_texts` reads them. If
+        given, only the smallest rung is encoded now.
     largest_matrix_mib : float
         Size up to which the training matrix of a form is offered, see `PreparedFolds.largest_share`. The smallest rung
-        always is.
+        is always offered.
     check : callable
-        Called before each form of each fold; what it raises ends the work.
+        Called before each form of each fold; an exception that it raises ends the work.
 
     Returns
     -------
@@ -503,7 +503,7 @@ def prepare_folds(
 
 
 def _largest_share(rungs: Sequence[float], n_rows: int, n_columns: int, most_mib: float) -> float:
-    """Return the largest rung whose float32 matrix takes at most so many MiB, or the smallest."""
+    """Return the largest rung whose float32 matrix takes at most `most_mib`, or the smallest."""
     return max(
         (share for share in rungs if rows_at(share, n_rows) * n_columns * 4 <= most_mib * 2**20), default=rungs[0]
     )

@@ -28,7 +28,7 @@ _CSV_SUFFIXES = (".csv", ".tsv", ".txt", ".dat", ".data")
 _SAMPLE_RECORDS = 100
 _BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
-    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark it begins with
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, because it begins with the mark of that
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
@@ -55,7 +55,7 @@ _NO_TEXT = {
     b'{"': "a JSON document",
     b'[{"': "a JSON document",
 }
-"""How files begin that are no delimited text, whatever their names say."""
+"""Beginnings of files that are not delimited text, whatever their names."""
 _MISSING = "?"
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(.+)$", re.IGNORECASE)
@@ -73,7 +73,7 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
         ``?`` means missing), a Parquet file
         (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or ``openml:ID``.
     check : ReadingCheck
-        Called between the steps of reading a Parquet file; may raise to give up. Other files are read in one step.
+        Called between the steps of reading a Parquet file; may raise to stop. Other files are read in one step.
 
     Returns
     -------
@@ -120,14 +120,14 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
 
 
 def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """Remove the column to predict from a table that was read, and return it.
+    """Remove the column to predict from a table, and return it.
 
     Raises
     ------
     UnknownNameError
         If there is no such column.
     DataError
-        If there is no other.
+        If there is no other column.
 
     Examples
     --------
@@ -193,12 +193,12 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _encoding(path: Path) -> str:
-    """Return the first encoding that reads the whole file.
+    """Return the first encoding that decodes the whole file.
 
     Raises
     ------
     DataError
-        If the file cannot be read to its end, holds no text, or is UTF-8 but for a line.
+        If the file cannot be read to its end, is not text, or is UTF-8 except for a line.
     """
     try:
         start = next(_chunks(path), b"")
@@ -223,12 +223,12 @@ def _encoding(path: Path) -> str:
 
 
 def _first_undecodable(path: Path, encoding: str) -> tuple[int, bool] | None:
-    """Return the line where an encoding fails, and whether all before it is ASCII; None if it reads the whole file.
+    """Return the line where decoding fails, and whether everything before it is ASCII; None if it succeeds.
 
     Raises
     ------
     DataError
-        If there is a NUL before.
+        If there is a NUL byte before.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
     line, is_plain = 1, True
@@ -250,12 +250,12 @@ def _first_undecodable(path: Path, encoding: str) -> tuple[int, bool] | None:
 
 
 def _text(path: Path, encoding: str, newline: str | None = None) -> TextIO:
-    """Open a text; lines end as `io.TextIOWrapper` says, and so not at every sign that Unicode calls a line end."""
+    """Open a text file; lines end where `io.TextIOWrapper` ends them, not at every line separator of Unicode."""
     return io.TextIOWrapper(_open(path), encoding=encoding, newline=newline)
 
 
 def _records(text: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records of a delimited file, each with the line where it ends; leave out lines of blanks."""
+    """Yield the records of a delimited file, each with the line where it ends; skip blank lines."""
     csv.field_size_limit(2**31 - 1)
     reader = csv.reader(text, delimiter=delimiter)
     for record in reader:
@@ -264,7 +264,7 @@ def _records(text: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _sniff_delimiter(path: Path, encoding: str) -> str:
-    """Choose the delimiter that cuts the first records into equally many fields, as many as possible."""
+    """Choose the delimiter that splits the first records into equal numbers of fields, as many as possible."""
     best, best_rank = ",", (False, 1)
     for delimiter in _DELIMITERS:
         with _text(path, encoding, newline="") as text:
@@ -299,7 +299,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         _check_widths(path, encoding, delimiter, len(header))
-        if "EOF inside string" in str(error):  # in another line, the widths would not be right
+        if "EOF inside string" in str(error):  # in any other line, the widths would differ
             raise DataError(
                 f"{path}, line 1: a quote is opened among the column names and never closed. Close or remove it."
             ) from error
@@ -326,10 +326,10 @@ def _read_parquet(path: Path, check: ReadingCheck) -> pd.DataFrame:
     try:
         _unique_names(pq.read_schema(path).names, str(path))
         frame = read_parquet(path, str(path), check=check)
-        return_freed_memory()  # else what reading took stays with the process for the whole run
+        return_freed_memory()  # otherwise the process would keep it for the whole run
     except CashmereError:
         raise
-    except Exception as error:  # of many kinds: those of Arrow, of JSON in its header, of time zones, lack of memory
+    except Exception as error:  # of Arrow, of JSON in its header, of time zones, lack of memory, ...
         reason = f"{type(error).__name__}: {error}"
         raise DataError(
             f"{path}: the file cannot be read as Parquet ({reason}). Write or download it again."
@@ -345,7 +345,7 @@ def _unquote(text: str) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Cut an ARFF list at its commas; quoted fields keep their quotes."""
+    """Split an ARFF list at its commas; quoted fields keep their quotes."""
     if "'" not in text and '"' not in text:
         return [field.strip() for field in text.split(",")]
     fields, position = [], 0
@@ -372,7 +372,7 @@ def _parsed_arff(path: Path, lines: Iterator[tuple[int, str]]) -> pd.DataFrame:
             break
         if word == "@attribute":
             match = _ATTRIBUTE.match(line)
-            if match is None and "{" in line:  # a name directly followed by its levels
+            if match is None and "{" in line:  # no blank between name and levels
                 match = re.match(r"@attribute\s+([^\s{]+)\s*(\{.*)$", line, re.IGNORECASE)
             if match is None:
                 raise DataError(f"{path}, line {number}: expected '@attribute NAME TYPE', found {line!r}.")
@@ -399,7 +399,7 @@ def _parsed_arff(path: Path, lines: Iterator[tuple[int, str]]) -> pd.DataFrame:
 
 
 def _arff_row(line: str, types: list[str], levels: list[list[str]], place: str) -> list[str | None]:
-    """Return the unquoted fields of a data row, None where missing; sparse rows are filled up."""
+    """Return the unquoted fields of a data row, None where missing; sparse rows are completed."""
     if line.startswith("{") and line.endswith("}"):
         row: list[str | None] = [(levels[i][0] if levels[i] else "0") for i in range(len(types))]
         for entry in filter(None, _split(line[1:-1])):

@@ -17,13 +17,14 @@ from cashmere.exceptions import DataError, InvalidParameterError
 
 _FOLDS = 5
 _MOST_ROWS = 20_000
-"""With a number of trials; above, a holdout."""
+"""Under a budget of trials, larger tables get a holdout."""
 
 _MOST_ROWS_IN_TIME = 37_500
-"""With a budget of time. With five folds of more rows, trials would begin on rungs of rows, which was not tried."""
+"""Under a budget of time, larger tables get a holdout: with five folds, trials would begin on rungs, which was not
+tried."""
 
 _FOLDS_IN_TIME = {_FOLDS: 40_000, 3: 120_000}
-"""Cells (rows x columns x classes) for each second of the budget, up to which so many folds are taken:
+"""By number of folds, the most cells (rows x columns x classes) per second of the budget:
 docs/benchmarks.md#few-folds-or-few-trials."""
 
 _HOLDOUT_SHARE = 0.25
@@ -47,7 +48,7 @@ def make_folds(
     y : (n_rows,) array
         Class codes or values.
     task_type : TaskType
-        Classes are spread evenly over the folds, values are only shuffled.
+        Classes are spread evenly over the folds; rows of a regression are only shuffled.
     resampling : str or splitter
         ``"holdout"`` (a quarter validates, at most 20000 rows: 100000 chose no better, see docs/benchmarks.md, "Large
         tables"), ``"Nfold"``, ``"auto"`` (see `choose_resampling`), an object with ``split(X, y)`` (a row may validate
@@ -55,7 +56,7 @@ def make_folds(
     seed : int
         Seed of the shuffling; ignored by a splitter.
     n_columns : int
-        Width of the placeholder table a splitter gets.
+        Width of the placeholder table that a splitter gets.
     structure : RowStructure, optional
         Groups or moments that folds respect, see `structured_folds`; not with a splitter.
 
@@ -102,14 +103,14 @@ def make_folds(
         return [_holdout(y, rows, task_type)]
     k = min(int(match[1]), n_rows)
     fold_of = np.empty(n_rows, dtype=np.int64)
-    fold_of[rows] = np.arange(n_rows) % k  # dealt round robin, so that every class is spread evenly
+    fold_of[rows] = np.arange(n_rows) % k  # round robin spreads every class evenly
     return [Fold(np.flatnonzero(fold_of != i), np.flatnonzero(fold_of == i)) for i in range(k)]
 
 
 def choose_resampling(
     n_rows: int, n_cells: int = 0, *, seconds: float | None = None, structure: RowStructure | None = None
 ) -> str:
-    """Decide what ``"auto"`` means.
+    """Choose the resampling for ``"auto"``.
 
     Parameters
     ----------
@@ -125,10 +126,10 @@ def choose_resampling(
     Returns
     -------
     str
-        With a budget of time, ``"5fold"`` or ``"3fold"`` as long as they leave time for some trials: a member is the
-        mean of as many models, and a few of these are better than many of one model each. Above 37,500 rows
+        With a budget of time, ``"5fold"`` or ``"3fold"`` if they leave time for some trials: each member is then the
+        mean of as many models, and a few such members are better than many of one model each. Above 37,500 rows
         ``"holdout"``. Without a budget of time ``"5fold"`` up to 20,000 rows, then ``"holdout"``: 5,000 validation
-        rows fix an error rate to about 0.5 percentage points. Fewer folds where groups or moments do not suffice.
+        rows fix an error rate to about 0.5 percentage points. Fewer folds if there are too few groups or moments.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def choose_resampling(
 
 
 def _shuffled(y: AnyArray, task_type: TaskType, seed: int) -> IntArray:
-    """Return all rows in random order; for classes, class after class."""
+    """Return all rows in random order; in classification, class after class."""
     rows = np.random.default_rng(seed).permutation(len(y)).astype(np.int64)
     if not task_type.is_classification:
         return rows

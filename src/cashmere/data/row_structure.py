@@ -24,17 +24,17 @@ class StructureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowStructure:
-    """Which rows must not be separated, or which come first: everything that splits rows derives its split from it.
+    """Which rows must not be separated, or which come first: all splits of rows derive from it.
 
     Attributes
     ----------
     kind : StructureKind
         What `codes` mean.
     codes : (n_rows,) array of int64
-        The group of each row, or its moment, numbered in ascending order; rows of one moment stay together as those of
-        a group do. All numbers from 0 to the largest occur.
+        The group of each row, or its moment, numbered in ascending order; rows of one moment stay together like those
+        of a group. All numbers from 0 to the largest occur.
     name : str
-        Of the column, to show.
+        Name of the column, for messages.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class RowStructure:
         Parameters
         ----------
         values : (n_rows,) array-like
-            Groups: texts, numbers, or whatever else a category may be; 1, 1.0 and "1" are the same. Moments: numbers,
-            dates, or texts of ISO dates.
+            Groups: texts, numbers, or anything else that a category may be; 1, 1.0 and "1" are the same. Moments:
+            numbers, dates, or texts of ISO dates.
         kind : StructureKind
             How to read them.
         name : str, optional
-            Of the column; by default that of a pandas Series, or the kind.
+            Name of the column; by default that of a pandas Series, or the kind.
 
         Raises
         ------
@@ -93,14 +93,14 @@ class RowStructure:
 
     @property
     def most_folds(self) -> int:
-        """How many folds are possible: as many as groups, or as moments that have an earlier one; 0 if none is."""
+        """Largest possible number of folds: one per group, or one per moment but the first; 0 if there is only one."""
         n_values = int(self.codes.max(initial=-1)) + 1
         if self.kind is StructureKind.TIME:
             return max(0, n_values - 1)
         return n_values if n_values > 1 else 0
 
     def take(self, rows: IntArray) -> RowStructure:
-        """Return the structure of some rows; its numbers have no gaps either."""
+        """Return the structure of some rows, renumbered without gaps."""
         codes = np.unique(self.codes[rows], return_inverse=True)[1].astype(np.int64)
         return RowStructure(kind=self.kind, codes=codes, name=self.name)
 
@@ -111,12 +111,12 @@ def is_in_time(structure: RowStructure | None) -> TypeGuard[RowStructure]:
 
 
 def shown_name(given: Any, kind: StructureKind) -> str:
-    """Return the name of groups or moments: of the column, or of a Series, or else that of the kind."""
+    """Return the name of groups or moments: that of the column or the Series, or else that of the kind."""
     return given if isinstance(given, str) else str(getattr(given, "name", None) or kind.value)
 
 
 def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.DataFrame, RowStructure | None]:
-    """Take what describes the structure of the rows out of a table: it is no feature.
+    """Take the structure of the rows out of a table: it is not a feature.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
     Returns
     -------
     frame : DataFrame
-        Without the column, if there was one.
+        The table without the column, if one was named.
     structure : RowStructure or None
 
     Raises
@@ -136,7 +136,7 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
     UnknownNameError
         If there is no such column.
     DataError
-        If the values cannot be used, see `RowStructure.from_values`, or do not have one for each row.
+        If the values cannot be used, see `RowStructure.from_values`, or are not one per row.
     """
     given, kind = (groups, StructureKind.GROUPS) if time is None else (time, StructureKind.TIME)
     if given is None:
@@ -158,7 +158,7 @@ def take_structure(frame: pd.DataFrame, *, groups: Any, time: Any) -> tuple[pd.D
 def _one_dimensional(values: Any, name: str) -> AnyArray:
     try:
         array = np.asarray(values)
-        if array.ndim == 1 and array.dtype.kind == "U":  # numbers beside texts have become texts
+        if array.ndim == 1 and array.dtype.kind == "U":  # numpy has turned numbers beside texts into texts
             array = np.asarray(values, dtype=object)
     except ValueError as error:
         raise DataError(f"{name} must hold one value per row ({error}).") from error

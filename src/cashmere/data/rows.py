@@ -1,4 +1,4 @@
-"""Training rows in a form that depends on their content only."""
+"""Training rows in a form that depends only on their content."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ def canonical_rows(
     structure: RowStructure | None = None,
     keep_order: bool = False,
 ) -> CanonicalRows:
-    """Bring training rows into a form that depends on their content only.
+    """Bring training rows into a form that depends only on their content.
 
-    Rows of weight zero go. Whole-number weights become repetitions while they sum to at most
+    Rows of weight zero are removed. Whole-number weights become repetitions if they sum to at most
     ``max(2 * n_rows, 10000)``; other weights are scaled to mean 1, and equal ones are left out. Rows are then
-    ordered by a hash of their features, target and weight, so that neither the order of the rows nor the way
-    repetition is written changes anything that follows. Call this before `infer_schema`.
+    ordered by a hash of their features, target and weight, so that nothing that follows depends on their order, or on
+    whether rows are repeated or weighted. Call this before `infer_schema`.
 
     Parameters
     ----------
@@ -113,17 +113,17 @@ def canonical_rows(
     weight : (n_rows,) array-like or number, optional
         Row weights, at least 0.
     structure : RowStructure, optional
-        Groups or moments of the rows; of rows that are the same otherwise, it decides the order.
+        Groups or moments of the rows; it decides the order of rows that are otherwise equal.
     keep_order : bool
-        Leave rows in the given order and number, for resampling that refers to them (time series, row numbers of
-        one's own). Weights stay weights then, zeros included.
+        Keep the order and the number of rows, for resampling that refers to them (time series, custom row numbers).
+        Weights then stay weights, zeros included.
 
     Raises
     ------
     DataError
         See `check_weight`.
     ColumnTypeError
-        If cells hold dicts, lists or other objects that are no values.
+        If cells hold dicts, lists or other objects that are not plain values.
     """
     n_rows = len(frame)
     source = np.arange(n_rows, dtype=np.int64)
@@ -157,7 +157,7 @@ def _hash_features(frame: pd.DataFrame) -> NDArray[np.uint64]:
             column=str(name),
         ) from error
     except Exception:
-        infer_schema(frame)  # names the column whose cells are no values
+        infer_schema(frame)  # its error names the column whose cells are not plain values
         raise
 
 

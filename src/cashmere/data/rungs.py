@@ -1,6 +1,6 @@
-"""Rungs of rows: nested shares of the training rows, on which configurations of a large table are tried first.
+"""Rungs: nested shares of the training rows, on which configurations are tried first if a table is large.
 
-Validation rows are not cut: predictions of all rungs are for the same rows, and may meet in one ensemble.
+Validation rows are the same for all rungs, so that models of different rungs may join one ensemble.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.task import TaskType
 
 LEAST_ROWS = 10_000
-"""No rung is smaller: below, a fit takes about as long as starting it, and the order of configurations is noise."""
+"""No rung is smaller: starting a fit would take about as long as the fit, and the order of configurations be noise."""
 
 _FACTOR = 3
 
@@ -30,7 +30,7 @@ def rungs(n_rows: int) -> tuple[float, ...]:
     Returns
     -------
     tuple of float
-        Powers of 1/3 as long as at least `LEAST_ROWS` rows are left; the last is 1.0. Small tables have only that.
+        Powers of 1/3 that leave at least `LEAST_ROWS` rows; the last is 1.0, the only one of small tables.
 
     Examples
     --------
@@ -46,14 +46,14 @@ def rungs(n_rows: int) -> tuple[float, ...]:
 
 
 def rows_at(share: float, n_rows: int) -> int:
-    """Return the number of training rows of a share of them, at least 1."""
+    """Return how many of `n_rows` training rows a share has, at least 1."""
     return max(1, round(share * n_rows))
 
 
 def rung_order(y: AnyArray, task_type: TaskType, seed: int, structure: RowStructure | None = None) -> IntArray:
-    """Order training rows so that every rung is a leading slice: at random, and with classes in their shares.
+    """Order training rows so that every rung is a leading slice: at random, with each class in its share.
 
-    Groups stay together, so that a rung has some of them; in time, a rung has the newest rows.
+    Groups stay together, so that a rung has whole ones; in time, a rung has the newest rows.
 
     Parameters
     ----------
@@ -62,15 +62,15 @@ def rung_order(y: AnyArray, task_type: TaskType, seed: int, structure: RowStruct
     task_type : TaskType
         How to read `y`.
     seed : int
-        Of the order.
+        Seed of the order.
     structure : RowStructure, optional
         Groups or moments of these rows.
 
     Returns
     -------
     (n_rows,) array of int64
-        Positions in `y`. Of each class, the first n rows hold its share of n, rounded up at most: also the smallest
-        rung has a row of every class. With groups that holds as far as they allow, in time not at all.
+        Positions in `y`. The first n rows contain the share of each class, at most rounded up, so that even the
+        smallest rung has a row of every class. Groups allow this only approximately; in time, it does not hold.
     """
     if is_in_time(structure):
         return np.argsort(-structure.codes, kind="stable")
@@ -83,7 +83,7 @@ def rung_order(y: AnyArray, task_type: TaskType, seed: int, structure: RowStruct
 
 
 def _order_of_groups(y: AnyArray, task_type: TaskType, seed: int, groups: IntArray) -> IntArray:
-    """Order whole groups at random; one enters as soon as the first of its rows is due."""
+    """Order whole groups at random; each enters as soon as the first of its rows is due."""
     n_groups = int(groups.max()) + 1
     rank = np.random.default_rng(seed).permutation(n_groups)
     order = np.argsort(rank[groups], kind="stable")
@@ -95,7 +95,7 @@ def _order_of_groups(y: AnyArray, task_type: TaskType, seed: int, groups: IntArr
 
 
 def _due(codes: AnyArray) -> NDArray[np.float64]:
-    """Return the share of all rows at which each row enters, so that its class keeps its share."""
+    """Return the share of all rows at which each row must enter for its class to keep its share."""
     due = np.empty(len(codes))
     for code in np.unique(codes):
         members = np.flatnonzero(codes == code)

@@ -1,4 +1,4 @@
-"""Learn what the columns of a table mean, once in `fit`, and turn tables into numbers accordingly."""
+"""Learn the meaning of the columns of a table, once in `fit`, and turn tables into numbers accordingly."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.timedelta, pd.Period, pd.Interval)
 LARGEST = float(np.finfo(np.float32).max)
-"""Largest number that learners see; larger ones become this."""
+"""Largest number that learners see; larger ones are clipped to it."""
 
 _ROWS_FOR_THREADS = 100_000
-"""Shorter columns take too little time to share it."""
+"""Shorter columns take too little time for threads to help."""
 
 _Found = TypeVar("_Found")
 
@@ -93,7 +93,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class CodedTable:
-    """A table as numbers and texts; each row depends on the same row of the source only.
+    """A table as numbers and texts; each row depends only on the same row of the source.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class CodedTable:
 
 
 def take_rows(values: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the given rows of a matrix in its own memory order, compact ones column by column: that is faster."""
+    """Return the given rows of a matrix in its memory order; compact ones column by column, which is faster."""
     if values.flags.c_contiguous:
         return values[rows]
     taken = np.empty((len(rows), values.shape[1]), values.dtype, "F")
@@ -233,7 +233,7 @@ class TableSchema:
         Raises
         ------
         ValueError
-            If it is none.
+            If the data are not a schema.
         """
         data = checked(data, _StoredSchema)
         columns = tuple(
@@ -270,15 +270,15 @@ class TableSchema:
             From `cashmere.data.frames.to_frame`. With names, columns may come in any order and further columns
             are ignored; columns dropped in training may be absent.
         rows : (n_rows,) array of int, optional
-            Which rows of the frame, in which order; by default all of them. Other than ``frame.iloc[rows]``, this makes
-            no copy of the frame.
+            Which rows of the frame, in which order; by default all of them. Unlike ``frame.iloc[rows]``, this makes no
+            copy of the frame.
         compact : bool
             Whether values are float32, column after column, as large tables are kept: half the memory, and as exact as
             what learners see.
         estimator : str
             Name to show in the error about a wrong number of columns.
         check : callable
-            Called before each column; what it raises ends the work.
+            Called before each column; an exception that it raises ends the work.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class TableSchema:
         ends = np.cumsum([len(column.value_names) for column, _ in matched])
 
         def code_column(number: int) -> tuple[AnyArray | None, int]:
-            """Put the values of a column in their place, or return its texts; and how many were not understood."""
+            """Store the values of a column, or return its texts; return how many were not understood."""
             check()
             column, series = matched[number]
             with _failures_of(column.name):
@@ -333,7 +333,7 @@ class TableSchema:
 
 
 def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) -> list[_Found]:
-    """Return what `work` finds in each column; all cores look at long ones, as numpy lets go of Python's lock."""
+    """Return the result of `work` for each column; all cores share long ones, as numpy releases the GIL."""
     if n_rows < _ROWS_FOR_THREADS:
         return [work(number) for number in range(n_columns)]
     with ThreadPoolExecutor(available_cores()) as threads:
@@ -341,7 +341,7 @@ def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) 
 
 
 def _place(coded: FloatArray, rows: IntArray | None, column: FloatArray) -> None:
-    """Write the given rows of a coded column to a column of the result, whose type decides how large numbers may be."""
+    """Write the given rows of a coded column to a column of the result, clipped to the range of its type."""
     if column.dtype == np.float32 != coded.dtype:
         with np.errstate(over="ignore"):
             coded = coded.astype(np.float32)
@@ -349,14 +349,14 @@ def _place(coded: FloatArray, rows: IntArray | None, column: FloatArray) -> None
     if rows is None:
         column[:] = coded
     elif column.flags.c_contiguous:
-        np.take(coded, rows, out=column, mode="clip")  # unlike "raise", it writes to the column itself
+        np.take(coded, rows, out=column, mode="clip")  # unlike "raise", writes to the column without a buffer
     else:
         column[:] = coded[rows]
 
 
 @contextmanager
 def _failures_of(name: str) -> Iterator[None]:
-    """Turn whatever the values of a column do when they are read into an error that names it."""
+    """Turn any failure to read the values of a column into an error that names it."""
     try:
         yield
     except DataError:
@@ -370,7 +370,7 @@ def _failures_of(name: str) -> Iterator[None]:
 
 
 def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
-    """Return the value columns of a column that is no text, and how many values were not understood."""
+    """Return the value columns of a column other than text, and how many values were not understood."""
     bad = 0
     if column.kind is ColumnKind.NUMERIC:
         coded = _numbers(series, column.name)[:, None]
@@ -398,9 +398,9 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
     frame : pandas.DataFrame
         From `cashmere.data.frames.to_frame`.
     named : bool
-        Whether later tables are to be matched by column name.
+        Whether later tables are matched by column name.
     check : callable
-        Called before each column; what it raises ends the work.
+        Called before each column; an exception that it raises ends the work.
 
     Raises
     ------
@@ -475,9 +475,9 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
 
 
 def _few_distinct(content: AnyArray, missing: BoolArray) -> int:
-    """Return 0, 1 or 2 (meaning more than one) distinct values that are not missing."""
+    """Return the number of distinct present values: 0, 1, or 2 for more than one."""
     n_distinct = 0
-    for part in (slice(1000), slice(None)):  # the first rows show it in most columns
+    for part in (slice(1000), slice(None)):  # the first rows suffice in most columns
         present = content[part][~missing[part]]
         n_distinct = 0 if present.size == 0 else 1 + int(np.any(present != present[0]))
         if n_distinct == 2:
@@ -517,7 +517,7 @@ def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:
 
 
 def _infer_text_kind(texts: pd.Series[str]) -> ColumnKind:
-    """Decide what strings mean; each distinct string is examined once and counts as often as it occurs."""
+    """Infer what strings mean; each distinct string is examined once, and counts as often as it occurs."""
     counts = texts.value_counts()
     distinct = pd.Series(counts.index, dtype=object)
     weight = counts.to_numpy() / counts.sum()
@@ -544,7 +544,7 @@ def _present(series: pd.Series[Any]) -> BoolArray:
 
 
 def _numbers(series: pd.Series[Any], name: str) -> FloatArray:
-    """Return numbers as float64, or as they are if they are float32: half as much to go through."""
+    """Return numbers as float64; float32 ones unchanged, which halves the memory to read."""
     dtype = series.dtype
     kind = getattr(dtype, "kind", "O")
     values: FloatArray
@@ -573,7 +573,7 @@ def _numbers(series: pd.Series[Any], name: str) -> FloatArray:
 
 
 def _parse_numbers(content: pd.Series[Any]) -> NDArray[np.float64]:
-    """Return numbers and texts of numbers as floats, infinite if they are too large, and NaN for everything else."""
+    """Return numbers and texts of numbers as floats: infinity if too large, NaN for everything else."""
     try:
         return np.asarray(pd.to_numeric(content, errors="coerce"), dtype=np.float64)
     except OverflowError:  # integers of hundreds of digits
@@ -610,7 +610,7 @@ def _unfit(name: str, value: object, expected: str, count: int) -> SchemaError:
 
 
 def _shown(value: object) -> str:
-    """Return the beginning of a value's text; of objects without one, the type."""
+    """Return the beginning of a value's text, or its type if it has no text."""
     try:
         return str(value)[:60]
     except Exception:
@@ -618,7 +618,7 @@ def _shown(value: object) -> str:
 
 
 def _label(value: object) -> str:
-    """Return the text of a category; equal for 1, 1.0 and "1", so that a file can be read back."""
+    """Return the text of a category; equal for 1, 1.0 and "1", which text files do not tell apart."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
@@ -666,15 +666,15 @@ def _parse_dates(texts: pd.Series[Any]) -> NDArray[np.datetime64]:
 
 
 def read_labels(series: pd.Series[Any], name: str) -> AnyArray:
-    """Return the text of each value as that of a category, so 1, 1.0 and "1" are equal; ``""`` where it is missing.
+    """Return the text of each value as a category, so that 1, 1.0 and "1" are equal; ``""`` where it is missing.
 
     Raises
     ------
     ColumnTypeError
-        If values are no plain values.
+        If objects are not plain values.
     """
     with _failures_of(name):
-        _infer_kind(name, series)  # refuses other objects
+        _infer_kind(name, series)  # raises an error for other objects
         codes, labels = _factorised(series)
     return np.array([*labels, ""], dtype=object)[codes]
 

@@ -1,4 +1,4 @@
-"""Signs that rows have a structure nobody has told of: dates, and identifiers that several rows share."""
+"""Signs that rows have an undeclared structure: dates, and identifiers that several rows share."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from cashmere.base.arrays import AnyArray
 from cashmere.data.schema import CodedTable, Column, ColumnKind
 
 _IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid"})
-"""Words in the name of a column by which its values are taken for identifiers ..."""
+"""Words that mark a column as identifiers anywhere in its name."""
 
 _OWNER_WORDS = frozenset(
     {"patient", "subject", "participant", "person", "user", "customer", "client", "member", "household", "family"}
     | {"session", "device", "machine", "vehicle", "account", "speaker", "student", "donor"}
 )
-"""... and those that tell so at the end of the name: the length of an account identifies none."""
+"""Words that do so only at the end: an account length does not identify an account."""
 
 _NUMBERING_WORDS = frozenset({"number", "no", "nr", "num", "code", "key", "name"})
-"""Words that may follow an owner: a speaker number is the speaker."""
+"""Words that may follow an owner: a speaker number identifies the speaker."""
 
 _LEAST_VALUES = 10
-"""Of a column with such a name."""
+"""Fewest different identifiers in a column."""
 
 _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
-"""Least values of another column whose texts hold digits, and most rows that each may have on average."""
+"""For columns with other names whose texts contain digits: fewest values, and most rows per value on average."""
 
 _COLUMNS_NAMED = 3
 
@@ -33,7 +33,7 @@ _COLUMNS_NAMED = 3
 def structure_hint(coded: CodedTable) -> str | None:
     """Return a warning about columns that hold dates or repeated identifiers; None if there are none.
 
-    Identifiers are categories or whole numbers with a name that tells so ("patient_id"), or texts with digits; many
+    Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits. They have many
     values, and most rows share theirs with others.
 
     Parameters
@@ -71,11 +71,11 @@ def _listed(names: list[str]) -> str:
 
 
 def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
-    """Return whether many values of a column are each in several rows, and look like identifiers."""
+    """Return whether a column looks like identifiers, most of which several rows share."""
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column.name)]
     owner = words[-2:-1] if words and words[-1] in _NUMBERING_WORDS else words[-1:]
     is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or not _OWNER_WORDS.isdisjoint(owner)
-    if not is_named and len(column.categories) < _LEAST_CODES:  # also those of numbers, which have none
+    if not is_named and len(column.categories) < _LEAST_CODES:  # numbers have none
         return False
     values = values[~np.isnan(values)]
     if not is_named and not _are_codes(column.categories, len(values)):

@@ -3,7 +3,7 @@
 Groups are dealt to parts as in scikit-learn's `StratifiedGroupKFold`: the largest first, each to the part where its
 classes are scarcest. In time, folds are those of `TimeSeriesSplit(n_folds, test_size=n_rows // (2 * n_folds))`: the
 newer half of the rows validates, block after block, and each block is predicted from all rows before it. Blocks end
-where a moment does.
+between moments.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ def structured_folds(
     Parameters
     ----------
     structure : RowStructure
-        Of all rows.
+        Structure of all rows.
     n_folds : int
         At least 1 in time, and 2 for groups.
     rng : numpy.random.Generator
         Deals the groups; in time nothing is drawn.
     classes : (n_rows,) array, optional
-        Classes to be spread evenly, as far as groups allow; by default rows are.
+        Classes to be spread evenly, as far as groups allow; by default, rows are.
 
     Returns
     -------
     list of Fold
-        With groups, each row validates once, and never beside a training row of its group. In time, all validation rows
-        of a fold are later than all its training rows; the older half of the rows only trains.
+        With groups, each row validates once, and no fold trains on a row of the same group. In time, all validation
+        rows of a fold are later than all its training rows; the older half of the rows only trains.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def structured_holdout(
     structure, rng, classes
         As for `structured_folds`.
     n_validation : int
-        Rows that should validate; as groups and moments stay whole, there may be more or fewer.
+        Wanted number of validation rows; as groups and moments stay whole, there may be more or fewer.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _too_few(structure: RowStructure, n_folds: int) -> DataError:
 
 
 def _chain(codes: IntArray, wanted: list[int]) -> list[Fold]:
-    """Cut ordered rows near the wanted numbers of rows, between moments; each part but the first is a fold."""
+    """Cut ordered rows between moments, near the wanted numbers of rows; each part but the first is a fold."""
     starts = np.cumsum(np.bincount(codes))[:-1]  # rows before each moment but the first
     cuts: list[int] = []
     for number, rows in enumerate(wanted):

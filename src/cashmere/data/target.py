@@ -1,4 +1,4 @@
-"""Turn labels into codes and back, and infer the kind of task from a target."""
+"""Turn labels into codes and back, and infer the type of task from a target."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     elif getattr(getattr(y, "dtype", None), "kind", "") == "c":
         raise DataError("Complex data not supported: y holds complex numbers. Predict their parts one by one.")
     elif isinstance(y, (list, tuple)) and any(isinstance(value, str) for value in y):
-        _check_labels(y)  # before they are an array, in which each label takes as much as the longest
+        _check_labels(y)  # before they become an array, in which each label takes as much as the longest
     try:
         target: AnyArray = column_or_1d(y, warn=True)
     except (TypeError, ValueError) as error:
@@ -91,17 +91,17 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         kinds = sorted({type(value).__name__ for value in target})
         raise DataError(f"Unknown label type: the target holds {', '.join(kinds)}. Convert it to numbers or text.")
     if target.dtype == object:
-        _check_labels(dict.fromkeys(target))  # pandas 2 takes a text that ends with a NUL for the one without
+        _check_labels(dict.fromkeys(target))  # pandas 2 ignores a NUL at the end of a text
     return target
 
 
 def _check_labels(labels: Iterable[object]) -> None:
-    """Refuse texts that cannot be labels.
+    """Reject texts that cannot be labels.
 
     Raises
     ------
     DataError
-        If one is too long, holds a NUL, which arrays of text lose, or a lone surrogate, which files cannot hold.
+        If one is too long, or contains a NUL, which arrays of text lose, or a lone surrogate, which files cannot store.
     """
     for label in labels:
         if not isinstance(label, str):
@@ -125,7 +125,7 @@ def _is_encodable(text: str) -> bool:
 
 
 def _factorised(target: AnyArray) -> tuple[IntArray, AnyArray]:
-    """Return the position of each row's label among the distinct labels, and these, sorted."""
+    """Return the position of each row's label among the sorted distinct labels, and those labels."""
     if target.dtype == object:  # texts: hashing them takes a tenth of the time of sorting
         positions, labels = pd.factorize(target, sort=True)
         return positions, np.asarray(labels, dtype=object)
@@ -138,7 +138,7 @@ def _is_extension(dtype: object) -> bool:
 
 
 def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskType:
-    """Infer the kind of task from a target.
+    """Infer the type of task from a target.
 
     Text, booleans and categories are classes. Numbers with a fraction are values. Whole numbers are classes if
     there are at most two distinct ones, or at most 20 with at least 3 rows per distinct number on average.
@@ -148,7 +148,7 @@ def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskT
     target : (n_rows,) array
         From `check_target`.
     n_distinct : int, optional
-        How many different values it has, if that is known.
+        Number of its distinct values, if known.
 
     Examples
     --------
@@ -183,7 +183,7 @@ class TargetCoding:
     Attributes
     ----------
     task_type : TaskType
-        Kind of task.
+        Type of task.
     classes : tuple
         Sorted labels as Python values, position is code; empty for regression.
     dtype : str
@@ -203,12 +203,12 @@ class TargetCoding:
         y : (n_rows,) array-like
             The target.
         task : TaskType or "classification" or "regression", optional
-            The known kind of task; inferred by `infer_task_type` if left out.
+            The type of task, if known; otherwise inferred by `infer_task_type`.
 
         Raises
         ------
         DataError
-            As `check_target`; also if a regression target is text, a classification target is continuous or has
+            As for `check_target`; also if a regression target is text, a classification target is continuous or has
             a single class, or a binary one has more than two.
         """
         return cls.with_codes(y, task)[0]
@@ -217,7 +217,7 @@ class TargetCoding:
     def with_codes(
         cls, y: Any, task: Task | None = None, *, n_rows: int | None = None
     ) -> tuple[TargetCoding, AnyArray]:
-        """Learn the coding of a target, and return the codes of its rows with it; a large target is looked at once.
+        """Learn the coding of a target, and return it with the codes of the rows; this reads a large target only once.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class TargetCoding:
         Raises
         ------
         DataError
-            As `check_target`; also for labels that were not in training, or text in regression.
+            As for `check_target`; also for labels that were not in training, or text in regression.
         """
         target = check_target(y, n_rows=n_rows)
         if self.task_type is TaskType.REGRESSION:
@@ -311,7 +311,7 @@ class TargetCoding:
         Raises
         ------
         ValueError
-            If it is none.
+            If the data are not a coding.
         """
         stored = checked(data, _StoredCoding)
         task_type, classes = stored["task_type"], tuple(stored["classes"])
@@ -322,7 +322,7 @@ class TargetCoding:
         longest = max((len(label) for label in classes if isinstance(label, str)), default=1)
         if dtype.kind not in "biufUO" or not 0 <= dtype.itemsize <= max(16, 4 * longest):
             raise ValueError(f"labels cannot have the type {stored['dtype']!r}")
-        np.array(classes, dtype=dtype)  # labels that do not fit are a ValueError or an OverflowError here
+        np.array(classes, dtype=dtype)  # raises ValueError or OverflowError for labels that do not fit
         return cls(task_type=task_type, classes=classes, dtype=stored["dtype"])
 
 

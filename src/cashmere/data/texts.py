@@ -1,4 +1,4 @@
-"""The texts of a column as two arrays of numbers, which files can hold and any row can be read from."""
+"""The texts of a column as two arrays of numbers, which can be stored in files and read from any row."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cashmere.base.array_files import map_archived
 from cashmere.base.arrays import AnyArray, IntArray
 
 _ERRORS = "surrogatepass"
-"""Half letters are kept as well; UTF-8 does not allow them."""
+"""Keeps lone surrogates, which UTF-8 does not allow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PackedTexts:
-    """Texts one after the other; a long one does not make the others longer, as in numpy's arrays of texts.
+    """Texts one after the other; unlike in numpy's arrays of texts, a long one does not make the others longer.
 
     Attributes
     ----------
@@ -40,18 +40,18 @@ class PackedTexts:
 
     @classmethod
     def pack(cls, texts: Sequence[str] | AnyArray) -> Self:
-        """Return texts in this form."""
+        """Pack texts into this form."""
         encoded = [text.encode("utf-8", _ERRORS) for text in texts]
         ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
         return cls(content=np.frombuffer(b"".join(encoded), np.uint8), ends=ends)
 
     def __post_init__(self) -> None:
-        """Refuse arrays that do not fit together: they may come from a file.
+        """Reject arrays that do not fit together: they may come from a file.
 
         Raises
         ------
         ValueError
-            If they do not.
+            If the arrays do not fit together.
         """
         content, ends = self.content, self.ends
         if content.ndim != 1 or content.dtype != np.uint8 or ends.ndim != 1 or ends.dtype != np.int64:
@@ -63,7 +63,7 @@ class PackedTexts:
         return len(self.ends)
 
     def __getitem__(self, rows: IntArray | slice) -> AnyArray:
-        """Return the texts of some rows as an array of objects."""
+        """Return the texts of some rows as an object array."""
         chosen = np.arange(len(self))[rows]
         stops = self.ends[chosen]
         starts = np.where(chosen == 0, 0, self.ends[chosen - 1])
