@@ -1,4 +1,4 @@
-"""Trials that add columns to their table learn nothing from noise, and judge validation rows as they judge new ones."""
+"""Trials that add columns to their table learn nothing from noise, and lose as much on validation as on new rows."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_nothing_is_learned_from_noise(task, algorithm, tmp_path):
 
 
 @pytest.mark.parametrize(("task", "algorithm"), CASES)
-def test_validation_rows_are_judged_like_new_ones(task, algorithm, tmp_path):
+def test_loss_on_validation_rows_is_that_on_new_ones(task, algorithm, tmp_path):
     pytest.importorskip(algorithm)
     outcome, error, on_new, constant = evaluate(*signal(task), task, algorithm, ARITHMETIC, tmp_path)
     assert outcome.loss < 0.9 * constant

@@ -1,4 +1,4 @@
-"""Trials that are given up after some folds: when, what they leave behind, and that they never count as scores."""
+"""Trials that are stopped early: when, what remains of them, and that they never count as scores."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_trial_ends_after_the_first_fold_that_settles_it(objective):
             stopped = objective(Trial(number=0, configuration=configuration, seed=0, stop_above=bar))
             assert stopped.status is TrialStatus.STOPPED and stopped.fold_losses == whole.fold_losses[: k + 1]
             assert stopped.loss is None and stopped.predictions is None and f"after {k + 1} of 4" in str(stopped.error)
-    bar = min(means[:3].max(), means[3]) - 1e-9  # the last fold is never saved
+    bar = min(means[:3].max(), means[3]) - 1e-9  # there is nothing to save after the last fold
     assert len(objective(Trial(number=0, configuration=configuration, seed=0, stop_above=bar)).fold_losses) in (1, 2, 3)
 
 
@@ -107,7 +107,7 @@ def test_unknown_racing_is_refused(objective):
         make_study(objective, "always")
 
 
-def test_racing_run_counts_what_it_gave_up_apart_from_failures(tmp_path):
+def test_racing_run_counts_stopped_trials_apart_from_failures(tmp_path):
     X, y = load_breast_cancer(return_X_y=True)
     model = AutoClassifier(
         budget="16trials", strategy="random", space=_two_algorithms, resampling="4fold", fold_racing="forgiving",

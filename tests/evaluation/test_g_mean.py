@@ -27,7 +27,7 @@ def theirs(y, labels, **options):
 
 @settings(deadline=None)
 @given(n_classes=st.integers(2, 5), share=st.floats(0, 1), seed=st.integers(0, 2**32 - 1))
-def test_it_is_that_of_imbalanced_learn_where_every_predicted_class_occurs(n_classes, share, seed):
+def test_mean_is_that_of_imbalanced_learn_if_every_predicted_class_occurs(n_classes, share, seed):
     rng = np.random.default_rng(seed)
     y = np.r_[np.arange(n_classes), rng.integers(0, n_classes, 20)]
     labels = np.where(rng.random(len(y)) < share, y, rng.integers(0, n_classes, len(y)))
@@ -44,7 +44,7 @@ def test_a_class_without_rows_in_the_fold_has_no_recall():
     never_predicted, predicted = np.array([0, 0, 1, 0]), np.array([0, 0, 1, 2])
     assert g_mean(y, never_predicted, 3) == pytest.approx(expected)
     assert theirs(y, never_predicted) == pytest.approx(expected)
-    # Here we differ: imbalanced-learn counts a recall of 0 for a class that cannot be hit, and the mean is 0.
+    # Here we differ: imbalanced-learn counts a recall of 0 for a class without rows, so that the mean is 0.
     assert g_mean(y, predicted, 3) == pytest.approx(expected)
     assert theirs(y, predicted) == 0
 

@@ -201,7 +201,7 @@ def test_metric_that_does_not_fit_is_refused(name, task_type):
 
 
 @pytest.mark.parametrize("metric", [3, None, sk.make_scorer(sk.f1_score)])
-def test_what_is_no_metric_is_refused(metric):
+def test_anything_but_a_metric_is_refused(metric):
     with pytest.raises(MetricError):
         get_metric(metric, BINARY)
 

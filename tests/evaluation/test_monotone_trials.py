@@ -29,7 +29,7 @@ N_ROWS = 150
 
 @functools.cache
 def table():
-    """Return a table in which the truth is monotone nowhere, so that a model which follows it is not either."""
+    """Return a table whose target is nowhere monotone, so that a model that fits it is not monotone either."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -117,7 +117,7 @@ def test_predictions_of_many_configurations_never_go_the_other_way(trials, algor
         assert max(trials.falls(configuration)) <= 1e-6, dict(configuration)
 
 
-def test_predictions_go_there_if_nothing_is_asked(tmp_path):
+def test_predictions_do_go_the_other_way_without_constraints(tmp_path):
     free = Trials(tmp_path / "folds", TaskType.REGRESSION, ())
     for algorithm in ("lightgbm", "random_forest"):
         (configuration,) = free.configurations(algorithm, 0, seed=0)

@@ -1,4 +1,4 @@
-"""Trials along a path: one position for all folds, patience, limits, and what a stopped trial still has."""
+"""Trials along a path: one position for all folds, patience, limits, and what remains of a stopped trial."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def make_trial(objective, name="lightgbm", **options):
 
 
 class Watch:
-    """A supervisor that keeps every checkpoint, and whose clock strikes after some of them."""
+    """A supervisor that keeps every checkpoint, and has no time left after some of them."""
 
     def __init__(self, n_positions=10**6):
         self.kept, self._n = [], n_positions
@@ -167,7 +167,7 @@ def test_every_position_of_all_folds_is_a_checkpoint(four_folds):
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_checkpoints_change_nothing(four_folds, name):
-    """They are made when the clock says so; the trial must not depend on it."""
+    """The clock decides when they are made; the trial must not depend on it."""
     trial = make_random_trial(four_folds, name)
     assert_equal(four_folds.run(trial, Watch()), four_folds(trial))
 
@@ -223,7 +223,7 @@ class DivergingPath:
         self._end = end
 
     def advance(self, position):
-        assert position <= self._end  # nobody goes on with it
+        assert position <= self._end  # it is not continued beyond
         self._position = position
 
     def predict(self):
@@ -254,7 +254,7 @@ def test_path_ends_where_the_first_fold_diverges(ends, one_by_one):
     assert [each.tolist() for each in followed.predictions()] == [[min(2, usable)]] * 2
 
 
-def test_network_that_diverges_says_so_and_keeps_what_was_before():
+def test_diverging_network_fails_and_keeps_earlier_positions():
     X = np.random.default_rng(0).normal(size=(60, 3))
     data = PathData(
         X=X, y=X[:, 0], weight=None, unseen=X, n_classes=1, categorical=np.zeros(3, dtype=bool), n_threads=1

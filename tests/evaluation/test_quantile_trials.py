@@ -60,7 +60,7 @@ def test_boosters_learn_the_quantile(rows, algorithm, space):
     rows.folder.with_name("model.skops").write_bytes(of_quantile.model)
     for k, model in enumerate(load_fold_models(rows.folder.with_name("model.skops"))):
         unseen, fold = rows.folds.load(k, model.encoding, 1.0)[1], rows.folds.folds[k]
-        assert np.mean(rows.y[fold.validation] <= model.predict(unseen)) > 0.7  # what was saved knows it, too
+        assert np.mean(rows.y[fold.validation] <= model.predict(unseen)) > 0.7  # so do the saved models
 
 
 def test_constant_predictor_is_the_quantile(rows):

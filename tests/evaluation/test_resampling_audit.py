@@ -1,4 +1,4 @@
-"""No validation row has a part in resampled rows: the audit, on real tables, and that it would notice."""
+"""The audit: on real tables no validation row enters resampled rows, and it would notice one that does."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_more_classes_than_two_are_proven():
 
 
 def leaking_space(profile):
-    """Return a space whose resampler knows rows that are not in the fold."""
+    """Return a space whose resampler adds rows that do not come from the fold."""
 
     def build(values, context):
         def change(X, y):
@@ -113,13 +113,13 @@ def leaking_space(profile):
 
 
 def test_the_audit_finds_rows_from_elsewhere():
-    """Class 1 has eight training rows and nine columns: no other point is a mean of its rows by accident."""
+    """Class 1 has eight training rows and nine columns: no foreign row is a mean of them by accident."""
     table = audit_resampling(*read("glass-0-1-6_vs_2"), space=leaking_space, resampling="2fold")
     assert (table["unexplained"] == 3).all()
 
 
 def test_models_do_not_depend_on_validation_rows(tmp_path):
-    """The objective itself: with validation rows overwritten in the prepared files, the models are the same."""
+    """With validation rows overwritten in the prepared files, the objective itself gives the same models."""
     X, y = read("glass-0-1-6_vs_2")
     schema = infer_schema(X)
     coded, codes = schema.code(X), np.unique(y, return_inverse=True)[1]

@@ -1,4 +1,4 @@
-"""Follow one configuration along its path on all folds at once, and keep the position that its losses choose."""
+"""Follow one configuration along its path on all folds at once, and keep the position chosen by the losses."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Predictions = NDArray[np.float32]
 _LATE = 8
 _LEAST_GAIN = 0.002
 """From the ninth position on, where fits are long and curves smooth, a fit ends at the first position that does not
-lower the loss by this share. On four tables that took a quarter off the time of random boosters and networks, and cost
-those near the best 0.006 % of the loss."""
+lower the loss by this share. On four tables, this saved a quarter of the time of random boosters and networks, and
+cost the best ones 0.006 % of their loss."""
 
 PooledLoss = Callable[[Sequence[Predictions]], float]
 """Predictions of the first folds, each for its validation rows -> the loss over all these rows together."""
@@ -35,7 +35,7 @@ class FollowedFolds:
     Parameters
     ----------
     name : str
-        Of the path parameter.
+        Name of the path parameter.
     positions : tuple of float
         See `PathParameter.positions`.
     patience : int or None
@@ -43,11 +43,11 @@ class FollowedFolds:
     pooled_loss : callable
         Chooses the position.
     n_folds : int
-        Folds that will be begun in all.
+        Total number of folds.
     beyond : int
         See `PathParameter.beyond`.
     is_smooth : bool
-        Whether small changes of a model change the loss; not so where labels are counted. Patience ends sooner then.
+        Whether small changes of a model change the loss, unlike losses that count labels; if so, patience ends sooner.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class FollowedFolds:
         self.fit_seconds = self.predict_seconds = 0.0
 
     def begin(self, make: Callable[[], FoldPath]) -> None:
-        """Begin the fit of one more fold; `follow` brings it to where the others are."""
+        """Begin the fit of one more fold; `follow` lets it catch up with the others."""
         clock = time.perf_counter()
         self._paths.append(make())
         self._predictions.append({})
@@ -86,7 +86,7 @@ class FollowedFolds:
         self.fit_seconds += time.perf_counter() - clock
 
     def follow(self, *, seconds_left: Callable[[], float], on_position: Callable[[], None] = lambda: None) -> bool:
-        """Advance until patience or path end, until a fit diverges, or until the next position would come too late.
+        """Advance until patience or path end, a fit diverges, or the next position would come too late.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class FollowedFolds:
         Raises
         ------
         FloatingPointError
-            If a fit diverges before the first position, or predicts NaN or infinity there. Later the path ends so.
+            If a fit diverges before the first position, or predicts NaN or infinity there. Later, this ends the path.
         """
         spent = 0.0
         for i in range(len(self.losses), len(self._positions)):
@@ -111,7 +111,7 @@ class FollowedFolds:
                 return False
             clock = time.perf_counter()
             if not self._advance_all(i):
-                self._positions = self._positions[:i]  # for the folds that are begun later, too
+                self._positions = self._positions[:i]  # also for folds that begin later
                 return True
             self.losses.append(self._pooled_loss([each[i] for each in self._predictions]))
             spent = time.perf_counter() - clock
@@ -130,7 +130,7 @@ class FollowedFolds:
         return self._is_smooth and i >= _LATE and not self.losses[i] < before - _LEAST_GAIN * abs(before)
 
     def _advance_all(self, i: int) -> bool:
-        """Bring every fold to position i; False if one diverges on the way, but not to the first position."""
+        """Advance every fold to position i; return False if one diverges, which is an error at the first position."""
         for k, path in enumerate(self._paths):
             if self._reached[k] > i:
                 continue
@@ -165,7 +165,7 @@ class FollowedFolds:
                 del predictions[beaten]
 
     def _growth(self, i: int) -> float:
-        """Estimate how much longer the way to position i takes than the one before."""
+        """Estimate how many times longer the step to position i takes than the one before."""
         if i < 2:
             return 1.0
         steps = np.abs(np.diff(self._positions[i - 2 : i + 1]))
@@ -179,20 +179,20 @@ class FollowedFolds:
 
     @property
     def chosen(self) -> int:
-        """Index of the position that is kept: the best, or as far beyond as wanted and reached."""
+        """Index of the position to keep: `beyond` positions after the best, as far as they were reached."""
         beyond = min(self.best + self._beyond, len(self.losses) - 1)
         return beyond if math.isfinite(self.losses[beyond]) else self.best
 
     def predictions(self) -> list[Predictions]:
-        """Return the predictions of every fold at the position that is kept."""
+        """Return the predictions of every fold at the position to keep."""
         return [each[self.chosen] for each in self._predictions]
 
     def models(self) -> list[FoldModel]:
-        """Return the models of every fold at the position that is kept."""
+        """Return the models of every fold at the position to keep."""
         return [path.model_at(self._positions[self.chosen]) for path in self._paths]
 
     def record(self) -> FollowedPath:
-        """Return what was seen on the way."""
+        """Return the record of the path."""
         return FollowedPath(
             parameter=self._name,
             positions=self._positions[: len(self.losses)],

@@ -1,4 +1,4 @@
-"""Metrics: the losses minimised inside, and the one place where the sign flips back for the user.
+"""Metrics: the losses that a search minimises, and the one place where the sign flips back for the user.
 
 Notation (shapes)
 -----------------
@@ -25,7 +25,7 @@ Float64 = NDArray[np.float64]
 Needs = Literal["probabilities", "labels", "values"]
 
 PROBABILITY_CLIP = 1e-7
-"""Smallest probability of the log loss. Predictions are float32, which does not resolve 1 - p any finer."""
+"""Smallest probability in the log loss: predictions are float32, which does not resolve 1 - p any finer."""
 
 _SUM_TOLERANCE = 1e-4
 _CLASSIFICATION = (TaskType.BINARY, TaskType.MULTICLASS)
@@ -135,7 +135,7 @@ def _mean(values: Float64, w: Float64 | None) -> float:
 
 
 def _complement(score: Any) -> float:
-    """Return 1 - score, not below 0 by rounding."""
+    """Return 1 - score, at least 0 despite rounding."""
     return max(1.0 - float(score), 0.0)
 
 
@@ -293,7 +293,7 @@ METRICS: dict[str, Metric] = {
         pinball_metric(),
     )
 }
-"""Built-in metrics by name; ``"pinball@0.9"`` is read, too."""
+"""Built-in metrics by name; `get_metric` also reads ``"pinball@0.9"``."""
 
 _ALIASES = {
     "acc": "accuracy",

@@ -35,7 +35,7 @@ CELLS_PER_THREAD = 4_000_000
 """Training cells (rows x columns) per thread.
 
 Threads that wait passively are slow to wake: on 2 cores, boosters with 2 threads take 10 times as long as with 1 on
-16 thousand cells, equally long on 4 million, and gain from there (`benchmarks/timings/threads.py`).
+16 thousand cells, equally long on 4 million, and less on more (`benchmarks/timings/threads.py`).
 """
 
 
@@ -63,7 +63,7 @@ class CrossValidationObjective:
     row order, for the ensemble.
 
     An algorithm with a path parameter is followed on all folds at once (docs/paths.md): each position that all of them
-    reach is a whole result, which a trial that is stopped later still has.
+    reach is a complete result, which remains if the trial is stopped later.
 
     Attributes
     ----------
@@ -102,20 +102,20 @@ class CrossValidationObjective:
         return replace(self, folder=folder / self.folder.name)
 
     def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
-        """Evaluate the trial's configuration on every fold; hand over what a trial that is stopped has achieved."""
+        """Evaluate the trial's configuration on every fold, and hand over checkpoints in case the trial is stopped."""
         evaluation = _Evaluation(self, trial)
         path = self.space.algorithm_of(trial.configuration).path
         return evaluation.fit_folds() if path is None else evaluation.follow_folds(path, supervisor)
 
     def fit(self, trial: Trial, followed: FollowedPath | None) -> list[FoldModel]:
-        """Fit the trial's configuration on every fold, without judging it.
+        """Fit the trial's configuration on every fold, without evaluating it.
 
         Parameters
         ----------
         trial : Trial
             What to fit.
         followed : FollowedPath or None
-            How far to follow the path of the algorithm, if it has one: to the position that was chosen.
+            How far to follow the path of the algorithm, if it has one: to the chosen position.
         """
         evaluation = _Evaluation(self, trial)
         path = self.space.algorithm_of(trial.configuration).path
@@ -126,7 +126,7 @@ class CrossValidationObjective:
 
 
 class _Evaluation:
-    """One trial's way through its folds."""
+    """The evaluation of one trial on its folds."""
 
     def __init__(self, objective: CrossValidationObjective, trial: Trial) -> None:
         self._objective, self._trial = objective, trial
@@ -163,7 +163,7 @@ class _Evaluation:
         return self._success(predictions, models)
 
     def fit(self, k: int) -> tuple[FoldModel, NDArray[np.float32]]:
-        """Fit one fold; return its model and what it predicts."""
+        """Fit one fold; return its model and predictions."""
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
         clock = time.perf_counter()
         with self._fitting(k, X_train, categorical) as context:
@@ -187,8 +187,8 @@ class _Evaluation:
     # ------------------------------------------------------------ a path of values per fit
 
     def follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
-        """Follow the path on all folds at once; if the trial may be stopped for its loss, one more fold at a time."""
-        # For learners that take no number of threads; the limit in `_begin_path` ends with the beginning of the fit.
+        """Follow the path on all folds at once; if the trial may be stopped early, let the folds begin one by one."""
+        # For learners without a parameter for threads; the limit in `_begin_path` covers only the beginning of the fit.
         with threadpool_limits(
             self._n_threads(self._folds.load(0, self._encoding, self._trial.fidelity)[0]), user_api="openmp"
         ):
@@ -227,7 +227,7 @@ class _Evaluation:
         return outcome if reached_end else replace(outcome, cut_short=Cause(kind=CauseKind.TIME_LIMIT))
 
     def fit_to(self, k: int, path: PathParameter, followed: FollowedPath) -> FoldModel:
-        """Fit one fold up to the position that was chosen, by way of those before it."""
+        """Fit one fold up to the chosen position, through all earlier ones."""
         X_train = self._folds.load(k, self._encoding, self._trial.fidelity)[0]
         with threadpool_limits(self._n_threads(X_train), user_api="openmp"):
             begun = self._begin_path(k, path)
@@ -276,7 +276,7 @@ class _Evaluation:
 
     @contextlib.contextmanager
     def _fitting(self, k: int, X_train: FloatArray, categorical: BoolArray) -> Iterator[BuildContext]:
-        """Yield the facts about a fold, while threads are limited for learners that take no number of threads."""
+        """Yield the facts about a fold, and limit the threads of learners without a parameter for them."""
         context = fold_context(
             self._profile,
             X_train,
@@ -383,7 +383,7 @@ def fold_context(
 
 
 def forget_folds() -> None:
-    """Close the folds that trials in this process have opened; mapped files hold descriptors and space on the disk."""
+    """Close the folds opened by trials in this process; mapped files occupy descriptors and disk space."""
     _open_folds.cache_clear()
 
 
@@ -393,11 +393,11 @@ def _open_folds(folder: str, changed: int) -> PreparedFolds:
 
 
 _readable: set[tuple[type, ...]] = set()
-"""Step types of pipelines whose model files this process has already checked to hold trusted types only."""
+"""Step types of pipelines whose model files, as this process has checked, contain only trusted types."""
 
 
 def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...]) -> bytes:
-    """Return the models as bytes; a pipeline that could not be read back fails at its first trial."""
+    """Serialise the models; a pipeline that could not be loaded again fails in its first trial."""
     from cashmere.model.archives import dump_fold_models
     from cashmere.model.audit import audit
 
@@ -410,7 +410,7 @@ def _serialised(models: list[FoldModel], algorithm: str, trusted: tuple[str, ...
 
 
 def _fold_task(task_type: TaskType, y_train: np.ndarray) -> TaskType:
-    """Return the task of a fold, which may be a smaller one if its training rows lack some classes."""
+    """Return the task type of a fold: binary if its training rows have only two of several classes."""
     if task_type is TaskType.MULTICLASS and len(np.unique(y_train)) <= 2:
         return TaskType.BINARY
     return task_type

@@ -146,7 +146,7 @@ def _every_resampler(space: Space) -> list[dict[str, Any]]:
 
 
 def _without_validation(coded: CodedTable, y: AnyArray, fold: Fold, n_classes: int) -> tuple[CodedTable, AnyArray]:
-    """Return the table with gaps instead of validation rows, and their classes shifted by one."""
+    """Return the table with all values of validation rows missing, and the classes with theirs shifted by one."""
     values, classes = coded.values.copy(), y.copy()
     values[fold.validation] = np.nan
     classes[fold.validation] = (classes[fold.validation] + 1) % n_classes
@@ -188,7 +188,7 @@ def _audit(
 def _resample(
     space: Space, configuration: Configuration, rows: _FoldRows, seed: int
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the training rows as the resampler sees them, and what the learner gets."""
+    """Return the training rows as the resampler sees them, and the rows and classes that the learner gets."""
     context = fold_context(space.profile, rows.X, rows.y, rows.categorical, seed=seed)
     seen: list[FloatArray] = []
     change = space.build_resampling(configuration, context)

@@ -120,7 +120,7 @@ def _are_on_lines(
         direction = direction[np.any(direction != 0, axis=1)]
         length = np.einsum("jd,jd->j", direction, direction)
         t = offset @ direction.T / length
-        # |offset|^2 - t^2 |direction|^2 cancels, so it only names candidates; the distance itself decides.
+        # |offset|^2 - t^2 |direction|^2 suffers from cancellation, so it only preselects; the distance itself decides.
         squares = np.einsum("id,id->i", offset, offset)[:, None]
         near = np.abs(squares - t**2 * length) <= 1e-6 * squares + tolerance**2
         row, end = np.nonzero(near & (t >= lowest - TOLERANCE) & (t <= highest + TOLERANCE))
@@ -135,7 +135,7 @@ def _is_weighted_mean(s: _Float64, X: _Float64, tolerance: float) -> bool:
     """Return whether s is a convex combination of the rows of X: weights from non-negative least squares."""
     from scipy.optimize import nnls
 
-    # The last equation asks for weights that sum to one.
+    # The last equation makes the weights sum to one.
     equations = np.vstack([X.T, np.ones(len(X))])
     weights, _ = nnls(equations, np.append(s, 1.0))
     return bool(np.abs(equations @ weights - np.append(s, 1.0)).max() <= tolerance)
