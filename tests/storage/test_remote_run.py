@@ -155,6 +155,25 @@ def test_file_that_is_too_large_is_not_copied(run, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_file_whose_connection_ends_early_is_not_copied(tmp_path):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "10")
+            self.end_headers()
+            self.wfile.write(b"half")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(OSError, match="ended 6 bytes before the end"):
+            fetch(f"http://127.0.0.1:{server.server_port}/file", tmp_path / "copy", limit=100)
+        server.shutdown()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_store_whose_package_is_missing_is_named(tmp_path):
     fsspec.register_implementation("lacking", "no_such_package.Store", errtxt="Install lacking")
     with pytest.raises(OSError, match="Install lacking"):

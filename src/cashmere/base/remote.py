@@ -49,7 +49,7 @@ def fetch(url: str, destination: Path, *, limit: int) -> None:
     FileNotFoundError
         If there is no such file.
     OSError
-        If it cannot be read, or is larger.
+        If it cannot be read to its end, or is larger.
     MissingDependencyError
         If fsspec is needed and not installed.
     """
@@ -62,6 +62,8 @@ def fetch(url: str, destination: Path, *, limit: int) -> None:
                     if size > limit:
                         raise OSError(errno.EFBIG, f"it holds more than {limit} bytes", url)
                     file.write(chunk)
+                if missing := getattr(source, "length", None):  # http.client ends silently with the connection
+                    raise OSError(errno.EIO, f"the connection ended {missing} bytes before the end of the file", url)
         except (OSError, MissingDependencyError):
             raise
         except Exception as error:  # each store raises its own errors
