@@ -11,7 +11,7 @@ from cashmere.exceptions import InvalidParameterError
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|ms|s|m|h|d)")
 _TRIALS = re.compile(r"(\d+)\s*trials?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?i?b?)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[kmgt]i?)?b?)")
 _EXPECTED = (
     "a positive time such as '90s', '10m' or '1h30m', a number of trials such as '250trials', or both ('10m,250trials')"
 )
