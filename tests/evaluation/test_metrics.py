@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from cashmere.data.task import TaskType
-from cashmere.evaluation.metrics import METRICS, default_metric, get_metric, metric_from_callable
+from cashmere.evaluation.metrics import METRICS, default_metric, get_metric, metric_from_callable, pinball_metric
 from cashmere.exceptions import MetricError, UnknownNameError
 
 BINARY, MULTICLASS, REGRESSION = TaskType
@@ -78,7 +78,7 @@ def test_value_metrics_are_those_of_sklearn(name, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.9])
+@pytest.mark.parametrize("level", [0.01, 0.25, 0.5, 0.9, 1e-5, 0.123456789])
 def test_pinball_losses_are_those_of_sklearn(level, weighted):
     rng = np.random.default_rng(1)
     y, p, w = rng.normal(size=70), rng.normal(size=70), rng.random(70) if weighted else None
@@ -86,6 +86,11 @@ def test_pinball_losses_are_those_of_sklearn(level, weighted):
     assert (metric.name, metric.level) == (f"pinball@{level}", level)
     assert metric.loss(y, p, w) == pytest.approx(sk.mean_pinball_loss(y, p, alpha=level, sample_weight=w))
     assert pickle.loads(pickle.dumps(metric)) == metric == get_metric(f"Quantile@{level}", REGRESSION)
+
+
+def test_level_of_numpy_becomes_a_plain_number():
+    metric = pinball_metric(np.float64(0.3))
+    assert metric == get_metric("pinball@0.3", REGRESSION) and type(metric.level) is float
 
 
 def test_quantile_minimises_its_pinball_loss():

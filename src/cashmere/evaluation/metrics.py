@@ -270,8 +270,8 @@ def pinball_metric(level: float | None = None) -> Metric:
     """
     if level is not None and not 0 < level < 1:
         raise MetricError(f"The level of a pinball loss must be between 0 and 1, as in 'pinball@0.9'; got {level:g}.")
-    used = 0.5 if level is None else level
-    name = _PINBALL if level is None else f"{_PINBALL}{_AT}{level:g}"
+    used = 0.5 if level is None else float(level)
+    name = _PINBALL if level is None else f"{_PINBALL}{_AT}{used}"  # read back without loss when a run is resumed
     return replace(_metric(name, _PinballLoss(used), "values", None, False), level=used)
 
 
@@ -360,7 +360,8 @@ def get_metric(metric: str | Metric | Callable[..., float], task_type: TaskType)
     'roc_auc'
     """
     if isinstance(metric, str):
-        name, at, level = metric.strip().lower().replace("-", "_").replace(" ", "_").partition(_AT)
+        name, at, level = metric.strip().lower().partition(_AT)
+        name = name.replace("-", "_").replace(" ", "_")
         if (name := _ALIASES.get(name, name)) not in METRICS or (at and name != _PINBALL):
             raise UnknownNameError("metric", metric, METRICS)
         found = pinball_metric(_read_level(metric, level)) if at else METRICS[name]
@@ -382,7 +383,7 @@ def _read_level(metric: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise MetricError(f"Behind the @ of {metric!r} a level must stand, as in 'pinball@0.9'.") from None
+        raise MetricError(f"A level must follow the @ of {metric!r}, as in 'pinball@0.9'.") from None
 
 
 def metric_from_callable(
