@@ -90,6 +90,13 @@ def test_sparse_arff_rows_are_filled(tmp_path):
     assert frame["a"].tolist() == [2.0, 0.0] and frame["b"].tolist() == ["v", "u"]
 
 
+@pytest.mark.parametrize("number", ["1.5", "1e300", "nan"])
+def test_integers_of_arff_are_not_truncated(tmp_path, number):
+    path = tmp_path / "t.arff"
+    path.write_text(f"@relation r\n@attribute a integer\n@data\n3\n{number}\n")
+    np.testing.assert_array_equal(read_table(path)["a"], [3.0, float(number)])
+
+
 class _Bunch:
     frame = pd.DataFrame({"a": [1, 2], "class": ["x", "y"]})
     target_names = ("class",)
@@ -136,6 +143,7 @@ BAD_TEXT = {
     "twice.arff": ("@relation r\n@attribute a real\n@attribute a real\n@data\n1,2\n", "more than once"),
     "junk.arff": ("hello\n", "ARFF declaration"),
     "sparse.arff": ("@relation r\n@attribute a real\n@data\n{5 1}\n", "index below 1"),
+    "superscript.arff": ("@relation r\n@attribute a real\n@data\n{² 1}\n", "index below 1"),
 }
 
 

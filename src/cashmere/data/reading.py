@@ -404,7 +404,7 @@ def _arff_row(line: str, types: list[str], levels: list[list[str]], place: str) 
         row: list[str | None] = [(levels[i][0] if levels[i] else "0") for i in range(len(types))]
         for entry in filter(None, _split(line[1:-1])):
             index, _, value = entry.partition(" ")
-            if not index.isdigit() or int(index) >= len(row):
+            if not index.isdecimal() or int(index) >= len(row):
                 raise DataError(f"{place}: expected 'INDEX VALUE' with an index below {len(row)}; found {entry!r}.")
             row[int(index)] = None if value.strip() == _MISSING else _unquote(value)
         return row
@@ -447,7 +447,8 @@ def _arff_column(
     bad = np.flatnonzero(parsed.isna() & column.notna() & (column.astype(str).str.lower() != "nan"))
     if bad.size:
         raise failed(int(bad[0]), "numbers")
-    return parsed.astype(np.int64) if word == "integer" and parsed.notna().all() else parsed
+    is_whole = bool(np.all((parsed == np.floor(parsed)) & (parsed.abs() <= 2**53)))  # beyond, floats have gaps
+    return parsed.astype(np.int64) if word == "integer" and is_whole else parsed
 
 
 def _read_openml(source: str) -> pd.DataFrame:
