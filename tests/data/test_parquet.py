@@ -139,6 +139,14 @@ def test_a_table_without_rows_is_read(tmp_path):
     pd.testing.assert_frame_equal(read_parquet(path, "t"), pd.read_parquet(path))
 
 
+def test_a_table_of_an_extension_type_without_rows_is_read(tmp_path):
+    json = pytest.importorskip("pyarrow", minversion="19").json_()
+    path = tmp_path / "t.parquet"
+    with pq.ParquetWriter(path, pa.schema({"a": json})):
+        pass
+    assert read_parquet(path, "t").shape == (0, 1)
+
+
 @pytest.mark.parametrize("value", [["x"], {"a": "x"}, [[{"a": ["x"]}]]])
 def test_cells_of_several_values_are_refused_before_they_are_read(tmp_path, value):
     path = tmp_path / "t.parquet"

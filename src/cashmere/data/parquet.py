@@ -165,7 +165,8 @@ def _text_paths(file: Any) -> tuple[list[str], list[str]]:
 
 def _batches(file: Any, path: str) -> Iterator[Any]:
     """Yield a column in batches small enough that none takes much more than `_BATCH_BYTES`."""
-    largest = max(chunk.total_uncompressed_size for chunk in _chunks(file) if chunk.path_in_schema == path)
+    sizes = (chunk.total_uncompressed_size for chunk in _chunks(file) if chunk.path_in_schema == path)
+    largest = max(sizes, default=0)  # a file without rows has no chunks
     for batch in file.iter_batches(batch_size=max(1, _BATCH_BYTES // max(1, largest)), columns=[path]):
         yield batch.column(0)
 
