@@ -122,7 +122,9 @@ def test_rows_without_a_target_are_counted_and_left_out():
     y[100:120] = None
     found = inspect_table(X, y)
     assert found.n_rows == N - 20
-    assert "20 rows have no target" in found.summary()
+    assert "20 rows have no target, and are left out here. fit refuses them: remove them." in found.summary()
+    y[101:120] = "no"
+    assert "1 row has no target, and is left out here. fit refuses it: remove it." in inspect_table(X, y).summary()
     with pytest.raises(DataError, match="No row has a target"):
         inspect_table(X, [None] * N)
 

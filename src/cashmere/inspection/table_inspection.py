@@ -176,7 +176,8 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
     if y is not None:
         frame, y, n_missing = _with_target(frame, y)
         if n_missing:
-            sentence = f"{n_missing:,} rows have no target, and are left out here. fit refuses them: remove them."
+            have, them = ("has no target, and is", "it") if n_missing == 1 else ("have no target, and are", "them")
+            sentence = f"{counted(n_missing, 'row')} {have} left out here. fit refuses {them}: remove {them}."
             findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
         coding, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
     schema = infer_schema(frame, named=feature_names(X) is not None)
