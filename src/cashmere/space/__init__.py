@@ -1,7 +1,7 @@
 """Search spaces: algorithms, operators, and the conversion of configurations to arrays and pipelines.
 
-Importing this package is light: learners are imported when a pipeline is built, and spaces when they are asked for, as
-fitted models hold estimators from here, but need no space.
+Importing this package is light, because fitted models contain estimators from here, but need no space: learners are
+imported when a pipeline is built, and spaces when they are first used.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.space.path import PathParameter
 
-if TYPE_CHECKING:  # what predicts needs no ConfigSpace
+if TYPE_CHECKING:  # predicting needs no ConfigSpace
     from ConfigSpace.conditions import Condition, ConditionLike
     from ConfigSpace.forbidden import ForbiddenLike
     from ConfigSpace.hyperparameters import Hyperparameter

@@ -22,8 +22,8 @@ def convertible(space: Space) -> tuple[Space, str]:
     Parameters
     ----------
     space : Space
-        Its algorithms declare in `Algorithm.onnx` under which prepared forms of a table they convert. Of operators only
-        those are kept that are no part of a model.
+        Its algorithms declare in `Algorithm.onnx` under which prepared forms of a table they convert. Only operators
+        that are not part of a model are kept.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def converts(space: Space, configuration: Configuration) -> bool:
 
 
 def _with_forms(algorithm: Algorithm, profile: TaskProfile) -> Algorithm:
-    """Return the algorithm without the forms under which it does not convert; without categories they are no matter."""
+    """Return the algorithm without the forms under which it does not convert; they only matter with categories."""
     kept = tuple(encoding for encoding in algorithm.encodings if encoding in algorithm.onnx)
     if kept == algorithm.encodings or not profile.has_categories:
         return algorithm
@@ -74,7 +74,7 @@ def _with_forms(algorithm: Algorithm, profile: TaskProfile) -> Algorithm:
 
 
 def _under(subspace: Callable[[TaskProfile], Subspace], forms: tuple[Encoding, ...], profile: TaskProfile) -> Subspace:
-    """Return a sub-space without what has an effect only under other forms."""
+    """Return a sub-space without the hyper-parameters that only have an effect under other forms."""
     whole = subspace(profile)
     lost = {name for name, form in whole.only_under.items() if form not in forms}
     return dataclasses.replace(

@@ -1,4 +1,4 @@
-"""Hyper-parameters that one fit can go through, instead of being fitted again for every value."""
+"""Hyper-parameters that one fit can go through, so that no value needs a fit of its own."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PathData:
 
 
 class FittedPath(Protocol):
-    """A fit of one learner on one fold that can be stopped, looked at, and continued."""
+    """A fit of one learner on one fold that can be paused, evaluated, and continued."""
 
     def advance(self, position: float) -> None:
         """Continue the fit up to a position.
@@ -54,12 +54,12 @@ class FittedPath(Protocol):
         Raises
         ------
         FloatingPointError
-            If the fit diverges: the path ends at the position before, as it does at predictions that are not finite.
+            If the fit diverges: the path then ends at the position before, as it does if predictions are not finite.
         """
         ...
 
     def predict(self) -> FloatArray:
-        """Predict the unseen rows as the learner does that was fitted so far.
+        """Predict the unseen rows with the learner as fitted so far.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class FittedPath(Protocol):
         ...
 
     def learner_at(self, position: float) -> Any:
-        """Return the fitted learner as it was at a position that has been reached."""
+        """Return the fitted learner as it was at an earlier or the present position."""
         ...
 
 
@@ -77,22 +77,23 @@ class FittedPath(Protocol):
 class PathParameter:
     """A hyper-parameter that one fit goes through: rounds, trees, epochs, a penalty (docs/paths.md).
 
-    It is no hyper-parameter of the search space: its value is chosen within the trial, by the loss of the predictions
-    for all unseen rows, and is the same for all folds.
+    It is not in the search space: its value is chosen within the trial, by the loss of the predictions for all unseen
+    rows, and is the same for all folds.
 
     Attributes
     ----------
     name : str
         For reports: ``"rounds"``, ``"trees"``, ``"epochs"``, ``"C"``, ``"alpha"``.
     positions : callable
-        Rows and classes of the first fold -> the values that are tried, in the order in which a fit reaches them.
+        Rows and classes of the first fold -> the values to try, in the order in which a fit reaches them.
     follow : callable
         Begins the fit of the learner that `Component.build` has made.
     patience : int or None
-        The fit ends after so many positions without a lower loss, later sooner (docs/paths.md); None goes to the end.
+        The fit ends after this many positions without a lower loss, later on after fewer (docs/paths.md); None goes to
+        the end.
     beyond : int
-        How many positions after the one with the lowest loss the models are kept at, if the fit has gone so far: an
-        ensemble may gain from members a little past their own optimum.
+        How many positions after the one with the lowest loss models are kept, if the fit has gone that far: an ensemble
+        may gain from members a little past their own optimum.
     """
 
     name: str

@@ -169,7 +169,7 @@ class Space:
 
     @functools.cached_property
     def encodings(self) -> frozenset[Encoding]:
-        """Prepared forms of the table that configurations of this space may ask for."""
+        """Prepared forms of the table that configurations of this space may need."""
         if self.operators:
             return frozenset({self.reads})
         every = self.profile.has_categories
@@ -265,7 +265,7 @@ class Space:
         return tuple(self.completed({ALGORITHM: algorithm.name}) for algorithm in self.algorithms)
 
     def first_configurations(self) -> tuple[Configuration, ...]:
-        """Return what a search begins with: the default of each algorithm, then the variants of each."""
+        """Return the configurations that a search begins with: the defaults of all algorithms, then their variants."""
         variants = (
             self.completed({ALGORITHM: algorithm.name} | {f"{algorithm.name}:{name}": v for name, v in values.items()})
             for algorithm in self.algorithms
@@ -437,7 +437,7 @@ def _prefixed(subspace: Subspace, prefix: str) -> Subspace:
 def _conditions_of_encoding(
     subspace: Subspace, prefix: str, encodings: Sequence[Hyperparameter[Any, Any]]
 ) -> list[Condition]:
-    """Return the conditions of what has an effect under one prepared form only, if the form is a choice."""
+    """Return the conditions of hyper-parameters that only have an effect under one form, if the form is a choice."""
     under = {f"{prefix}:{name}": encoding for name, encoding in subspace.only_under.items()}
     return [
         EqualsCondition(hp, choice, under[hp.name].value)
@@ -457,7 +457,7 @@ def _active_when(
     child: Hyperparameter[Any, Any],
     conditions: Iterable[Condition | ConditionLike],
 ) -> ConditionLike:
-    """Return the condition that the component is chosen and all its own conditions on this child hold."""
+    """Return the condition that the component is chosen, and all its conditions on this child hold."""
     own = [condition for condition in conditions if condition.child.name == child.name]
     chosen = EqualsCondition(child, choice, value)
     flat = [part for c in own for part in (c.components if isinstance(c, AndConjunction) else (c,))]

@@ -1,4 +1,4 @@
-"""Convert configurations to arrays and back."""
+"""Configurations as arrays and back; draws and neighbours."""
 
 from cashmere.space.encoding.catalogue import CatalogueEncoder
 from cashmere.space.encoding.encoder import SpaceEncoder

@@ -75,7 +75,7 @@ class AlgorithmBlocks:
         self.names: tuple[str, ...] = tuple(map(str, self.algorithms))
         self._column = encoder.names.index(ALGORITHM) if _choice_of(encoder.space) is not None else None
 
-        # All coordinates in a row, those of a categorical side by side: which column, and which code of it.
+        # The column and code of each coordinate; those of a categorical are adjacent.
         columns, codes, names = [], [], []
         for column, name in enumerate(encoder.names):
             values = _values_of(encoder.space[name]) if encoder.is_categorical[column] else ()
@@ -122,7 +122,7 @@ class AlgorithmBlocks:
         return vectors
 
     def signature(self) -> dict[str, Any]:
-        """Return, as plain data for JSON, what another space must share for its vectors to have the same meaning.
+        """Return, as plain data for JSON, what must be equal in another space for vectors to have the same meaning.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class AlgorithmBlocks:
 
 
 def _choice_of(space: ConfigurationSpace) -> CategoricalHyperparameter | None:
-    """Return the choice of the algorithm, if there is one and it is always active."""
+    """Return the hyper-parameter that chooses the algorithm, if there is one and it is always active."""
     choice = space.get(ALGORITHM)
     if isinstance(choice, CategoricalHyperparameter) and not space.parents_of[ALGORITHM]:
         return choice
@@ -149,7 +149,7 @@ def _choice_of(space: ConfigurationSpace) -> CategoricalHyperparameter | None:
 
 
 def _reachable_names(space: ConfigurationSpace) -> dict[Any, set[str]]:
-    """Return for each algorithm the hyper-parameters that can be active under it, judging each literal alone."""
+    """Return the hyper-parameters that can be active under each algorithm, considering each literal alone."""
     choice = _choice_of(space)
     if choice is None:
         return {"all": set(space)}

@@ -32,7 +32,7 @@ class CatalogueEncoder(SpaceEncoder):
         self._configurations = tuple(catalogue)
         rows = self.encode(catalogue)
         keys, first = np.unique(self.keys(rows), return_index=True)
-        self._listed = rows[np.sort(first)]  # without repetitions
+        self._listed = rows[np.sort(first)]  # without duplicates
         self.n_listed = len(self._listed)
         self._by_key = {int(key): catalogue[i] for key, i in zip(keys, first, strict=True)}
 
@@ -42,7 +42,7 @@ class CatalogueEncoder(SpaceEncoder):
         return CatalogueEncoder(part, inside)
 
     def decode(self, row: FloatArray) -> Configuration:
-        """Return the listed configuration of an encoded row ``(d,)``; if there is none, that of the space."""
+        """Return the listed configuration of an encoded row ``(d,)``, or a new one if none is listed."""
         key = int(self.keys(np.asarray(row, dtype=np.float64)[None, :])[0])
         return self._by_key[key] if key in self._by_key else super().decode(row)
 

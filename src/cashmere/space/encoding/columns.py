@@ -31,7 +31,7 @@ _DECIMALS = 13
 """ConfigSpace rounds every float value to this many decimals."""
 
 _DIGITS = 11
-"""Significant digits of generated float values: of the value on log scales, of the larger bound on linear ones."""
+"""Significant digits of generated floats: of the value on log scales, of the larger bound on linear ones."""
 
 
 class Kind(Enum):

@@ -4,7 +4,7 @@
 symbol                  shape                  meaning
 ======================  =====================  ====================================================================
 encoded                 ``(n, d)``             input of surrogates: no constants, inactive marked, see `SpaceEncoder`
-raw                     ``(n_columns, n)``     only inside this folder: one row per hyper-parameter in topological
+raw                     ``(n_columns, n)``     used only in this folder: one row per hyper-parameter in topological
                                                order (parents first), constants included, NaN for inactive
 ======================  =====================  ====================================================================
 """

@@ -1,4 +1,4 @@
-"""One number per encoded row, by which to find equal rows."""
+"""One number per encoded row, to find equal rows."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Neighbourhoods:
         (m, d) array
             At most ``sum(counts)`` rows; fewer if a neighbourhood is small.
         """
-        spare = 8 if self.space.forbidden else 0  # to replace those that turn out to be forbidden
+        spare = 8 if self.space.forbidden else 0  # to replace forbidden ones
         raw = self.space.decode(np.asarray(rows, dtype=np.float64))
         moves = [self._moves(start, rng) for start in raw.T]
         moved = [row[: count + spare] for (row, _), count in zip(moves, counts, strict=True)]
@@ -124,7 +124,7 @@ class Neighbourhoods:
                 drawn = draw(raw[numeric[which], owner], numeric[which], n_draws, scale, rng)
                 moves.append((np.repeat(numeric[which], n_draws), np.repeat(owner, n_draws), drawn.ravel()))
         moved, owner, numbers = (np.concatenate(parts) for parts in zip(*moves, strict=True))
-        changed = numbers != raw[moved, owner]  # not so where the range is a single value
+        changed = numbers != raw[moved, owner]  # a range of a single value allows no change
         moved, owner, numbers = moved[changed], owner[changed], numbers[changed]
         exchanged, allowed = self._exchange(raw[:, owner], moved, numbers)
         return exchanged, owner[allowed]
@@ -132,7 +132,7 @@ class Neighbourhoods:
     def _move_categoricals(
         self, raw: NDArray[np.float64], free: BoolArray
     ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
-        """Return for every choice of the free categoricals: its row, the configuration, the code."""
+        """Return the row, the configuration and the code of every choice of the free categoricals."""
         which, owner = np.nonzero(free[self.space.categorical])
         rows = self.space.categorical[which]
         sizes = (self.space.upper[rows] + 1).astype(np.int64)
@@ -191,8 +191,8 @@ class Neighbourhoods:
         below, above = ndtr(-unit / scale), ndtr((1 - unit) / scale)
         drawn = unit + scale * ndtri(below + rng.random((len(rows), n_spare)) * (above - below))
         numbers = self.space.from_unit(np.clip(drawn, 0.0, 1.0), rows)
-        # Rounded integers must differ from the present value and from earlier draws; a one-step move is the last
-        # resort on ranges so wide that 0.2 of them is rarely left, or so narrow that a draw rarely gets away.
+        # Rounded integers must differ from the present value and from earlier draws. The last resort is a move by one,
+        # where draws rarely leave the present value.
         integer = ~self.space.is_float[rows]
         step = np.where(current + 1 > self.space.upper[rows], current - 1, current + 1)
         valid = numbers != current[:, None]

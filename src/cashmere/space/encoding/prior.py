@@ -86,7 +86,7 @@ class Prior:
                 raw = raw[:, ~self.space.is_forbidden(raw)]
             accepted.append(raw[:, :missing])
             missing -= accepted[-1].shape[1]
-            # Enough to give the missing ones at the acceptance rate so far, within memory limits.
+            # Enough to get the missing ones at the acceptance rate so far, within memory limits.
             size = min(16 + 2 * missing * drawn // max(n - missing, 1), 4096)
         if not accepted:
             return np.empty((0, len(self.space.kept)))
@@ -99,7 +99,7 @@ class Prior:
         raw[rows] = np.minimum(lower + np.floor(raw[rows] * (upper - lower + 1)), upper)
         rows = self._log_integers
         lower, upper = self.space.lower[rows, None], self.space.upper[rows, None]
-        # As ConfigSpace draws them: value v has mass log((v + 1)/v).
+        # Like ConfigSpace: value v has mass log((v + 1)/v).
         raw[rows] = np.clip(np.floor(lower * np.exp(raw[rows] * np.log((upper + 1) / lower))), lower, upper)
         rows = self._uniform_categorical
         raw[rows] = np.floor(raw[rows] * (self.space.upper[rows, None] + 1))

@@ -1,1 +1,1 @@
-"""Custom scikit-learn estimators, which fitted models contain."""
+"""Our scikit-learn estimators, which fitted models contain."""

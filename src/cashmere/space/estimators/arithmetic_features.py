@@ -13,13 +13,13 @@ from cashmere.space.estimators.combinations import OPERATIONS, combined, n_arith
 from cashmere.space.estimators.interactions import InteractionFilter, number_bins
 
 _PAIRS = 60
-"""So many pairs are tried with all operations."""
+"""How many pairs are tried with all operations."""
 
 
 class ArithmeticFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Add combinations of pairs of numeric columns, chosen by `InteractionFilter`.
 
-    The number of new columns depends on the shape of the table only: if fewer are worth it, the others are 0.
+    The number of new columns depends only on the shape of the table: if fewer are useful, the others are 0.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class ArithmeticFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_classes : int
         Classes of the target; 1 for regression.
     seed : int
-        Of the sample by which pairs are chosen.
+        Seed of the sample on which pairs are chosen.
     """
 
     def __init__(self, categorical: BoolArray, n_classes: int = 1, seed: int = 0) -> None:
@@ -37,7 +37,7 @@ class ArithmeticFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
 
     def fit(self, X: FloatArray, y: AnyArray) -> Self:
-        """Choose pairs and operations by ``(n_rows, n_features)`` and the targets."""
+        """Choose pairs and operations from ``(n_rows, n_features)`` and the targets."""
         X = np.asarray(X, dtype=np.float32)
         self.n_features_in_ = X.shape[1]
         found = InteractionFilter(X, self.categorical, y, self.n_classes, self.seed)

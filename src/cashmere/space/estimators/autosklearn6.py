@@ -1,4 +1,4 @@
-"""Estimators that the space ``autosklearn6`` needs besides scikit-learn's.
+"""Estimators that the space ``autosklearn6`` needs in addition to scikit-learn's.
 
 Import this module only where a pipeline is built: it loads scikit-learn.
 """
@@ -64,7 +64,7 @@ class LevelMerger(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class LimitedOneHotEncoder(OneHotEncoder):  # type: ignore[misc]
-    """One-hot encoder that refuses to make more columns or bytes than the feature operators may."""
+    """One-hot encoder that raises an error instead of exceeding the size limits of feature operators."""
 
     def fit(self, X: FloatArray, y: AnyArray | None = None) -> Self:
         """Learn the levels.
@@ -86,7 +86,7 @@ class LimitedOneHotEncoder(OneHotEncoder):  # type: ignore[misc]
 
 
 class BalancedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classifier that gives every class the same weight: rows count by the inverse share of their class.
+    """Classifier that gives every class the same weight: rows weigh the inverse of the share of their class.
 
     Parameters
     ----------
@@ -131,9 +131,9 @@ class NegativeClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class DoublePrecision(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn the prepared float32 into float64, for learners that add up many large terms.
+    """Turn the prepared float32 into float64, for learners that sum many large terms.
 
-    Naive Bayes subtracts log-likelihoods of 1e8 and more: in float32 both of two classes may get probability 1.
+    Naive Bayes subtracts log-likelihoods of 1e8 and more: in float32, both of two classes may get probability 1.
     """
 
     def fit(self, X: Any, y: AnyArray | None = None) -> Self:

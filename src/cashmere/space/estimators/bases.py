@@ -1,4 +1,4 @@
-"""Columns bent into several, so that a linear model of them is no line in the original column."""
+"""Columns expanded into several, so that a linear model of them is not linear in the original column."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class PiecewiseLinearColumns(TransformerMixin, BaseEstimator):  # type: ignore[m
     """Replace each column by its progress through bins between quantiles.
 
     A column with the edges e_0 < ... < e_m becomes m columns: the k-th is 0 up to e_{k-1}, rises linearly to 1 at e_k,
-    and stays there. So a linear model of them is a continuous function with a kink at each edge, constant outside.
+    and stays there. So a linear model of them is a continuous function with a kink at each edge, and constant outside.
     Columns with fewer than four different values stay as they are.
 
     Parameters
     ----------
     n_bins : int
-        Bins per column, at most; equal quantiles make fewer.
+        Most bins per column; equal quantiles make fewer.
     max_columns : int
-        Bins become fewer until the result has no more columns than this, or as many as there were.
+        There are fewer bins if the result would have more columns than this, but at least one per column.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PiecewiseLinearColumns(TransformerMixin, BaseEstimator):  # type: ignore[m
         return self
 
     def transform(self, X: FloatArray) -> FloatArray:
-        """Return ``(n_rows, n_outputs)`` as float64; each column's bins stand where the column was."""
+        """Return ``(n_rows, n_outputs)`` as float64; the bins of a column take its place."""
         X = np.asarray(X, dtype=np.float64)
         parts = []
         for column, padded in zip(X.T, self.edges_.T, strict=True):
@@ -59,7 +59,7 @@ class PiecewiseLinearColumns(TransformerMixin, BaseEstimator):  # type: ignore[m
             if len(edges) < 2:
                 parts.append(column[:, None])
                 continue
-            # Constant outside: a narrow bin at an end would be a steep line far beyond it.
+            # Constant outside: a narrow bin at an end would extend into a steep line.
             inside = np.clip(column, edges[0], edges[-1])
             parts.append(np.clip((inside[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0))
         bent: FloatArray = np.hstack(parts)

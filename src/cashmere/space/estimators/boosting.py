@@ -1,8 +1,8 @@
 """Boosting machines that take the columns of category codes as a constructor parameter.
 
-The originals take them as an argument of ``fit`` (LightGBM), or refuse columns with many levels (scikit-learn).
+The originals take them as an argument of ``fit`` (LightGBM), or reject columns with many levels (scikit-learn).
 These classes also keep their state in a few large arrays: model files with a text of megabytes or thousands of small
-trees took longer to write than some models to fit.
+trees took longer to write than some models took to fit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TREE_PARTS = ("nodes", "binned_left_cat_bitsets", "raw_left_cat_bitsets")
 
 
 class _LightGBMCategories(PackedState):
-    """LightGBM with ``category_columns``: numbers of the columns that hold non-negative codes or NaN."""
+    """LightGBM with ``category_columns``: positions of the columns that contain non-negative codes or NaN."""
 
     def fit(self, X: FloatArray, y: AnyArray, sample_weight: FloatArray | None = None) -> Self:
         """Fit the trees."""
@@ -32,7 +32,7 @@ class _LightGBMCategories(PackedState):
 
     def _process_params(self, stage: str) -> dict[str, Any]:
         params: dict[str, Any] = super()._process_params(stage)  # type: ignore[misc]
-        params.pop("category_columns", None)  # not LightGBM's own
+        params.pop("category_columns", None)  # unknown to LightGBM
         return params
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,10 +131,10 @@ def _narrow(marked: BoolArray | None, X: FloatArray, max_levels: int) -> BoolArr
 
 
 def _make_storable(preprocessor: Any) -> None:
-    """Take from scikit-learn's category coder what should not have to be trusted in a model file.
+    """Remove from scikit-learn's category coder what a model file should not have to trust.
 
-    It checks number columns by a `functools.partial`, and without it they pass unchanged. Columns with gaps are the
-    keys of a dictionary: those of our model files are texts or `numpy.int64`.
+    It checks number columns by a `functools.partial`, without which they pass unchanged. Columns with gaps are keys of
+    a dictionary; in our model files, keys are texts or `numpy.int64`.
     """
     if preprocessor is not None:
         for _, transformer, _ in (*preprocessor.transformers, *preprocessor.transformers_):

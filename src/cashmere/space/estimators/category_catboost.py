@@ -1,6 +1,6 @@
-"""CatBoost on a matrix of floats some of whose columns are codes of categories.
+"""CatBoost on a matrix of floats, some columns of which are codes of categories.
 
-The library takes categories only as whole numbers or texts, in a table with columns of several types.
+The library accepts categories only as integers or texts, in a table with columns of several types.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def pool_of(learner: Any, X: FloatArray, y: AnyArray | None = None, weight: Floa
     Parameters
     ----------
     learner : CatBoostClassifier or CatBoostRegressor
-        Its parameter ``cat_features`` numbers the columns of non-negative codes or NaN.
+        Its parameter ``cat_features`` lists the columns of non-negative codes or NaN.
     X : (n_rows, n_columns) array
         Rows.
     y, weight : (n_rows,) array, optional
@@ -44,7 +44,7 @@ def pool_of(learner: Any, X: FloatArray, y: AnyArray | None = None, weight: Floa
 
 
 class _CatBoostCategories:
-    """CatBoost whose ``cat_features`` number columns of non-negative codes or NaN."""
+    """CatBoost whose ``cat_features`` are columns of non-negative codes or NaN."""
 
     def fit(
         self, X: FloatArray | Pool, y: AnyArray | None = None, *, sample_weight: FloatArray | None = None, **kwargs: Any
@@ -55,7 +55,7 @@ class _CatBoostCategories:
         return self
 
     def predict(self, data: FloatArray | Pool, *args: Any, **kwargs: Any) -> AnyArray:
-        """Return values or classes, as the library does."""
+        """Return values or classes, like the library."""
         predicted: AnyArray = super().predict(self._rows(data), *args, **kwargs)  # type: ignore[misc]
         return predicted
 

@@ -20,7 +20,7 @@ def n_arithmetic_features(categorical: BoolArray) -> int:
 
 
 def combined(a: FloatArray, b: FloatArray, operation: int) -> FloatArray:
-    """Return ``OPERATIONS[operation]`` of two columns of float64; ratios to zero are 0, and nothing is infinite."""
+    """Return ``OPERATIONS[operation]`` of two float64 columns; ratios to zero are 0, and nothing is infinite."""
     if operation < 3:
         result = (np.add, np.subtract, np.multiply)[operation](a, b)
     else:

@@ -1,10 +1,10 @@
 """Forests that predict the same floats with any number of threads, and forests whose ``max_features`` is an exponent.
 
-Threads add up the trees in the order in which they finish, so the last digits would differ from call to call: these
-forests are grown by ``n_jobs`` threads and predict with one.
+Threads add up the trees in the order in which they finish, so the last digits would differ from call to call. These
+forests are therefore grown by ``n_jobs`` threads, but predict with one.
 
-An exponent v lets each split use d^v of the d columns that reach the forest. It means the same for narrow and wide
-tables, and the width after a feature operator is known only in `fit`.
+An exponent v lets each split use d^v of the d columns that reach the forest. It has the same meaning for narrow and
+wide tables, and the width after a feature operator is known only in `fit`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cashmere.space.estimators.packed_state import PackedState
 
 
 class _PackedTrees(PackedState):
-    """Keep the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow.
+    """Store the trees in a few large arrays: thousands of small ones took longer to write than the forest to grow.
 
-    In files of earlier versions, nodes and values have the types that scikit-learn gives them.
+    In files of earlier versions, nodes and values have scikit-learn's types.
     """
 
     def __getstate__(self) -> dict[str, Any]:

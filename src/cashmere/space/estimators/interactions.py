@@ -1,9 +1,9 @@
-"""A cheap filter for columns made of two others: what they tell beyond the sum of what each column tells.
+"""A cheap filter for columns made of two others: what they explain beyond the sum of what each column explains.
 
-An additive model of binned columns is fitted to a sample of the training rows. A candidate is binned as well; what its
-bin means of the residuals in one half of the sample explain in the other half, and the other way round, is its gain.
-Ranking pairs by the residuals of an additive model is FAST of Lou et al. (2013), Accurate Intelligible Models with
-Pairwise Interactions, KDD.
+An additive model of binned columns is fitted to a sample of the training rows. A candidate is binned as well; its gain
+is what the mean residuals of its bins in one half of the sample explain in the other half, and vice versa. Ranking
+pairs by the residuals of an additive model is FAST of Lou et al. (2013), Accurate Intelligible Models with Pairwise
+Interactions, KDD.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 _SAMPLE_ROWS = 6000
 _BINS = 16
-"""Of numbers; where two columns meet, these are merged in twos."""
+"""Bins of numbers; for pairs of columns, they are merged in twos."""
 
 _LEVELS = 48
-"""Of categories; the rarer ones are merged."""
+"""Levels of categories; rarer ones are merged."""
 
 _MOST_COLUMNS = 40
-"""Pairs are made of so many columns: those that tell most by themselves."""
+"""Pairs are made of at most this many columns, those that explain most by themselves."""
 
 _TARGETS = 3
-"""Of more classes, the most frequent ones are explained."""
+"""If there are more classes, only the most frequent ones are explained."""
 
 _PRIOR_ROWS = 5.0
-"""A mean of zero counts as so many rows of each bin."""
+"""Weight, in rows of each bin, of the prior mean of zero."""
 
 _PASSES = 2
 
 
 class InteractionFilter:
-    """Judge candidates by the residuals of an additive model.
+    """Assess candidates by the residuals of an additive model.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class InteractionFilter:
     n_classes : int
         1 for regression.
     seed : int
-        Of the sample and its halves.
+        Seed of the sample and its halves.
 
     Attributes
     ----------
@@ -69,14 +69,14 @@ class InteractionFilter:
         self._fit_additive_model()
 
     def pairs(self, columns: IntArray, most: int) -> list[tuple[int, int]]:
-        """Return the pairs of numeric columns that tell something together, the best first.
+        """Return the pairs of numeric columns that explain something together, the best first.
 
         Parameters
         ----------
         columns : (n,) array of int
             Columns to make pairs of; no categories.
         most : int
-            How many pairs at most.
+            Largest number of pairs.
         """
         eligible = columns[np.argsort(-self._by_themselves[columns], kind="stable")[:_MOST_COLUMNS]]
         coarse = {j: self._bins[j] // 2 for j in eligible.tolist()}
@@ -87,19 +87,19 @@ class InteractionFilter:
         return sorted((pair for pair, gain in gains.items() if gain > 0), key=lambda pair: -gains[pair])[:most]
 
     def choose(self, candidates: Sequence[IntArray], most: int) -> list[int]:
-        """Choose candidates one by one, each for what it tells beyond those before it.
+        """Choose candidates one by one, each for what it explains beyond those before it.
 
         Parameters
         ----------
         candidates : sequence of (n_sample,) arrays of int
             Bins of each.
         most : int
-            How many to choose at most; candidates that tell nothing more are not chosen.
+            Largest number to choose; candidates that explain nothing more are not chosen.
 
         Returns
         -------
         list of int
-            Positions of the chosen ones; what they tell has been taken from the residuals.
+            Positions of the chosen ones; what they explain has been subtracted from the residuals.
         """
         left, chosen = list(range(len(candidates))), list[int]()
         while left and len(chosen) < most:
@@ -130,7 +130,7 @@ class InteractionFilter:
         return total
 
     def _fit_additive_model(self) -> None:
-        """Leave what a sum of functions of single columns cannot explain (backfitting of shrunken bin means)."""
+        """Subtract what a sum of functions of single columns explains (backfitting of shrunken bin means)."""
         effects = [np.zeros_like(self._residuals) for _ in self._bins]
         for _ in range(_PASSES):
             for bins, before in zip(self._bins, effects, strict=True):
@@ -169,7 +169,7 @@ def level_bins(codes: FloatArray) -> IntArray:
 
 
 def _targets(y: AnyArray, n_classes: int) -> FloatArray:
-    """Return what is explained, ``(n_rows, n_targets)``: the value, class 1, or each of the most frequent classes."""
+    """Return the targets, ``(n_rows, n_targets)``: the value, or indicators of class 1 or the most frequent classes."""
     if n_classes <= 2:
         return np.asarray(y, dtype=np.float64)[:, None]
     frequent = np.argsort(-np.bincount(y, minlength=n_classes), kind="stable")[:_TARGETS]

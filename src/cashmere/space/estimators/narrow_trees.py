@@ -38,7 +38,7 @@ def narrow_nodes(nodes: AnyArray) -> AnyArray:
 
 
 def whole_sums(values: FloatArray, nodes: AnyArray) -> AnyArray | None:
-    """Return the values of nodes times the weight of their rows, if these are whole numbers that give the values back.
+    """Return the values of nodes times the weight of their rows, if these are integers that reproduce the values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Estimators that pack their trees for `__getstate__`, which takes long for large ones."""
+"""Estimators that pack their trees in `__getstate__`, which takes long for large ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Self
 
 
 class PackedState:
-    """Pack the state only when it is written, and then once.
+    """Pack the state only when it is written, and only once.
 
-    Otherwise a shallow copy packs and unpacks it: paths make one for a checkpoint, LightGBM one in every prediction.
-    And skops has it packed twice: it calls ``__reduce__`` to see whether the constructor alone makes the object, then
-    ``__getstate__``.
+    Otherwise, every shallow copy would pack and unpack it: paths make one for a checkpoint, LightGBM one in every
+    prediction. And skops would pack it twice: it calls ``__reduce__`` to see whether the constructor alone makes the
+    object, then ``__getstate__``.
     """
 
     def __copy__(self) -> Self:
@@ -22,9 +22,9 @@ class PackedState:
         return copied
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[type]]:
-        """Return how to make the object, without its state."""
+        """Return how to create the object, without its state."""
         return __newobj__, (type(self),)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Callable[..., Any], tuple[type], Any]:
-        """Return what pickle and `copy.deepcopy` need, the state included."""
+        """Return what pickle and `copy.deepcopy` need, including the state."""
         return __newobj__, (type(self),), self.__getstate__()

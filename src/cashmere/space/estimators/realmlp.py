@@ -14,55 +14,54 @@ from cashmere.base.arrays import AnyArray, FloatArray
 
 _N_WAVES = 16
 _N_EMBEDDED = 3
-"""A column becomes so many cosines of it, and these so many inputs beside the column itself."""
+"""Cosines of a column, and the inputs made from them, in addition to the column itself."""
 
 _MOST_EMBEDDED = 128
-"""With more columns of numbers none is embedded: embeddings would take most of the time."""
+"""If there are more numeric columns, none is embedded: embeddings would take most of the time."""
 
 _ROWS_AT_ONCE = 2048
 
 WEIGHTS = (
     "frequencies_", "phases_", "mixing_", "shifts_", "front_", "coefs_", "intercepts_", "slopes_",
 )  # fmt: skip
-"""Attributes that are learned by descent: arrays, or lists of one array per layer."""
+"""Attributes learned by gradient descent: arrays, or lists of one array per layer."""
 
 
 class RealMLP(BaseEstimator):  # type: ignore[misc]
-    """Network whose defaults were tuned on many tables, without what matters little on a CPU.
+    """Network whose defaults were tuned on many tables, reduced to what matters on a CPU.
 
     Columns are centred at their median, divided by the distance of their quartiles and clipped smoothly to (-3, 3).
-    Columns of more than two values are embedded: beside each stand three linear functions of cosines of it. Then every
-    input is scaled by a learned factor. Hidden layers have dropout and activations that may become linear, neuron by
-    neuron.
+    Columns of more than two values are embedded: three linear functions of cosines of each are added. Then every input
+    is scaled by a learned factor. Hidden layers have dropout, and activations that may become linear, neuron by neuron.
 
     Parameters
     ----------
     n_layers, width : int
         Hidden layers and their neurons.
     learning_rate : float
-        The largest of each cycle, for weights of variance one: those of a layer with n inputs are n^(1/2) times
-        smaller, and so are their steps.
+        Largest of each cycle, for weights of variance one: those of a layer with n inputs are n^(1/2) times smaller,
+        and so are their steps.
     dropout : float
-        Share of neurons that a step does without.
+        Share of neurons that are left out in a step.
     weight_decay : float
-        Of all weights but offsets.
+        Decay of all weights except offsets.
     frequency : float
-        Standard deviation of the frequencies of the cosines at the beginning.
+        Initial standard deviation of the frequencies of the cosines.
     n_epochs : int
-        For `fit`.
+        Epochs of `fit`.
     random_state : int
         Seed.
 
     Attributes
     ----------
     center_, scale_ : (n_features_in_,) array
-        Of the columns.
+        Centres and scales of the columns.
     embedded_ : (n_embedded,) array
-        Numbers of the embedded columns.
+        Positions of the embedded columns.
     frequencies_, phases_ : (n_embedded, 16) array
-        Of the cosines.
+        Frequencies and phases of the cosines.
     mixing_ : (n_embedded, 16, 3) array
-        What the cosines count in the embeddings.
+        Weights of the cosines in the embeddings.
     shifts_ : (n_embedded, 3) array
         Offsets of the embeddings.
     front_ : (n_features_in_ + 3 n_embedded,) array
@@ -70,7 +69,7 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
     coefs_, intercepts_ : list of arrays
         Weights ``(n_inputs, n_outputs)`` and offsets of the hidden layers and of the output.
     slopes_ : list of (width,) arrays
-        What the activation counts in each neuron of the hidden layers, beside the identity.
+        Weight of the activation, against the identity, in each neuron of the hidden layers.
 
     References
     ----------
@@ -79,9 +78,9 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Unlike there, cycles of the learning rate begin after 4, 12, 28, ... epochs whatever the last one is, so that a fit
-    can end after each (docs/paths.md); dropout and weight decay stay constant, labels are not smoothed (log loss
-    suffers), categories are not embedded, and weights begin as normal numbers without regard to the rows.
+    Unlike there, cycles of the learning rate begin after 4, 12, 28, ... epochs whatever the number of epochs, so that a
+    fit can end after each (docs/paths.md); dropout and weight decay stay constant, labels are not smoothed (which is
+    worse for the log loss), categories are not embedded, and weights are initialised without regard to the rows.
     """
 
     def __init__(
@@ -132,7 +131,7 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = n_features = X.shape[1]
         self.center_ = np.median(X, axis=0)
         lower, upper = np.quantile(X, [0.25, 0.75], axis=0)
-        # Half the range stands for the quartiles where these are equal; constant columns become zero.
+        # Where the quartiles are equal, half the range replaces their distance; constant columns become zero.
         width = np.where(upper > lower, upper - lower, np.ptp(X, axis=0) / 2)
         self.scale_ = np.divide(1.0, width, out=np.zeros_like(width), where=width > 0)
         are_numbers = np.flatnonzero([len(np.unique(column)) > 2 for column in X.T])
@@ -142,7 +141,7 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
         return self._coded(y)
 
     def _begin_target(self, y: AnyArray) -> int:
-        """Learn what there is to predict; return the number of outputs."""
+        """Learn what to predict; return the number of outputs."""
         raise NotImplementedError
 
     def _coded(self, y: AnyArray) -> AnyArray:
@@ -177,7 +176,7 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
         return clipped
 
     def outputs(self, X: FloatArray) -> FloatArray:
-        """Return what the last layer gives for ``(n_rows, n_features)``, ``(n_rows, n_outputs)`` as float32."""
+        """Return the outputs of the last layer for ``(n_rows, n_features)``, ``(n_rows, n_outputs)`` as float32."""
         starts = range(0, max(1, len(X)), _ROWS_AT_ONCE)
         return np.concatenate([self._outputs(self.scaled(X[i : i + _ROWS_AT_ONCE])) for i in starts])
 
@@ -198,7 +197,7 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def weights(self) -> dict[str, Any]:
-        """Return copies of what descent changes."""
+        """Return copies of the weights that training changes."""
         return {
             name: [each.copy() for each in value] if isinstance(value := getattr(self, name), list) else value.copy()
             for name in WEIGHTS

@@ -18,17 +18,17 @@ FIRST_CYCLE = 4
 _BATCH = 256
 _DECAYS = (0.9, 0.95)
 _FRONT, _SLOW = 6.0, 0.1
-"""Factors of the learning rate: of the scales of inputs; of offsets, slopes and embeddings."""
+"""Factors of the learning rate: for the scales of inputs; for offsets, slopes and embeddings."""
 
 
 class RealMLPTraining:
     """A fit of one network, which can be continued.
 
-    The learning rate rises from zero and falls back in cycles that double their length. At their ends the network is as
-    good as a fit of its own would have made it.
+    The learning rate rises from zero and falls back in cycles that double their length. At the end of each, the network
+    is as good as after a fit of just that length.
 
-    PyTorch works on the arrays of the network, so that it can predict at any time, and with one thread: sums depend on
-    the number of threads, and results must not.
+    PyTorch works on the arrays of the network, so that it can predict at any time, and uses one thread: sums depend on
+    the number of threads, but results must not.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ class RealMLPTraining:
         yield [*self._shared("frequencies_"), *self._shared("mixing_"), *self._shared("slopes_")], _SLOW, decay
         yield [*self._shared("phases_"), *self._shared("shifts_"), *self._shared("intercepts_")], _SLOW, 0.0
         for layer in self._shared("coefs_"):
-            # Weights of n inputs have a variance of 1 / n, and take as much smaller steps; a step decays them as much.
+            # Weights of n inputs have a standard deviation of n^(-1/2): their steps are smaller by the same factor, and
+            # the decay per step is that of the others.
             yield [layer], len(layer) ** -0.5, decay * len(layer) ** 0.5
 
     def _shared(self, name: str) -> list[Any]:
@@ -88,7 +89,7 @@ class RealMLPTraining:
         return tensors
 
     def learn(self, n_epochs: float) -> None:
-        """Go on until the network has seen all rows so many times.
+        """Continue until the network has seen all rows `n_epochs` times.
 
         Raises
         ------
@@ -130,7 +131,7 @@ class RealMLPTraining:
         return losses.mean() if self._weight is None else (losses * self._weight[rows]).mean()
 
     def _outputs(self, x: Any) -> Any:
-        """Return what `RealMLP.outputs` does, with dropout."""
+        """Return the same as `RealMLP.outputs`, but with dropout."""
         torch, weights, keep = self._torch, self._tensors, 1 - self._network.dropout
         activated = torch.nn.functional.selu if hasattr(self._network, "classes_") else torch.nn.functional.mish
         if len(self._embedded):

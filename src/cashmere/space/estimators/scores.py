@@ -1,4 +1,4 @@
-"""Scores of single columns that do not depend on global randomness."""
+"""Scores of single columns, independent of global randomness."""
 
 from __future__ import annotations
 

@@ -13,8 +13,8 @@ from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
 class StandardisedColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fill gaps, then shift and scale every column as learned from the training rows.
 
-    A gap becomes the median of a numeric column, and the most frequent value of a nominal one, see `nominal_columns`: a
-    median of codes may lie between two categories. Constant columns become zero.
+    A gap becomes the median of a numeric column, or the most frequent value of a nominal one (`nominal_columns`),
+    because a median of codes may lie between two categories. Constant columns become zero.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class StandardisedColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         X = np.where(np.isnan(X), self.filling_, X)
         self.mean_ = X.mean(axis=0)
         deviation = X.std(axis=0)
-        # Rounding gives a constant column a tiny deviation, which would be scaled up to one.
+        # Rounding may give a constant column a tiny deviation, which would be scaled up to one.
         is_constant = np.ptp(X, axis=0) == 0
         self.scale_ = np.where(is_constant, 1.0, np.where(deviation > 0, deviation, 1.0))
         return self
