@@ -1,7 +1,7 @@
 """The six-operator space of the second experiment of DACOpt, that of auto-sklearn 0.13.
 
-Pipelines read the prepared form `Encoding.ORDINAL`, which keeps categories as codes and gaps as gaps, so that the
-operators before the rescaling have an effect: nothing is encoded or imputed before them.
+Pipelines read the prepared form `Encoding.ORDINAL`, which keeps categories as codes and missing values as missing, so
+that the operators before the rescaling have an effect: nothing is encoded or imputed before them.
 
 =============  =====================================================================================================
 step           choices
@@ -15,9 +15,9 @@ preprocessor   twelve and none
 algorithm      sixteen classifiers
 =============  =====================================================================================================
 
-Fixed, because auto-sklearn gives no choice or the preparation has already decided: missing categories become a separate
-level (its "constant" imputation of categories); columns with two levels, booleans and dates are already numbers and are
-imputed and rescaled as such; texts arrive as components; no column is dropped for lack of variance.
+Fixed, because auto-sklearn offers no choice, or the preparation has already decided: missing categories become a
+separate level (its "constant" imputation of categories); columns with two levels, booleans and dates are already
+numbers, and are imputed and rescaled as such; texts arrive as components; no column is dropped for lack of variance.
 
 Differences from auto-sklearn:
 
@@ -27,7 +27,7 @@ Differences from auto-sklearn:
 - ``epsilon`` of the stochastic gradient descent is kept, although the loss for which it is active does not use it.
 - A linear SVM with hinge loss is solved in the dual, the only possible way; l1 with hinge loss remains forbidden.
 - ``alpha`` of select_rates is a share of the columns if the score is the mutual information, which has no p-values
-  (auto-sklearn reads it as per cent there, and keeps next to nothing).
+  (auto-sklearn reads it as a percentage there, and keeps next to nothing).
 - Random features and samples of kernels are cut to `cashmere.space.component.MAX_COLUMNS`.
 - Weighting is forbidden for learners that cannot use it (neighbours, discriminants); naive Bayes and the network take
   row weights, whereas auto-sklearn ignores the choice.
@@ -70,7 +70,7 @@ from cashmere.space.space import ALGORITHM, Space
 Values = Mapping[str, Any]
 
 MAX_ITERATIONS = 1024
-"""Passes over the rows by linear learners that see them one by one: where auto-sklearn's doubling ends."""
+"""Passes of linear learners that see the rows one by one: where auto-sklearn's doubling ends."""
 
 MAX_ROUNDS = 512
 """Rounds of boosting and epochs of networks: where auto-sklearn's doubling ends."""
@@ -140,7 +140,7 @@ def _gradient_boosting_subspace(profile: TaskProfile) -> Subspace:
 def _build_gradient_boosting(values: Values, context: BuildContext) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    # None lets early stopping watch the training loss; while it is off, both numbers have no effect.
+    # None makes early stopping watch the training loss; if it is off, neither number has an effect.
     settings = {"n_iter_no_change": 10, "validation_fraction": None, **values}
     stops = settings.pop("early_stop") != "off"
     return HistGradientBoostingClassifier(
@@ -223,7 +223,7 @@ def _build_passive_aggressive(values: Values, context: BuildContext) -> Any:
 
 
 def _passive_aggressive(values: Values, **settings: Any) -> Any:
-    """Return the learner for every supported scikit-learn: from 1.8 on it is a learning rate of another class."""
+    """Return the learner for every supported scikit-learn: from 1.8 on, it is a learning rate of another class."""
     import sklearn
     from sklearn.linear_model import SGDClassifier
 

@@ -1,8 +1,8 @@
 """Feature operators of the space ``autosklearn6``; see `cashmere.space.named.autosklearn6` for their input.
 
-Ranges, and known defaults, are those of auto-sklearn 0.13. Operators with the same ranges as in the space ``volcano``
-are taken from there; names are those of ``volcano``, for example ``select_by_extra_trees``, where auto-sklearn uses the
-name of a classifier.
+Ranges, and defaults where known, are those of auto-sklearn 0.13. Operators with the same ranges as in the space
+``volcano`` are taken from there. So are names, for example ``select_by_extra_trees``, where auto-sklearn uses the name
+of a classifier.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _VOLCANO = {operator.name: operator for operator in (*RESCALERS, *PREPROCESSORS)
 
 
 def _with_parameters(subspace: Subspace, *changed: Hyperparameter[Any, Any]) -> Subspace:
-    """Return a sub-space in which hyper-parameters of the same name, free of conditions, are replaced or added."""
+    """Return a sub-space with unconditional hyper-parameters added, or replaced if their names exist."""
     parameters = {hp.name: hp for hp in (*subspace.hyperparameters, *changed)}
     return dataclasses.replace(subspace, hyperparameters=list(parameters.values()))
 
@@ -64,7 +64,7 @@ COALESCENCE: tuple[Operator, ...] = (
 
 
 def _encoded(encoder: Any, context: BuildContext) -> Any:
-    """Encode the categories and put them after the numbers, on whose positions imputation and rescaling rely."""
+    """Encode the categories, and put them after the numbers: imputation and rescaling rely on these coming first."""
     from sklearn.compose import ColumnTransformer
 
     if not context.categorical.any():
@@ -119,7 +119,7 @@ def _on_numbers(transformer: Any, context: BuildContext) -> Any:
 def _build_imputer(values: Values, context: BuildContext, *, strategy: str) -> Any:
     from sklearn.impute import SimpleImputer
 
-    # A column without any value becomes zeros: dropping it would move the numbers.
+    # A column without any value becomes zeros: dropping it would shift the others.
     return _on_numbers(SimpleImputer(strategy=strategy, keep_empty_features=True), context)
 
 
@@ -159,7 +159,7 @@ RESCALERS_OF_NUMBERS: tuple[Operator, ...] = (
 
 
 def weigh_classes(learner: Any) -> Any:
-    """Return the learner with classes of equal weight: by its ``class_weight`` if it has one, else by row weights."""
+    """Give classes equal weight in the learner: by its ``class_weight`` if it has one, otherwise by row weights."""
     from cashmere.space.estimators.autosklearn6 import BalancedClassifier
     from cashmere.space.estimators.margins import MarginProbabilities
 

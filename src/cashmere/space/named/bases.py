@@ -1,4 +1,4 @@
-"""Linear models and networks of the space ``default``: on columns, on their bins, or on similarities to some rows."""
+"""Linear models and networks of the space ``default``: on columns, their bins, or similarities to some rows."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from cashmere.space.named import classic
 _N_BINS = 8
 
 _N_SIMILARITIES = 300
-"""Rows that others are compared with: enough for a smooth function, and few enough for a quick fit."""
+"""Rows with which others are compared: enough for a smooth function, and few enough for a quick fit."""
 
 _MOST_COLUMNS = 1000
 _MOST_CELLS = 50_000_000
-"""Of what a basis makes: long tables get fewer bins, or none, and are compared with fewer rows."""
+"""Limits of the result of a basis: long tables get fewer bins, or none, and are compared with fewer rows."""
 
 
 def _linear_subspace(profile: TaskProfile) -> Subspace:
@@ -64,7 +64,7 @@ def _basis(values: Mapping[str, Any], context: BuildContext) -> list[tuple[str, 
             n_components=min(_N_SIMILARITIES, context.n_rows, max(1, most)),
             random_state=context.seed,
         )
-        # Rows alike make the matrix of similarities nearly singular: in 32 bit, rounding would be seen in predictions.
+        # Similar rows make the matrix of similarities nearly singular: in 32 bits, rounding would affect predictions.
         return [("double", DoublePrecision()), ("basis", similarities)]
     return []
 

@@ -1,6 +1,6 @@
 """Boosters of the space ``default``: LightGBM, XGBoost and CatBoost, whose rounds are chosen inside each trial.
 
-Where the defaults come from is in docs/benchmarks.md#defaults.
+docs/benchmarks.md#defaults says where the defaults come from.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _RATES = (0.015, 0.3)
 """On four tables, lower ones took thousands of rounds and were no better."""
 
 _FAST_FROM = 50_000
-"""Rows from which on learning rates are higher."""
+"""Number of rows from which learning rates are higher."""
 
 _ENCODINGS = (Encoding.ORDINAL, Encoding.TARGET, Encoding.ONEHOT)
-"""The last has codes as numbers where there are many levels, on which small leaves learn less noise."""
+"""The last one has numeric codes for columns of many levels, on which small leaves learn less noise."""
 
 _LONG = 20_000
-"""Rows from which on categories are split in another way by default."""
+"""Number of rows from which categories are split differently by default."""
 
 _FEW_TRIALS_FROM = 100_000
-"""Rows from which on a minute is enough for about one configuration of each booster."""
+"""Number of rows from which a minute is enough for only about one configuration of each booster."""
 
 _FEW_LEVELS = 10
-"""Up to so many levels CatBoost splits one from all others by default."""
+"""Number of levels up to which CatBoost splits one from all others by default."""
 
 _OFF = 1e-3
-"""The lower end of logarithmic scales whose parameter has no effect there."""
+"""Lower end of logarithmic scales, where the parameter has no effect."""
 
 
 def rate_on(n_rows: int, rate: float) -> float:
@@ -64,16 +64,16 @@ def rate_on(n_rows: int, rate: float) -> float:
 
 
 def learning_rate(default: float, profile: TaskProfile) -> Hyperparameter[Any, Any]:
-    """Return the hyper-parameter of a booster, whose default is that for a short table."""
+    """Return the learning rate of a booster as a hyper-parameter, given the default for a short table."""
     lowest, highest = _RATES
     n_rows = profile.n_rows
-    # On ten million rows a third of an octave is left to search.
+    # On ten million rows, a third of an octave is left to search.
     range_ = (min(highest / 1.25, rate_on(n_rows, lowest)), highest)
     return Float("learning_rate", range_, log=True, default=rate_on(n_rows, default))
 
 
 def _only_for_codes(hyperparameters: Sequence[Hyperparameter[Any, Any]]) -> dict[str, Encoding]:
-    """Return that hyper-parameters have an effect only where the booster sees categories, not what stands for them."""
+    """Declare that hyper-parameters only have an effect where the booster sees the categories themselves."""
     return {hp.name: Encoding.ORDINAL for hp in hyperparameters}
 
 
@@ -82,7 +82,7 @@ def _only_for_codes(hyperparameters: Sequence[Hyperparameter[Any, Any]]) -> dict
 
 def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
     categories = _lightgbm_categories(profile) if profile.has_categories else []
-    # What smooths leaves moves them after the library has put them in order.
+    # Smoothing would move leaves after the library has enforced their order.
     smoothing = [] if any(profile.monotone) else [Float("path_smooth", (_OFF, 30.0), log=True, default=_OFF)]
     return Subspace(
         hyperparameters=[
@@ -103,10 +103,10 @@ def _lightgbm_subspace(profile: TaskProfile) -> Subspace:
 
 def _lightgbm_categories(profile: TaskProfile) -> list[Hyperparameter[Any, Any]]:
     return [
-        # Levels are ordered by their gradients, shrunk as if they had `cat_smooth` rows more, and those with fewer rows
-        # in a leaf are left out. With the ten of the library, the order is noise where a column has dozens of levels:
-        # log loss 0.660 on 17,000 rows of `large_200000` (benchmarks), 0.554 with a hundred. With few rows, a hundred
-        # leaves out levels that matter.
+        # Levels are ordered by their gradients, shrunk as if they had `cat_smooth` more rows, and those with fewer rows
+        # in a leaf are left out. With the library's default of ten, the order is noise if a column has dozens of
+        # levels: log loss 0.660 on 17,000 rows of `large_200000` (benchmarks), 0.554 with a hundred. On few rows, a
+        # hundred leaves out levels that matter.
         Float("cat_smooth", (1.0, 300.0), log=True, default=float(min(100, max(10, 100 * profile.n_rows // _LONG)))),
         Float("cat_l2", (1.0, 300.0), log=True, default=10.0),
         Integer("max_cat_to_onehot", (4, 128), log=True, default=4),
@@ -146,9 +146,9 @@ LIGHTGBM = replace(
 
 
 def _xgboost_subspace(profile: TaskProfile) -> Subspace:
-    # Up to so many levels each is split from all others; beyond, they are ordered by their gradients without smoothing,
-    # which learns noise (log loss 0.661 on 17,000 rows of `large_200000`, 0.575 with single levels). Small tables are
-    # better off with the order.
+    # Up to this many levels, each is split from all others. More levels are ordered by their gradients without
+    # smoothing, which learns noise (log loss 0.661 on 17,000 rows of `large_200000`, 0.575 with single levels). For
+    # small tables, the order is better.
     most = Integer("max_cat_to_onehot", (4, 128), log=True, default=64 if profile.n_rows >= _LONG else 4)
     categories = [most] if profile.has_categories else []
     return Subspace(
@@ -156,7 +156,7 @@ def _xgboost_subspace(profile: TaskProfile) -> Subspace:
             learning_rate(0.05, profile),
             Integer("max_depth", (2, 10), default=6),
             Float("min_child_weight", (_OFF, 30.0), log=True, default=1.0),
-            # On a logarithmic scale: half of a linear one stops the trees from growing, and the path from ending.
+            # Logarithmic: on half of a linear scale, trees would not grow, and paths not end.
             Float("gamma", (_OFF, 5.0), log=True, default=_OFF),
             Float("subsample", (0.5, 1.0), default=0.8),
             Float("colsample_bytree", (0.3, 1.0), default=0.8),
@@ -185,7 +185,8 @@ def _catboost_subspace(profile: TaskProfile) -> Subspace:
     return Subspace(
         hyperparameters=[
             learning_rate(0.08, profile),
-            # With more classes, a round takes so much longer that shallow trees are better in the same time, and alone.
+            # With more classes, a round takes so much longer that shallow trees are better in the same time; they are
+            # also better alone.
             Integer("depth", (3, 8), default=6 if profile.n_classes <= 2 else 4),
             Float("l2_leaf_reg", (0.1, 30.0), log=True, default=3.0),
             Float("random_strength", (0.1, 10.0), log=True, default=1.0),
@@ -196,18 +197,18 @@ def _catboost_subspace(profile: TaskProfile) -> Subspace:
 
 
 def _catboost_categories(profile: TaskProfile) -> list[Hyperparameter[Any, Any]]:
-    # Most columns whose levels are taken together. Pairs decide in some tables (who plays against whom); triples added
+    # Most columns whose levels are combined. Pairs are decisive on some tables (who plays against whom); triples added
     # nothing.
     together = Integer("max_ctr_complexity", (1, 3), default=2)
     return [
-        # Few levels are split one from all others, many by means of the target over the rows before in a random order.
+        # Few levels are split one from all others; many by target means over earlier rows in a random order.
         Integer("one_hot_max_size", (2, 128), log=True, default=_FEW_LEVELS),
         *([] if any(profile.monotone) else [together]),
     ]
 
 
 def _catboost_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
-    # A search with a budget of time begins with the cheaper one. On long tables the other would not come any more.
+    # A search with a budget of time begins with the cheaper one. On long tables, there would be no time for the other.
     return [{"encoding": "onehot"}] if profile.has_categories and profile.n_rows < _FEW_TRIALS_FROM else []
 
 
@@ -216,17 +217,17 @@ def _build_catboost(values: Values, context: BuildContext) -> Any:
 
     from cashmere.space.estimators.category_catboost import CategoryCatBoostClassifier, CategoryCatBoostRegressor
 
-    # Columns of two levels are categories, too, and with gaps they have three.
+    # Columns of two levels are categories, too; with missing values they have three.
     chosen = classic.CATBOOST.build({"one_hot_max_size": _FEW_LEVELS, **values}, context).get_params()
     kind = CategoryCatBoostClassifier if context.task_type.is_classification else CategoryCatBoostRegressor
     learner = kind(**chosen, cat_features=np.flatnonzero(context.categorical).tolist() or None)
     if context.monotone:
-        # Splits of numbers are combined with categories, too, and the means of combinations know no direction
+        # Splits of numbers are combined with categories, too, and target means of combinations ignore directions
         # (github.com/catboost/catboost/issues/2272).
         learner.set_params(max_ctr_complexity=1)
     if context.n_classes == 2:
         # The library takes ten steps per leaf in fits of 200 rounds and more, but one in shorter ones, and a path is
-        # a chain of short ones. On phoneme one step leaves the log loss of 300 rounds at 0.286 instead of 0.261.
+        # a chain of short ones. On phoneme, one step gives a log loss of 0.286 after 300 rounds, instead of 0.261.
         learner.set_params(leaf_estimation_iterations=10)
     return learner
 
@@ -235,7 +236,7 @@ CATBOOST = replace(
     classic.CATBOOST,
     subspace=_catboost_subspace,
     build=_build_catboost,
-    # Its own means of the target over levels have no counterpart there.
+    # CatBoost's own target means of levels have no counterpart in ONNX.
     onnx=(Encoding.TARGET, Encoding.ONEHOT),
     variants=_catboost_variants,
 )

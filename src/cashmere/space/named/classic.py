@@ -58,7 +58,7 @@ def scaled(name: str, learner: Any, context: BuildContext) -> Any:
 
 
 def standardised_target(regressor: Any) -> Any:
-    """Return the regressor for learners whose settings assume a target of mean 0 and variance 1."""
+    """Wrap a regressor whose settings assume a target of mean 0 and variance 1."""
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import StandardScaler
 
@@ -294,7 +294,7 @@ HIST_GRADIENT_BOOSTING = Algorithm(
 # Forests -------------------------------------------------------------------------------------------------------------
 
 N_TREES = 150
-"""Trees of a forest: enough for stable probabilities, and every fold's forest is written to disk."""
+"""Trees of a forest: enough for stable probabilities; no more, because the forest of every fold is stored."""
 
 
 def _forest_subspace(profile: TaskProfile) -> Subspace:

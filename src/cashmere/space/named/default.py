@@ -19,10 +19,10 @@ from cashmere.space.paths.positions import geometric
 
 _MOST_ROUNDS = 10_000
 _MOST_TREES_OF_ROUNDS = 40_000
-"""With many classes a round grows one tree for each."""
+"""With more than two classes, a round grows one tree for each."""
 
 _PATIENCE = 2
-"""Positions are half an octave apart: a fit ends at twice the value that was best."""
+"""Positions are half an octave apart, so a fit ends at twice its best value."""
 
 
 def _rounds(n_rows: int, n_classes: int) -> tuple[float, ...]:
@@ -118,13 +118,13 @@ def _changed_subspace(
 
 
 def _changing(algorithm: Algorithm, changed: Callable[[TaskProfile], Sequence[Hyperparameter[Any, Any]]]) -> Algorithm:
-    """Return an algorithm some of whose hyper-parameters have other ranges or defaults."""
+    """Return an algorithm with other ranges or defaults of some hyper-parameters."""
     return replace(algorithm, subspace=functools.partial(_changed_subspace, algorithm.subspace, changed))
 
 
 def _of_neighbours(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
-    # Alone, many neighbours are best, and add nothing to an ensemble; few have a high loss, and take up to 6 % off that
-    # of the ensemble (docs/paths.md). So their number is searched, not followed, and few are tried first.
+    # Many neighbours are best alone, but add nothing to an ensemble; few have a high loss, but lower that of the
+    # ensemble by up to 6 % (docs/paths.md). So their number is searched, not followed, and few are tried first.
     return [Integer("n_neighbors", (1, 100), log=True, default=2)]
 
 
@@ -159,7 +159,7 @@ def _build_at(
 
 def _followed(algorithm: Algorithm, path: PathParameter, name: str, value: Any) -> Algorithm:
     """Return an algorithm that goes through its hyper-parameter `name`; its learner is built with `value`."""
-    # Functions of modules, not closures: a space goes to the workers with every trial.
+    # Functions of modules, not closures, because a space is pickled with every trial.
     return replace(
         algorithm,
         build=functools.partial(_build_at, algorithm.build, {name: value}),
@@ -193,7 +193,7 @@ DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
     ),
     _changing(classic.KNN, _of_neighbours),
     _changing(classic.SVM, _of_support_vectors),
-    # Each position takes as long as all before it: one that is no better ends the fit.
+    # Each position takes as long as all before it, so one that is no better ends the fit.
     replace(realmlp.REALMLP, path=PathParameter(name="epochs", positions=_cycles, follow=_follow_realmlp, patience=1)),
 )
-"""In the order of the space ``classic``, then what that one lacks."""
+"""In the order of the space ``classic``, followed by what it lacks."""

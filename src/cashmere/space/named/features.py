@@ -55,7 +55,7 @@ def _build(
             f"the limit is {MAX_BYTES / 2**20:.0f} MiB."
         )
     categorical = np.concatenate([context.categorical, np.zeros(n_made, dtype=bool)])
-    # Settings that depend on the width stay those of the table: some of the new columns may be empty.
+    # Settings that depend on the width are those for the original table: some of the new columns may be empty.
     learner = build(own, replace(context, categorical=categorical))
     step = ArithmeticFeatures(context.categorical, context.n_classes, context.seed)
     return Pipeline([(FEATURES, step), ("model", learner)])

@@ -1,6 +1,6 @@
 """The space ``imbalance``: a resampler, then one of five classifiers (DACOpt's first experiment).
 
-This module has the learners, `cashmere.space.named.resamplers` the resamplers.
+The learners are in this module, the resamplers in `cashmere.space.named.resamplers`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cashmere.space.space import Space
 Values = Mapping[str, Any]
 
 _MAX_ITERATIONS = 10_000
-"""Tolerance of the support vector machine; with a smaller one, some kernels never finish on some tables."""
+"""Of the support vector machine, some kernels of which never converge on some tables."""
 
 _MAX_FEATURES = {"1": 1, "sqrt": "sqrt", "log2": "log2", "none": None}
 _PENALTIES_OF_SOLVERS = {
@@ -121,7 +121,7 @@ def _build_svm(values: Values, context: BuildContext) -> Any:
 
     from cashmere.space.estimators.margins import MarginProbabilities
 
-    # Not for predictions: `probability` would add a cross-validation over resampled rows, and scikit-learn drops it.
+    # `probability` is not passed on: it would cross-validate on resampled rows, and scikit-learn is removing it.
     kept = {name: values[name] for name in ("C", "kernel", "degree", "coef0", "shrinking", "tol")}
     gamma = values["gamma_value"] if values["gamma"] == "value" else values["gamma"]
     learner = SVC(**kept, gamma=gamma, max_iter=_MAX_ITERATIONS, random_state=context.seed)
@@ -210,7 +210,7 @@ def _build_logistic(values: Values, context: BuildContext) -> Any:
 
     penalty, solver = values["penalty_solver"].split("+")
     learner = penalised_logistic_regression(
-        # No penalty is the limit of a large C; the ratio has no meaning then.
+        # No penalty is the limit of a large C, where the ratio has no meaning.
         C=np.inf if penalty == "none" else values["C"],
         l1_ratio={"l1": 1.0, "elasticnet": values["l1_ratio"]}.get(penalty, 0.0),
         solver=solver,

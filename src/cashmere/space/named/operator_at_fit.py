@@ -65,7 +65,7 @@ class OperatorAtFit(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.operator_ = build_preprocessor(self.name, self.values, context)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             # The iteration limits are those of the space, constant columns of a fold get the lowest scores, a
-            # selection of nothing is an error below, and divergence shows in the result, which learners refuse.
+            # selection of nothing is an error below, and divergence shows in the result, which learners reject.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", "No features were selected|Features .* are constant", UserWarning)
             result = self.operator_.fit_transform(X, y)

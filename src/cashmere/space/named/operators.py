@@ -2,9 +2,9 @@
 
 Ranges are those of MindWare: docs/spaces.md#volcano.
 
-Numbers of components are limited by the fold's rows and columns; polynomial and kernel maps refuse to make more than
-`MAX_COLUMNS` columns or `MAX_BYTES` bytes, so the trial fails. The operators know the width of the prepared table;
-steps before them (rescalers) keep it.
+Numbers of components are limited by the fold's rows and columns. Polynomial and kernel maps that would make more than
+`MAX_COLUMNS` columns or `MAX_BYTES` bytes raise an error, so the trial fails. The operators know the width of the
+prepared table, which the steps before them (rescalers) do not change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ C_RANGE = (0.03125, 32768.0)
 
 
 def check_size(n_columns: int, context: BuildContext) -> None:
-    """Refuse a map that would make too many columns.
+    """Reject a map that would make too many columns.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def _most_components(context: BuildContext) -> int:
 
 
 def _shifted(operator: Any) -> Any:
-    """Put a scaler to [0, 1] before an operator that accepts only non-negative numbers."""
+    """Scale columns to [0, 1] before an operator that accepts only non-negative numbers."""
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MinMaxScaler
 
@@ -349,7 +349,7 @@ def _embedding_subspace(profile: TaskProfile) -> Subspace:
 def _build_embedding(values: Values, context: BuildContext) -> Any:
     from sklearn.ensemble import RandomTreesEmbedding
 
-    # One column per leaf: sparse, or 100 trees of depth 10 would not fit into memory.
+    # One column per leaf: unless sparse, 100 trees of depth 10 would not fit into memory.
     return RandomTreesEmbedding(
         **values, sparse_output=True, n_jobs=context.n_threads, random_state=context.seed, max_leaf_nodes=None
     )

@@ -12,7 +12,7 @@ from cashmere.space.component import Algorithm, BuildContext, Subspace
 from cashmere.space.named import classic
 
 _MOST_ROWS = 100_000
-"""Longer tables take minutes for the few epochs that a CPU has time for."""
+"""On longer tables, even a few epochs take minutes on a CPU."""
 
 
 def _subspace(profile: TaskProfile) -> Subspace:

@@ -1,4 +1,4 @@
-"""The named search spaces, and the function that adds one."""
+"""The named search spaces, and a function to add one."""
 
 from __future__ import annotations
 

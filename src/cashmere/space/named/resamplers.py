@@ -4,7 +4,7 @@ They are those of imbalanced-learn, with ranges and groups as in docs/spaces.md#
 library's defaults. imbalanced-learn is imported when rows are resampled, never before.
 
 Small classes: numbers of neighbours are limited by the rows, because the ranges of the paper do not depend on the
-table. With n the rows and m the rows of the smallest class, both in the training rows of the fold:
+table. If the fold has n training rows, m of them in the smallest class:
 
 ====================================================================== ===============================
 neighbours among                                                       at most
@@ -18,9 +18,9 @@ all rows (the ``m_neighbors`` of SMOTE variants, edited neighbours)    n - 1
 folds of InstanceHardnessThreshold                                     m
 ====================================================================== ===============================
 
-Other problems make the trial fail: interpolation in a class with a single row, and a result that lost a class. Errors
-of the library are not caught either: SMOTENC without nominal columns, k-means SMOTE without a cluster of enough rows,
-or repeated editing that leaves fewer rows than neighbours.
+Other problems make the trial fail: interpolation in a class with a single row, a result that has lost a class, and
+errors of the library, such as SMOTENC without nominal columns, k-means SMOTE without a cluster of enough rows, or
+repeated editing that leaves fewer rows than neighbours.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Facts about the rows that a sampler is going to change.
+    """Facts about the rows that a sampler will change.
 
     Attributes
     ----------
@@ -179,8 +179,8 @@ def _smote_tomek(values: Values, rows: Rows) -> Any:
 def _smotenc(values: Values, rows: Rows) -> Any:
     from imblearn.over_sampling import SMOTENC
 
-    # The paper passes True for tables of numbers, which fails. Here it stands for the columns that are nominal; if
-    # there are none, or no others, the library refuses and the trial fails.
+    # The paper passes True for tables of numbers, which fails. Here, it stands for the nominal columns; if there are
+    # none, or no others, the library raises an error, and the trial fails.
     k_neighbors = rows.in_class(values["k_neighbors"])
     return SMOTENC(np.flatnonzero(rows.nominal).tolist(), k_neighbors=k_neighbors, random_state=rows.seed)
 
@@ -280,7 +280,7 @@ def _condensing(values: Values, rows: Rows) -> dict[str, Any]:
 def _instance_hardness_threshold(values: Values, rows: Rows) -> Any:
     from imblearn.under_sampling import InstanceHardnessThreshold
 
-    rows.in_class(1)  # folds need two rows of every class as well
+    rows.in_class(1)  # folds, too, need two rows of every class
     return InstanceHardnessThreshold(
         estimator=_hardness_judge(values["estimator"]), cv=min(values["cv"], rows.smallest), random_state=rows.seed
     )

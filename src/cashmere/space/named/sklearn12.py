@@ -42,7 +42,7 @@ def _bagging_subspace(profile: TaskProfile) -> Subspace:
 def _build_bagging(values: Values, context: BuildContext) -> Any:
     from sklearn.ensemble import BaggingClassifier
 
-    n_drawn = max(1, int(values["max_samples"] * context.n_rows))  # the meaning of the share; small shares would warn
+    n_drawn = max(1, int(values["max_samples"] * context.n_rows))  # the same as the share, which may cause a warning
     return BaggingClassifier(**{**values, "max_samples": n_drawn}, random_state=context.seed)
 
 

@@ -204,8 +204,8 @@ def _lda_subspace(profile: TaskProfile) -> Subspace:
 def _build_lda(values: Values, context: BuildContext) -> Any:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    # n_components is in the table, but scikit-learn uses it for transform only: predictions do not depend on it,
-    # and left at None it never exceeds min(classes - 1, d), whatever the operators leave of the columns.
+    # n_components is in the table, but scikit-learn uses it only in `transform`, so predictions do not depend on it.
+    # None never exceeds min(classes - 1, d), however many columns the operators leave.
     if values["shrinkage"] == "none":
         return LinearDiscriminantAnalysis(solver="svd", tol=values["tol"])
     shrinkage = "auto" if values["shrinkage"] == "auto" else values["shrinkage_factor"]
@@ -228,7 +228,7 @@ def _build_qda(values: Values, context: BuildContext) -> Any:
 def penalised_logistic_regression(*, l1_ratio: float, **settings: Any) -> Any:
     """Return a logistic regression with an l2 (0), l1 (1) or mixed penalty, for every supported scikit-learn.
 
-    scikit-learn 1.8 deprecated ``penalty``: the ratio alone decides there.
+    scikit-learn 1.8 deprecated ``penalty``: there, only the ratio counts.
     """
     import sklearn
     from sklearn.linear_model import LogisticRegression
@@ -242,7 +242,7 @@ def penalised_logistic_regression(*, l1_ratio: float, **settings: Any) -> Any:
 def _logistic_subspace(profile: TaskProfile) -> Subspace:
     solvers = ["liblinear", "saga"]
     if profile.task_type is TaskType.MULTICLASS and profile.fractional_weights:
-        solvers = ["saga"]  # liblinear needs one-vs-rest for more classes, and that takes no row weights
+        solvers = ["saga"]  # with more classes, liblinear needs one-vs-rest, which takes no row weights
     return Subspace(
         hyperparameters=[
             Float("C", (0.03125, 10.0), log=True, default=1.0),

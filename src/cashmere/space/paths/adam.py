@@ -1,4 +1,4 @@
-"""Epochs of a network's fit, without what the library does besides: checks, losses, and copies of every array."""
+"""Epochs of a network's fit, without the checks, losses and copies of arrays that the library adds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EPSILON = 1e-8
 
 
 class AdamEpochs:
-    """Continue the fit of scikit-learn's networks (ReLU, Adam), whose first epoch has made the weights.
+    """Continue the fit of scikit-learn's networks (ReLU, Adam) after their first epoch.
 
     Steps of a small network take a third of the library's time. All weights and biases are views of one array.
 
@@ -40,7 +40,7 @@ class AdamEpochs:
         if data.weight is not None:
             self._weight = data.weight.astype(data.X.dtype)[:, None]
         self._batch_size, self._alpha, self._rate = learner.batch_size, learner.alpha, learner.learning_rate_init
-        # One order for all epochs, as `partial_fit` has it: with new ones losses jump, and paths end too soon.
+        # One order for all epochs, as in `partial_fit`: with new ones, losses jump, and paths end too soon.
         self._order = np.random.default_rng(learner.random_state).permutation(len(data.X))
         arrays = [*learner.coefs_, *learner.intercepts_]
         self._all = np.concatenate([each.ravel() for each in arrays])
@@ -105,6 +105,6 @@ class AdamEpochs:
 
 
 def _views(flat: FloatArray, like: list[FloatArray]) -> list[FloatArray]:
-    """Cut an array into views of the given shapes."""
+    """Split an array into views with the shapes of other arrays."""
     ends = np.cumsum([each.size for each in like])
     return [flat[end - each.size : end].reshape(each.shape) for end, each in zip(ends, like, strict=True)]

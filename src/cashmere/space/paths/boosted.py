@@ -1,4 +1,4 @@
-"""What boosters have in common that are grown round by round, without their scikit-learn estimators."""
+"""Shared code of boosters that grow round by round, without their scikit-learn estimators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cashmere.space.path import PathData
 
 
 def predictions_of(raw: Any, n_classes: int) -> FloatArray:
-    """Return what raw scores mean.
+    """Turn raw scores into predictions.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def predictions_of(raw: Any, n_classes: int) -> FloatArray:
 
 
 def fitted_shell(learner: Any, data: PathData) -> Any:
-    """Return a fitted copy whose trees are to be replaced: one round on one row of each class sets all else."""
+    """Return a fitted copy whose trees will be replaced: one round on one row of each class sets everything else."""
     one_of_each = np.unique(data.y, return_index=True)[1] if data.n_classes > 1 else np.arange(min(2, len(data.y)))
     shell = copy.deepcopy(learner).set_params(n_estimators=1)
     return shell.fit(np.asarray(data.X[one_of_each]), data.y[one_of_each])

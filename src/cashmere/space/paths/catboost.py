@@ -26,7 +26,7 @@ class CatBoostPath:
         if self._n_rounds < position:
             stretch = self._learner.copy()
             seed = self._learner.get_params()["random_seed"]
-            # Every stretch draws from its seed again: with the same one all would draw the same rows.
+            # Every stretch starts from its seed: with equal seeds, all would draw the same rows.
             stretch.set_params(iterations=int(position) - self._n_rounds, random_seed=(seed + self._n_rounds) % 2**31)
             self._model = stretch.fit(self._rows, init_model=self._model)
             self._n_rounds = int(position)

@@ -16,7 +16,7 @@ class EpochsPath:
     """See `cashmere.space.path.FittedPath`."""
 
     def __init__(self, learner: Any, data: PathData) -> None:
-        # The rows that early stopping would set aside are learned from: the unseen rows say when to stop.
+        # No rows are set aside for early stopping: the unseen rows decide when to stop.
         self._learner, self._data = learner.set_params(early_stopping=False), data
         self._layers: dict[float, tuple[list[FloatArray], list[FloatArray], dict[str, int]]] = {}
         self._adam: AdamEpochs | None = None
@@ -31,25 +31,25 @@ class EpochsPath:
             else:
                 self._adam.learn()
             self._n_epochs += 1
-        # The library's curve of training losses ends with its epoch, the first.
+        # The library's curve of training losses ends with the first epoch, the only one that it runs.
         counts = {"n_iter_": self._n_epochs, "t_": self._n_epochs * len(self._data.X)}
         self._layers[position] = ([w.copy() for w in learner.coefs_], [b.copy() for b in learner.intercepts_], counts)
 
     def _begin(self) -> AdamEpochs:
-        """Let the library draw the weights and learn for an epoch."""
+        """Let the library draw the weights and train for an epoch."""
         data = self._data
         classes = {"classes": np.arange(data.n_classes)} if data.n_classes > 1 else {}
         self._learner.partial_fit(data.X, data.y, sample_weight=data.weight, **classes)
         return AdamEpochs(self._learner, data)
 
     def predict(self) -> FloatArray:
-        """Apply the network as it is."""
+        """Apply the present network."""
         predict = self._learner.predict_proba if self._data.n_classes > 1 else self._learner.predict
         predicted: FloatArray = predict(self._data.unseen)
         return predicted
 
     def learner_at(self, position: float) -> Any:
-        """Return a learner with the weights of then."""
+        """Return a learner with the weights at that position."""
         learner = copy.copy(self._learner)
         learner.coefs_, learner.intercepts_, counts = self._layers[position]
         for name, value in counts.items():

@@ -29,7 +29,7 @@ class ForestPath:
             self._n_trees = int(position)
 
     def predict(self) -> FloatArray:
-        """Add what the new trees say."""
+        """Add the predictions of the new trees."""
         for tree in self._learner.estimators_[self._n_predicted :]:
             predict = tree.predict_proba if self._data.n_classes > 1 else tree.predict
             self._sum = self._sum + predict(self._unseen, check_input=False)

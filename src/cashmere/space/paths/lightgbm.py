@@ -11,7 +11,7 @@ from cashmere.space.path import PathData
 from cashmere.space.paths.boosted import fitted_shell, predictions_of
 
 _OURS = ("n_estimators", "category_columns", "class_weight", "importance_type", "objective")
-"""Parameters of the estimator that the library does not know, or that are set here."""
+"""Parameters of the estimator that the library does not know or that are set here."""
 
 
 class LightGBMPath:
@@ -31,11 +31,11 @@ class LightGBMPath:
     def advance(self, position: float) -> None:
         """Grow more rounds of trees."""
         while self._n_rounds < position and not self._is_exhausted:
-            self._is_exhausted = self._booster.update()  # no split is left that would help
+            self._is_exhausted = self._booster.update()  # no further split would help
             self._n_rounds += 1
 
     def predict(self) -> FloatArray:
-        """Add what the new trees say."""
+        """Add the predictions of the new trees."""
         n_new = self._n_rounds - self._n_predicted
         if n_new:
             self._raw = self._raw + self._booster.predict(

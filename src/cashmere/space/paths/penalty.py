@@ -71,7 +71,7 @@ class RidgePath:
         return solution if self._X is None else self._X.T @ solution
 
     def advance(self, position: float) -> None:
-        """Take another penalty; nothing is left to fit."""
+        """Set another penalty; nothing is left to fit."""
         self._alpha = position
 
     def predict(self) -> FloatArray:
@@ -81,7 +81,7 @@ class RidgePath:
         return predicted
 
     def learner_at(self, position: float) -> Any:
-        """Return the learner with a solution."""
+        """Return the learner with the solution for a penalty."""
         few = slice(0, 2)
         learner = copy.deepcopy(self._learner).set_params(alpha=position)
         learner.fit(np.asarray(self._data.X[few], dtype=np.float64), self._data.y[few])  # sets all but the solution

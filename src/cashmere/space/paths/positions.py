@@ -1,4 +1,4 @@
-"""Where on a path a fit is looked at."""
+"""Positions of a path at which a fit is evaluated."""
 
 from __future__ import annotations
 

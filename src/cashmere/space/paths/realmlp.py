@@ -38,13 +38,13 @@ class RealMLPPath:
         self._weights[position] = self._learner.weights()
 
     def predict(self) -> FloatArray:
-        """Apply the network as it is."""
+        """Apply the present network."""
         predict = self._learner.predict_proba if self._data.n_classes > 1 else self._learner.predict
         predicted: FloatArray = predict(self._data.unseen)
         return predicted
 
     def learner_at(self, position: float) -> Any:
-        """Return a network with the weights of then."""
+        """Return a network with the weights at that position."""
         learner = copy.copy(self._learner)
         for name, value in self._weights[position].items():
             setattr(learner, name, value)

@@ -1,4 +1,4 @@
-"""Regressors whose target is standardised, followed inside."""
+"""Regressors with a standardised target, whose inner regressor is followed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StandardisedTargetPath:
     learner : TransformedTargetRegressor
         Unfitted.
     data : PathData
-        With the target as it is.
+        With the original target.
     """
 
     def __init__(self, follow: Callable[[Any, PathData], Any], learner: Any, data: PathData) -> None:

@@ -18,16 +18,16 @@ class XGBoostPath:
     def __init__(self, learner: Any, data: PathData) -> None:
         self._learner, self._data = learner, data
         parameters = {**learner.get_xgb_params(), **_objective(data.n_classes)}
-        # All boosters of a process draw from one generator, and making any of them, a slice for a checkpoint as well,
-        # seeds it again. Seeded in each round, folds do not depend on each other, nor on when checkpoints are made.
+        # All boosters of a process draw from one generator, and creating any of them, even a slice for a checkpoint,
+        # seeds it again. With a seed for each round, folds depend neither on each other nor on checkpoints.
         parameters["seed_per_iteration"] = True
         kinds = learner.get_params().get("feature_types")
         described = {"feature_types": kinds, "enable_categorical": kinds is not None, "nthread": data.n_threads}
         rows = xgboost.QuantileDMatrix(
             data.X, data.y, weight=data.weight, max_bin=parameters.get("max_bin") or 256, **described
         )
-        # The booster remembers what its trees say about matrices it was given: each tree is applied once.
-        # The loss of quantiles asks all of these for targets.
+        # The booster caches its predictions for the matrices it is given, so each tree is applied once. The quantile
+        # loss requires targets for all of them.
         targets = np.zeros(len(data.unseen)) if data.n_classes == 1 else None
         self._unseen = xgboost.DMatrix(data.unseen, targets, **described)
         self._booster = xgboost.Booster(parameters, [rows, self._unseen])
@@ -41,7 +41,7 @@ class XGBoostPath:
             self._n_rounds += 1
 
     def predict(self) -> FloatArray:
-        """Apply the new trees; the others are remembered."""
+        """Apply the new trees; predictions of the others are cached."""
         return predictions_of(self._booster.predict(self._unseen, output_margin=True), self._data.n_classes)
 
     def learner_at(self, position: float) -> Any:
@@ -54,7 +54,7 @@ class XGBoostPath:
 
 def _objective(n_classes: int) -> dict[str, Any]:
     if n_classes == 1:
-        return {}  # that of the learner
+        return {}  # the learner's
     if n_classes == 2:
         return {"objective": "binary:logistic"}
     return {"objective": "multi:softprob", "num_class": n_classes}

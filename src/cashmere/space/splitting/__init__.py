@@ -1,1 +1,1 @@
-"""Split a space into sub-spaces."""
+"""Splitting a space into sub-spaces."""

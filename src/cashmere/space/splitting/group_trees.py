@@ -81,7 +81,7 @@ def tree_of(choice: CategoricalHyperparameter) -> Tree:
     Raises
     ------
     SpaceError
-        If the tree does not hold every choice exactly once.
+        If the tree does not contain every choice exactly once.
     """
     tree: Tree = (choice.meta or {}).get(GROUPS, list(choice.choices))
     found = leaves(tree)
@@ -119,7 +119,7 @@ def branches(tree: Tree) -> list[Tree]:
 
 
 def describe_group(choices: Iterable[Any], paths: Mapping[str, Sequence[str]]) -> str:
-    """Name a set of choices in a few words, by groups that it contains entirely if `paths` name them.
+    """Name a set of choices in a few words, using the names in `paths` of groups that it contains entirely.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """The splitter: cut a search space into sub-spaces along the groups of its operators.
 
-A strategy knows only a ConfigurationSpace. Its *operator choices* are the unconditional categoricals that carry a
-group tree (`cashmere.space.splitting.group_trees`) or that activate other hyper-parameters; every other categorical,
-and all numbers, stay whole.
+A strategy knows only a ConfigurationSpace. Its *operator choices* are the unconditional categoricals that have a group
+tree (`cashmere.space.splitting.group_trees`) or activate other hyper-parameters; all other categoricals and all numbers
+stay whole.
 
 =================  ==========================================================================================
 symbol             meaning
 =================  ==========================================================================================
 n_i                algorithms of operator choice i
 t_i                branches at the top of its group tree; n_i without nested groups
-g_i                groups that its algorithms are put into
+g_i                groups into which its algorithms are put
 K                  largest number of sub-spaces
 =================  ==========================================================================================
 """
@@ -36,7 +36,7 @@ from cashmere.space.splitting.restriction import names_in, restrict
 
 @dataclass(frozen=True, kw_only=True)
 class SubspacePart:
-    """One of the sub-spaces that a space was split into.
+    """One of the sub-spaces into which a space was split.
 
     Attributes
     ----------
@@ -79,7 +79,9 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
     Raises
     ------
     InvalidParameterError
-        If `max_subspaces` is less than 1, or a group tree does not hold every choice once.
+        If `max_subspaces` is less than 1.
+    SpaceError
+        If a group tree does not contain every choice exactly once.
 
     Notes
     -----
@@ -118,11 +120,11 @@ def split(space: ConfigurationSpace, max_subspaces: int, rng: np.random.Generato
 
 
 def part_of(configuration: Configuration, parts: Sequence[SubspacePart]) -> int:
-    """Return the index of the part that a configuration of the full space lies in.
+    """Return the index of the part in which a configuration of the full space lies.
 
     Raises
     ------
-    InvalidParameterError
+    SpaceError
         If it lies in no part.
     """
     operators = {name: configuration[name] for name in parts[0].allowed} if parts else {}
@@ -309,7 +311,7 @@ def _unconditional_choices(space: ConfigurationSpace) -> _Choices:
 
 
 def _exclusions(space: ConfigurationSpace, choices: _Choices) -> _Exclusions:
-    """Tabulate the clauses on unconditional categoricals only."""
+    """Tabulate the clauses that involve only unconditional categoricals."""
     exclusions: _Exclusions = {}
     for clause in space.forbidden_clauses:
         linked = names_in(clause)
@@ -346,7 +348,7 @@ def _without_excluded(chosen: _Choices, choices: _Choices, exclusions: _Exclusio
 
 
 def _linked(exclusions: _Exclusions) -> list[set[str]]:
-    """Return the categoricals that clauses connect, directly or through others, as sets."""
+    """Return sets of categoricals that clauses connect, directly or through others."""
     sets: list[set[str]] = []
     for names in exclusions:
         touched = [known for known in sets if not known.isdisjoint(names)]

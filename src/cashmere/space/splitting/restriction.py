@@ -54,7 +54,7 @@ def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) 
     categoricals of that clause get the first other legal defaults. If all remaining choices have weight zero, they
     become equally probable.
 
-    Whether a condition can hold is decided for each of its literals alone.
+    Whether a condition can hold is decided for each literal separately.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def _choices_left(space: ConfigurationSpace, name: str, values: Collection[Any])
 def _with_legal_defaults(space: ConfigurationSpace, choices: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Put other choices first until the default configuration hits no forbidden clause.
 
-    Only the categoricals in violated clauses are varied, a few at first and more if that does not help.
+    Only categoricals in violated clauses are varied: few at first, more if that does not help.
     """
     varied: dict[str, list[Any]] = {}
     while True:
