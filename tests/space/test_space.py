@@ -184,7 +184,7 @@ def test_restriction_keeps_the_order_and_names_unknown_algorithms():
         make().restricted_to([])
 
 
-def test_an_algorithm_of_the_users_takes_ten_lines():
+def test_a_custom_algorithm_takes_ten_lines():
     from sklearn.tree import DecisionTreeClassifier
 
     def build(values, context):
@@ -207,7 +207,7 @@ def test_an_unavailable_algorithm_cannot_be_added():
 
 
 @pytest.mark.parametrize("name", ["a:b", "a__b", ""])
-def test_names_leave_the_separators_alone(name):
+def test_names_contain_no_separators(name):
     with pytest.raises(InvalidParameterError, match="name must be a text without ':'"):
         make(algorithms=(PLAIN, Algorithm(name=name, build=remembered)))
 
@@ -262,7 +262,7 @@ def test_an_operator_that_builds_a_function_changes_the_learner():
     assert pipeline.steps[-1][1][0] == "changed"
 
 
-def test_what_has_an_effect_under_one_form_is_active_there_only():
+def test_parameters_of_one_form_are_active_only_under_it():
     def subspace(profile):
         return replace(nested_subspace(profile), only_under={"depth": Encoding.ORDINAL})
 

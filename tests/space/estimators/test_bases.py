@@ -34,7 +34,7 @@ def test_each_bin_rises_from_zero_to_one_between_its_edges_and_is_constant_outsi
     assert bent.tolist() == [[0.0, 0.0], [0.5, 0.0], [1.0, 0.0], [1.0, 0.5], [1.0, 1.0]]
 
 
-def test_columns_with_few_values_stay():
+def test_columns_with_few_values_are_unchanged():
     X = np.column_stack([np.arange(12) % 2, np.arange(12) % 3, np.arange(12)]).astype(float)
     bent = PiecewiseLinearColumns(n_bins=4).fit_transform(X)
     assert bent.shape == (12, 6)

@@ -26,7 +26,7 @@ CODES = [1, 2]
 
 @pytest.fixture(scope="module")
 def rows():
-    """One of 150 levels decides about the class, in no order."""
+    """Return rows whose class depends on a column of 150 levels without order."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1800, 3)).astype(np.float32)
     X[:, 1], X[:, 2] = rng.integers(0, 150, len(X)), rng.integers(0, 5, len(X))
@@ -56,7 +56,7 @@ def test_levels_without_order_are_learned(rows, learner):
     assert error < 0.1 and error < error_of_numbers / 2
 
 
-def test_unknown_levels_are_a_level_of_their_own(rows, learner):
+def test_unknown_levels_are_a_separate_level(rows, learner):
     unknown = rows[0][1500:1510].copy()
     unknown[:, CODES] = np.nan
     assert np.isfinite(learner.predict_proba(unknown)).all()

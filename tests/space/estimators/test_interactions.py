@@ -1,4 +1,4 @@
-"""The filter finds pairs that tell more together than alone, and nothing in noise."""
+"""The filter finds pairs that explain more together than alone, and nothing in noise."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_what_is_explained_is_not_found_again(rows):
     assert found.gain(cells) < 0.05 * before
 
 
-def test_gaps_and_rare_levels_have_a_bin_of_their_own():
+def test_gaps_and_rare_levels_have_separate_bins():
     assert number_bins(np.array([np.nan, 1.0, 2.0, 2.0, np.nan])).tolist()[0] == 0
     assert number_bins(np.full(3, np.nan)).tolist() == [0, 0, 0]
     codes = np.array([np.nan, 5, 5, 2, *range(100, 200)])

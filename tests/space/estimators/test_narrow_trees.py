@@ -1,4 +1,4 @@
-"""Forests are written in narrow types, and predict the same bit for bit when they are read."""
+"""Forests are stored in narrow types, and predict the same bit for bit once loaded."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_files_of_earlier_versions_are_read(forest):
     assert read.predict(X).tobytes() == forest.predict(X).tobytes()
 
 
-def test_a_forest_that_was_read_is_written_the_same(forest):
+def test_a_loaded_forest_is_stored_identically(forest):
     before, after = forest.__getstate__(), pickle.loads(pickle.dumps(forest)).__getstate__()
     packed = [name for name in before if name.startswith("_packed")]
     assert packed == [name for name in after if name.startswith("_packed")]
@@ -82,7 +82,7 @@ def test_shares_of_whole_rows_become_whole_numbers():
 
 
 @pytest.mark.parametrize("value", [0.1, -0.0, np.nan, np.inf, 1e300])
-def test_values_that_are_no_shares_of_whole_rows_are_left_alone(value):
+def test_values_that_are_not_shares_of_whole_rows_are_unchanged(value):
     nodes = np.array([(3.0,)], dtype=[("weighted_n_node_samples", "f8")])
     assert whole_sums(np.array([[[value]]]), nodes) is None
 

@@ -29,7 +29,7 @@ def fitted(request):
 
 @pytest.fixture
 def packed(fitted, monkeypatch):
-    """Counts how often the state of the learner is made."""
+    """Count how often the state of the learner is packed."""
     learner, _ = fitted
     calls, original = Counter(), type(learner).__getstate__
 
@@ -41,7 +41,7 @@ def packed(fitted, monkeypatch):
     return calls
 
 
-def test_written_state_is_made_once(fitted, packed):
+def test_written_state_is_packed_once(fitted, packed):
     dump([fitted[0]])
     assert list(packed.values()) == [1]
 

@@ -1,4 +1,4 @@
-"""RealMLP: what PyTorch fits is what numpy predicts, the same for the same seed, whatever else the process does."""
+"""RealMLP: numpy predicts what PyTorch has fitted, and equal seeds give equal fits, whatever else the process does."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_tables_of_codes_only_and_many_columns_have_no_embeddings():
     assert fitted.predict_proba(wide[:1]).shape == (1, 2)
 
 
-def test_labels_of_any_kind_come_back():
+def test_labels_of_any_kind_are_returned():
     X, y = rows(3)
     fitted = network(3).fit(X, np.array(["a", "b", "c"])[y])
     assert set(fitted.predict(X)) <= {"a", "b", "c"}

@@ -131,7 +131,7 @@ def fit(table, configuration):
     model = fit_fold_model(pipeline, Encoding.ORDINAL, X, y, n_classes=folds.n_classes, needs_probabilities=True)
     predicted = model.predict(X_valid)
     if not np.isfinite(predicted).all():
-        raise ValueError("the prediction contains NaN")  # what the objective says of a diverged learner
+        raise ValueError("the prediction contains NaN")  # like the objective after a divergence
     assert predicted.shape == (len(X_valid), folds.n_classes)
     np.testing.assert_allclose(predicted.sum(axis=1), 1, atol=1e-3)  # the learners work in float32
     return model
@@ -150,7 +150,7 @@ def fit_or_fail_cleanly(table, configuration):
 # Size and shape ------------------------------------------------------------------------------------------------------
 
 
-def test_hyperparameters_are_those_of_the_table_but_constants_and_parts_for_sparse_tables():
+def test_hyperparameters_are_those_of_the_table_except_constants_and_those_for_sparse_tables():
     space = make_space("autosklearn6", make_profile()).configuration_space
     counts = {}
     for name in space:
@@ -279,7 +279,7 @@ def test_random_configurations_fit_or_fail_cleanly(tables, which, seed):
         warnings.simplefilter("ignore", ConvergenceWarning)  # iteration limits of the learners
         for configuration in space.sample_configuration(40):
             if configuration.get("adaboost:n_estimators", 0) > 150:
-                continue  # slow, and no different
+                continue  # slow, and covers nothing else
             n_failed += fit_or_fail_cleanly(tables[which], configuration)
     assert n_failed <= 8
 

@@ -112,7 +112,7 @@ def test_random_configurations_fit_or_fail_cleanly(name, task):
     n_failed = 0
     for configuration in space.configuration_space.sample_configuration(10):
         if configuration.get("mlp:width", 0) > 128 or configuration.get("adaboost:n_estimators", 0) > 200:
-            continue  # slow, and no different
+            continue  # slow, and covers nothing else
         try:
             fit_and_predict(space, configuration)
         except (ValueError, TypeError, np.linalg.LinAlgError) as error:
@@ -242,7 +242,7 @@ def test_counts_are_those_of_the_documentation(name, task):
     assert (len(space.algorithms), *steps, len(space.configuration_space)) == COUNTS[name, task]
 
 
-def test_volcano_has_the_parameters_of_the_tables_but_the_constant_ones():
+def test_volcano_has_the_parameters_of_the_tables_except_constant_ones():
     space = make_space("volcano", make_profile(TaskType.BINARY))
     per_component = {}
     for name in space.configuration_space:

@@ -109,13 +109,13 @@ LARGEST = {
 
 
 @pytest.mark.parametrize("name", list(LARGEST))
-def test_numbers_of_neighbours_and_folds_are_cut_to_what_tiny_classes_allow(name):
+def test_numbers_of_neighbours_and_folds_are_limited_to_what_tiny_classes_allow(name):
     X, y = make_rows((14, 3))
     _, y_new = resample({"resampler": name} | LARGEST[name], X, y)
     assert set(y_new) == {0, 1}
 
 
-def test_neighbours_are_cut_to_one_less_than_the_smallest_class():
+def test_neighbours_are_limited_to_one_less_than_the_smallest_class():
     X, y = make_rows((30, 4))
     many, fitting = (resample({"resampler": "smote", "smote:k_neighbors": k}, X, y)[0] for k in (10, 3))
     fewer = resample({"resampler": "smote", "smote:k_neighbors": 2}, X, y)[0]

@@ -1,4 +1,4 @@
-"""Every path parameter: what a fit predicts on its way is what a learner fitted that far predicts."""
+"""Every path parameter: at each position, a fit predicts like a learner that was fitted that far."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def predict(learner, data):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("task", "name"), CASES)
-def test_learners_of_the_past_predict_what_the_fit_did(task, name, weighted):
+def test_learners_at_earlier_positions_predict_what_the_fit_did(task, name, weighted):
     algorithm, _, data, path = begin(task, name, weighted=weighted)
     positions, seen = algorithm.path.positions(N_TRAIN, data.n_classes)[:7], []
     for position in positions:
@@ -124,7 +124,7 @@ DIRECTLY = {
 
 
 @pytest.mark.parametrize(("task", "name"), [case for case in CASES if case[1] in DIRECTLY])
-def test_the_way_equals_a_direct_fit(task, name):
+def test_a_path_equals_a_direct_fit(task, name):
     _, _, data, path = begin(task, name, weighted=True)
     parameter, value = DIRECTLY[name]
     positions = [p for p in begin(task, name)[0].path.positions(N_TRAIN, data.n_classes) if p <= value + 1e-9]
@@ -133,7 +133,7 @@ def test_the_way_equals_a_direct_fit(task, name):
     assert positions[-1] == pytest.approx(value)
     learner = begin(task, name)[1].set_params(**{parameter: value})
     weighting = {} if data.weight is None else {"sample_weight": data.weight}
-    if name == "xgboost":  # the number of the round says which rows and columns are drawn
+    if name == "xgboost":  # the number of the round determines the drawn rows and columns
         learner.set_params(seed_per_iteration=True)
     if name == "hist_gradient_boosting":  # columns are drawn again in every stretch
         learner.set_params(max_features=1.0)
@@ -152,7 +152,7 @@ def begin_with(task, name, data, **parameters):
 
 @pytest.mark.parametrize("task", TaskType)
 def test_stretches_of_catboost_equal_a_long_fit(task):
-    """Long fits take more steps per leaf than short ones unless they are told how many."""
+    """Long fits take more steps per leaf than short ones unless the number is set."""
     algorithm, learner, data, _ = begin(task, "catboost")
     without_draws = {"bootstrap_type": "No", "random_strength": 0, "rsm": 1.0}
     path = begin_with(task, "catboost", data, **without_draws)
@@ -190,7 +190,7 @@ def test_ridge_solutions_are_those_of_scikit_learn(n_rows):
 
 
 @pytest.mark.parametrize(("task", "name"), CASES)
-def test_same_seed_same_way(task, name):
+def test_same_seed_same_path(task, name):
     both = []
     for _ in range(2):
         algorithm, _, data, path = begin(task, name)
@@ -201,7 +201,7 @@ def test_same_seed_same_way(task, name):
 
 
 @pytest.mark.parametrize(("task", "name"), CASES)
-def test_path_parameter_has_left_the_space(task, name):
+def test_path_parameter_is_not_in_the_space(task, name):
     space = default_space(task)
     names = {key.partition(":")[2] for key in space.configuration_space if key.startswith(f"{name}:")}
     assert not names & {"n_estimators", "iterations", "max_iter"}

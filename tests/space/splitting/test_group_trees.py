@@ -74,7 +74,7 @@ def test_a_tree_of_other_choices_is_refused(groups):
         tree_of(choice)
 
 
-def test_groups_are_named_where_they_are_whole():
+def test_groups_are_named_if_they_are_complete():
     paths = {"a": ("g", "h"), "b": ("g", "h"), "c": ("g",), "d": ("i",), "e": ()}
     assert describe_group("abc", paths) == "g"
     assert describe_group("ab", paths) == "h"

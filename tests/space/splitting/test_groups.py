@@ -111,7 +111,7 @@ def test_a_prime_number_that_no_operator_can_serve_is_lowered():
     assert choose_group_counts([5, 4], [5, 4], 11, rng()) == (5, 2)
 
 
-def test_equal_scores_are_drawn_alike():
+def test_equal_scores_are_drawn_with_equal_probability():
     drawn = Counter(choose_group_counts([6, 6], [6, 6], 2, rng(seed)) for seed in range(400))
     assert drawn.keys() == {(1, 2), (2, 1)}
     assert 150 < drawn[1, 2] < 250
@@ -288,7 +288,7 @@ def test_parts_without_a_permitted_combination_are_dropped():
     assert offers(pair_space(("ab", "yz")), 4) == {("ab", "wx"), ("cd", "wx"), ("cd", "yz")}
 
 
-def test_a_value_that_is_forbidden_for_itself_is_nowhere():
+def test_a_value_that_is_forbidden_by_itself_is_in_no_part():
     space = pair_space()
     space.add(ForbiddenEqualsClause(space["right"], "z"))
     assert offers(space, 4) == {("ab", "wx"), ("ab", "y"), ("cd", "wx"), ("cd", "y")}

@@ -33,7 +33,7 @@ def switch(name, values="ab", **settings):
 
 
 def make_space(*content):
-    """Return a space of two operators p (a, b, c) and q (x, y, z), and what is added: functions get the space."""
+    """Return a space of two operators, p (a, b, c) and q (x, y, z), and more content; functions get the space."""
     space = ConfigurationSpace(space=[switch("p", "abc"), switch("q", "xyz")], name="full")
     for make in content:
         space.add(make(space) if callable(make) else make)
@@ -256,7 +256,7 @@ def test_nothing_to_limit_copies_the_space():
         ({"n": [1]}, SpaceError, "categorical"),
     ],
 )
-def test_what_cannot_be_limited_is_named(allowed, error, text):
+def test_errors_name_what_cannot_be_restricted(allowed, error, text):
     space = make_space(UniformIntegerHyperparameter("n", 1, 3))
     with pytest.raises(error, match=text):
         restrict(space, allowed)
