@@ -48,7 +48,9 @@ def test_causes_in_words(cause, text):
     assert str(cause) == text
 
 
-@pytest.mark.parametrize("text", ["over the time limit of 5 s", "", "{", "[1]", '{"kind": "unknown"}', "null", "3"])
+@pytest.mark.parametrize(
+    "text", ["over the time limit of 5 s", "", "{", "[1]", '{"kind": "unknown"}', "null", "3", "[" * 100_000]
+)
 def test_other_texts_are_kept_unparsed(text):
     cause = Cause.parse(text)
     assert (cause.kind, str(cause)) == (CauseKind.OTHER, text)

@@ -37,7 +37,7 @@ def test_origins_in_words(origin, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["round 1 · svm · model", "start: smote", "", "{", "[1]", '{"kind": "unknown"}', "null"]
+    "text", ["round 1 · svm · model", "start: smote", "", "{", "[1]", '{"kind": "unknown"}', "null", "[" * 100_000]
 )
 def test_other_texts_are_kept_unparsed(text):
     origin = Origin.parse(text)

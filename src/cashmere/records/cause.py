@@ -101,5 +101,5 @@ class Cause:
             data = json.loads(text)
             limit, used = (None if data.get(name) is None else float(data[name]) for name in ("limit", "used"))
             return cls(kind=CauseKind(data["kind"]), text=str(data.get("text", "")), limit=limit, used=used)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # whatever a forged text leads to
             return cls.other(text)

@@ -111,5 +111,5 @@ class Origin:
             data = json.loads(text)
             turns = tuple(Turn(str(turn["subspace"]), turn["round"]) for turn in data.get("turns", ()))
             return cls(OriginKind(data["kind"]), str(data.get("detail", "")), turns)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):  # whatever a forged text leads to
             return cls.other(text)
