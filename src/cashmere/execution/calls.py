@@ -56,7 +56,7 @@ class CallPool:
         def tell(outcome: Future[Outcome]) -> None:
             try:
                 value.set_result(_value_of(outcome.result()))
-            except BaseException as error:  # it belongs to whoever waits, not to this thread
+            except BaseException as error:  # for whoever waits, not for this thread
                 value.set_exception(error)
 
         self._executor.submit(_CalledFunction(function), call).add_done_callback(tell)
@@ -65,12 +65,12 @@ class CallPool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Call(Trial):
-    """A call in the place of a trial.
+    """A call disguised as a trial.
 
     Attributes
     ----------
     arguments : tuple
-        Of the function.
+        Arguments of the function.
     """
 
     arguments: tuple[Any, ...]
@@ -92,7 +92,7 @@ class _CalledFunction:
 
 
 def _packed_error(error: Exception) -> bytes:
-    """Pack an exception with its traceback as a note; one that does not survive it as another."""
+    """Pack an exception with its traceback as a note; replace one that cannot be pickled."""
     error.add_note(traceback.format_exc())
     try:
         packed = pack((False, error))

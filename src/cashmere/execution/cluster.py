@@ -1,4 +1,4 @@
-"""What a run knows of the cluster that its trials run on, whichever engine that has."""
+"""What a run knows of the cluster that its trials run on, whatever its engine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Cluster(ABC):
         return min(memory / n_threads for n_threads, memory in self.workers)
 
     def n_trials(self, memory_mib: float) -> int:
-        """Return how many trials that take so much memory the workers have threads and memory for, at least 1 each."""
+        """Return how many trials of this memory the workers can run at the same time, counting at least 1 each."""
         return sum(min(n_threads, max(1, int(memory // memory_mib))) for n_threads, memory in self.workers)
 
     @abstractmethod

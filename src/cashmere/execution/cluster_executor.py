@@ -1,4 +1,4 @@
-"""What executors on clusters have in common: they follow trials, count the workers that these lose, and clear up."""
+"""What executors on clusters have in common: following trials, counting their lost workers, and clearing up."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = 0.25
 
 MOST_LOST = 3
-"""Workers that a trial may lose: it may be the trial that ends them."""
+"""How many workers a trial may lose: perhaps it is the trial that kills them."""
 
 _END_SECONDS = 5.0
-"""How long `shutdown` waits at most for running trials to be stopped; what they had achieved comes back meanwhile."""
+"""Longest wait of `shutdown` for running trials to stop and return what they have achieved."""
 
 
 class ClusterExecutor(ABC):
@@ -68,7 +68,7 @@ class ClusterExecutor(ABC):
         self._sites: list[tuple[Objective, str]] = []
         self._deliveries: dict[tuple[str, str], float] = {}
         self._delivering: dict[tuple[str, str], threading.Lock] = {}
-        # For files that are sent, one after the other: they pass through the memory of the coordinator.
+        # Files pass through the memory of the coordinator, so it sends those of one site at a time.
         self._bundling = threading.Lock()
 
     def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
@@ -85,7 +85,7 @@ class ClusterExecutor(ABC):
         self._closed.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
         if self._is_connected():
-            # A thread, because a worker that hangs would not answer.
+            # In a thread, because a worker that hangs would not answer.
             closing = threading.Thread(target=self._close_sites, args=([name for _, name in self._sites],), daemon=True)
             closing.start()
             end = time.monotonic() + _END_SECONDS
@@ -99,19 +99,19 @@ class ClusterExecutor(ABC):
 
     @abstractmethod
     def _is_connected(self) -> bool:
-        """Return whether the cluster can be spoken to."""
+        """Return whether the cluster can be reached."""
 
     @abstractmethod
     def _close_sites(self, names: list[str]) -> None:
-        """Close the sites of these names on all workers."""
+        """Close the sites with these names on all workers."""
 
     @abstractmethod
     def _let_go(self) -> None:
-        """Give back what the cluster keeps for this executor."""
+        """Release what the cluster holds for this executor."""
 
     @abstractmethod
     def _attempt(self, number: int, site: str, packed: bytes, lost: list[str]) -> tuple[Answer, bytes | str] | None:
-        """Give a trial to the cluster once; return the answer, or None if it has to begin again.
+        """Submit a trial to the cluster once; return the answer, or None if it must be submitted again.
 
         Parameters
         ----------
@@ -125,12 +125,12 @@ class ClusterExecutor(ABC):
         Raises
         ------
         ClusterError
-            If the cluster runs no trials any more.
+            If the cluster no longer runs trials.
         """
 
     @abstractmethod
     def _send(self, site: str, objective: Objective, paths: Mapping[str, Path], worker: str) -> bool:
-        """Make a site on a worker; return whether it is there, and the worker has not been lost meanwhile.
+        """Make a site on a worker; return False if the worker was lost meanwhile.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class ClusterExecutor(ABC):
         """Follow a trial until it has an outcome."""
         try:
             site, packed = self._site_of(objective), pack(trial)
-        except Exception as error:  # a configuration that cannot be pickled
+        except Exception as error:  # such as a configuration that cannot be pickled
             return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
         lost: list[str] = []
         while not self._closed.is_set():
@@ -169,7 +169,7 @@ class ClusterExecutor(ABC):
                         self._deliver(site, objective, worker, since=begin)
                     except ClusterError:
                         raise
-                    except Exception as error:  # an objective that cannot be pickled, files that cannot be read
+                    except Exception as error:  # such as an objective that cannot be pickled, or unreadable files
                         return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
                 case Answer.REFUSED, str(sentence):
                     text = (
@@ -189,7 +189,7 @@ class ClusterExecutor(ABC):
     # ------------------------------------------------------------ objectives
 
     def _site_of(self, objective: Objective) -> str:
-        """Return the name of the sites that have an objective."""
+        """Return the name of the sites for an objective, a new one if it is new."""
         with self._lock:
             for known, name in self._sites:
                 if known is objective or known == objective:
@@ -199,7 +199,7 @@ class ClusterExecutor(ABC):
             return name
 
     def _deliver(self, site: str, objective: Objective, worker: str, *, since: float) -> None:
-        """Send an objective and its files to a worker, unless it got them since its answer."""
+        """Send an objective and its files to a worker, unless another trial has done so since `since`."""
         with self._lock:
             delivering = self._delivering.setdefault((site, worker), threading.Lock())
         with delivering:

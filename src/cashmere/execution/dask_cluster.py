@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import distributed
 
 _CONNECT_SECONDS = 10.0
-"""How long a scheduler may take to answer, and how long it may be away once it has."""
+"""How long a scheduler may take to answer, at first and after it was lost."""
 
 _FIRST_WORKER_SECONDS = 60.0
 
@@ -44,7 +44,7 @@ class DaskCluster(Cluster):
 
 
 class _Description(TypedDict):
-    """What is asked of a Dask worker."""
+    """What a Dask worker says about itself."""
 
     versions: dict[str, str] | str
     n_threads: int
@@ -98,7 +98,7 @@ def _connected(address: str) -> distributed.Client:
 
 
 def _checked(client: distributed.Client) -> DaskCluster:
-    """Ask all workers for what they have; refuse those that could not run our trials."""
+    """Ask all workers what they have; raise if one could not run our trials."""
     if client.status != "running":
         raise ClusterError(str(client), f"cannot be used: its client is {client.status}. Connect a new one.")
     address = str(client.scheduler.address)
@@ -121,7 +121,7 @@ def _checked(client: distributed.Client) -> DaskCluster:
 
 
 def _description() -> Callable[[Any], _Description]:
-    """Return a function that describes a worker. It travels by value: there may be no cashmere on the worker."""
+    """Return a function that describes a worker. It travels by value, as the worker may not have cashmere."""
     probe = version_probe()
 
     def describe(dask_worker: Any) -> _Description:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import distributed
 
 _BEGIN_SECONDS = 10.0
-"""After so long, a trial that no worker has begun is given to Dask again: Dask may have queued it behind a long one, or
-on a worker that hangs, while others are idle."""
+"""When to submit a trial again that no worker has begun: Dask may have queued it behind a long one, or on a worker that
+hangs, while others are idle."""
 
 
 class DaskExecutor(ClusterExecutor):
@@ -67,9 +67,9 @@ class DaskExecutor(ClusterExecutor):
         self._client.unsubscribe_topic(self._name)
 
     def _attempt(self, number: int, site: str, packed: bytes, lost: list[str]) -> tuple[Answer, bytes | str] | None:
-        """Give a trial to Dask once.
+        """Submit a trial to Dask once.
 
-        Dask itself begins tasks again whose worker is lost. It is left to do so as long as they may.
+        Dask itself restarts tasks whose worker is lost. It may do so until the trial has lost `MOST_LOST` workers.
         """
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
@@ -94,7 +94,7 @@ class DaskExecutor(ClusterExecutor):
         except KilledWorker as error:
             for worker in begun or [error.last_worker.address]:
                 self._note_lost(number, worker, lost)
-        except (FutureCancelledError, OSError):  # the scheduler was lost, or has been told to begin again
+        except (FutureCancelledError, OSError):  # the scheduler was lost or restarted
             self._wait_for_scheduler()
         except Exception as error:
             self._wait_for_scheduler()
@@ -103,7 +103,7 @@ class DaskExecutor(ClusterExecutor):
         finally:
             del self._begun[key]
             if (task := self._tasks.pop(key, None)) is not None:
-                task.release()  # which cancels it if it still runs
+                task.release()  # this also cancels it if it is still running
         return None
 
     def _note_beginning(self, event: tuple[float, dict[str, str]]) -> None:
@@ -112,12 +112,12 @@ class DaskExecutor(ClusterExecutor):
         self._begun.get(message["key"], []).append(message["worker"])
 
     def _wait_for_scheduler(self) -> None:
-        """Wait while the client tries to reach the scheduler again.
+        """Wait while the client reconnects to the scheduler.
 
         Raises
         ------
         ClusterError
-            If it has given up, or was closed.
+            If the client has given up, or was closed.
         """
         while self._client.status == "connecting" and not self._closed.wait(POLL_SECONDS):
             pass
@@ -128,11 +128,11 @@ class DaskExecutor(ClusterExecutor):
             )
             raise ClusterError(self._address, text)
         if not self._closed.is_set():
-            # A scheduler that was started again knows nothing of it.
+            # A restarted scheduler does not know about the subscription.
             self._client.subscribe_topic(self._name, self._note_beginning)
 
     def _send(self, site: str, objective: Objective, paths: Mapping[str, Path], worker: str) -> bool:
-        """Make a site on a worker. It copies the files that it sees; others pass through the scheduler."""
+        """Make a site on a worker. It copies files that it can see; others pass through the scheduler."""
         in_place = FilesInPlace.describe(paths)
         try:
             if self._ask(worker, can_see, in_place) is True:
@@ -144,10 +144,10 @@ class DaskExecutor(ClusterExecutor):
         except OSError:
             self._wait_for_scheduler()
             return False
-        if problem is not None and not isinstance(problem, OSError):  # which says that the worker was lost meanwhile
+        if problem is not None and not isinstance(problem, OSError):  # an OSError says that the worker was lost
             raise self._unprepared(worker, problem)
         return problem is None
 
     def _ask(self, worker: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function on a worker; return what it returns, or the exception that it ends with."""
+        """Call a function on a worker; return its value, or the exception that it raised."""
         return self._client.run(function, *arguments, workers=[worker], on_error="return")[worker]

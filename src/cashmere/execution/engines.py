@@ -1,4 +1,4 @@
-"""The engines that trials can be run by: which one it is follows from what the user gave."""
+"""Choose the engine that runs trials, Dask or Ray, by what the user gave."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cashmere.execution.ray_cluster import open_ray_cluster
 
 @contextmanager
 def open_cluster(executor: object, *, n_threads: int) -> Iterator[Cluster | None]:
-    """Connect to a cluster for the block; what was made for it ends with it, what the user has connected goes on.
+    """Connect to a cluster for the block. What was started for it ends with it; the user's own connections stay open.
 
     Parameters
     ----------

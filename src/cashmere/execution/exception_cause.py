@@ -1,4 +1,4 @@
-"""The kind of failure an exception stands for, judged where it is caught."""
+"""The kind of failure that an exception stands for, decided where it is caught."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from cashmere.exceptions import MissingDependencyError
 from cashmere.records.cause import Cause, CauseKind
 
-# Libraries raise ValueError for this and say it in the message only.
+# Libraries raise a ValueError for this; only its message says so.
 _NOT_FINITE = re.compile(r"no[nt][ -](a )?finite|\bNaN\b|infinity|overflow|diverge", re.IGNORECASE)
 
 

@@ -17,7 +17,7 @@ class FileBundle:
     Attributes
     ----------
     files : mapping
-        By its path below a folder, the size of each file, and the chunks that hold something with their offsets.
+        For each path below a folder, the size of the file and its nonzero chunks with their offsets.
     """
 
     files: Mapping[str, tuple[int, tuple[tuple[int, bytes], ...]]]
@@ -34,7 +34,7 @@ class FileBundle:
 
 
 def filled_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield those chunks of a file that hold something, with their offsets."""
+    """Yield the nonzero chunks of a file with their offsets."""
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             if chunk.count(0) < len(chunk):
@@ -42,7 +42,7 @@ def filled_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def write_chunks(path: Path, size: int, chunks: Iterable[tuple[int, bytes]]) -> None:
-    """Write a file of a size, and the folders above it, with holes between the chunks."""
+    """Write a file of the given size, with holes between the chunks; create the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.truncate(size)

@@ -1,4 +1,4 @@
-"""Files that a worker may see where the coordinator has them: on the same machine, or on storage that both share."""
+"""Files that a worker may see at the coordinator's paths: on the same machine, or on shared storage."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cashmere.execution.file_bundle import filled_chunks, write_chunks
 
 @dataclass(frozen=True, slots=True)
 class FilesInPlace:
-    """Where some files are, and what tells them from other files at the same paths.
+    """Where some files are, and what distinguishes them from other files at the same paths.
 
     Attributes
     ----------
     files : mapping
-        By its path below a folder, the absolute path of each file, its size in bytes, and when it was changed, in
-        nanoseconds.
+        For each path below a folder, the absolute path of the file, its size in bytes, and the time of its last change
+        in nanoseconds.
     """
 
     files: Mapping[str, tuple[Path, int, int]]

@@ -1,6 +1,6 @@
 """The guard of a worker process: a process between coordinator and worker that outlives both and clears up.
 
-It imports next to nothing, because every worker waits for it, and stays small.
+It imports next to nothing, to stay small and because every worker waits for it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 def guard_this_process(coordinator: int) -> int:
     """Divide this process in two: the guard, which stays here, and the worker, in which the call returns.
 
-    As soon as the coordinator or the worker has ended, however that came, or on SIGTERM, the guard kills the worker and
+    As soon as the coordinator or the worker has ended for any reason, or on SIGTERM, the guard kills the worker and
     everything that it has started, and ends: orphans among the worker's descendants become its children, whatever they
-    have done to get away. Only on Linux; elsewhere no process is added.
+    have done to escape. Only on Linux; elsewhere no process is added.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def guard_this_process(coordinator: int) -> int:
 
 
 def end_with_parent_and_adopt(number: signal.Signals) -> None:
-    """Get a signal when the parent ends, and become the parent of descendants whose own has ended (Linux)."""
+    """Get a signal when the parent ends, and adopt descendants whose own parent has ended (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         prctl = ctypes.CDLL(None, use_errno=True).prctl
         prctl(_PR_SET_PDEATHSIG, number)
@@ -61,19 +61,19 @@ def end_with_parent_and_adopt(number: signal.Signals) -> None:
 
 
 def _give_up_streams() -> None:
-    """Leave the pipes to the worker, so that the coordinator sees when the worker has closed them."""
+    """Leave the pipes to the worker, so that the coordinator notices when the worker closes them."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nothing, descriptor)
 
 
 def _wait_for_an_end(worker: int, coordinator: int) -> int:
-    """Return the exit status to end with: that of the worker, or 1 if it is still at work."""
+    """Wait until the worker or the coordinator has ended; return the worker's exit status, or 1 if it still runs."""
     while os.getppid() == coordinator:
         if signal.sigwait({signal.SIGCHLD, signal.SIGTERM}) == signal.SIGTERM:
             break
         pid = -1
-        while pid:  # adopted processes are collected, too
+        while pid:  # reap adopted processes, too
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == worker:
                 return os.waitstatus_to_exitcode(status) & 0xFF
@@ -81,7 +81,7 @@ def _wait_for_an_end(worker: int, coordinator: int) -> int:
 
 
 def _kill_children() -> None:
-    """Kill all children, then those that become children by their death, until there are none."""
+    """Kill all children, and the orphans that are adopted as a result, until there are none."""
     with contextlib.suppress(ChildProcessError):
         while True:
             for pid in _children():
@@ -91,7 +91,7 @@ def _kill_children() -> None:
 
 
 def _children() -> list[int]:
-    """Return the numbers of the processes whose parent this one is."""
+    """Return the process numbers of the children of this process."""
     found, own = [], os.getpid()
     for path in Path("/proc").iterdir():
         if path.name.isdecimal():

@@ -18,7 +18,7 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 
 
 def run_trial(objective: Objective, trial: Trial, supervisor: Supervisor | None = None) -> Outcome:
-    """Call the objective; turn exceptions and what is no usable outcome into failed outcomes.
+    """Call the objective; turn exceptions and unusable outcomes into failed ones.
 
     Parameters
     ----------

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 async def can_see(files: FilesInPlace) -> bool:
     """Return whether this process can read files where the coordinator has them."""
-    return await asyncio.to_thread(files.are_visible)  # storage may take its time
+    return await asyncio.to_thread(files.are_visible)  # storage may be slow
 
 
 async def deliver(site: str, delivery: bytes, dask_worker: Any) -> str | None:
-    """Make a site in this process, unless there is one of this name; return what went wrong, None if nothing did.
+    """Make a site in this process, unless one of this name exists; return what went wrong, or None.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def _make_site(delivery: bytes, local_directory: str) -> Site:
 
 
 async def close_sites(names: Sequence[str]) -> None:
-    """Close the sites of these names, as far as they are in this process."""
+    """Close those sites with these names that are in this process."""
     await asyncio.to_thread(sites.close_sites, names)
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class TrialActor:
     """The Ray actor that runs trials, one at a time.
 
-    Ray ends the actor with the coordinator, and with it the processes and files of its trials. Actors on one machine
-    share the files.
+    When the coordinator ends, Ray ends the actor, which takes the processes and files of its trials with it. Actors on
+    one machine share the files.
     """
 
     def address(self) -> str:
@@ -39,7 +39,7 @@ class TrialActor:
     def deliver(
         self, site: str, packed: bytes, files: Sequence[ray.ObjectRef[FileBundle | FilesInPlace]]
     ) -> str | None:
-        """Make a site in this process, unless there is one of this name; return what went wrong, if something did.
+        """Make a site in this process, unless one of this name exists; return what went wrong, or None.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class TrialActor:
         packed : bytes
             The objective and the `Limits` of its trials, packed.
         files : sequence of 1 reference
-            The files that it reads, which are copied from where they are, or Ray brings to each machine once.
+            The files that it reads; they are copied from where they are, or Ray brings them to each machine once.
         """
         return open_site(site, partial(_make_site, site, packed, files))
 
@@ -57,7 +57,7 @@ class TrialActor:
         return answer_trial(site, self.address(), wanted, trial, lambda: True)
 
     def close_sites(self, names: Sequence[str]) -> None:
-        """Close the sites of these names, as far as they are in this process."""
+        """Close those sites with these names that are in this process."""
         sites.close_sites(names)
 
 

@@ -22,10 +22,10 @@ _CHECKPOINT_PAUSE_SECONDS = 1.0
 """Shortest time between two checkpoints of a trial."""
 
 _CHECKPOINT_SPACING = 20
-"""Multiple of its duration that the next checkpoint waits: they take a twentieth of the trial."""
+"""How many times its own duration a checkpoint delays the next one, so that they take a twentieth of the trial."""
 
 _SHARE_TO_END = 0.05
-"""Share of the time limit that is left for models and predictions to be packed, sent and received."""
+"""Share of the time limit reserved for packing, sending and receiving models and predictions."""
 
 
 def serve(parent: int, log: str) -> None:
@@ -46,15 +46,15 @@ def serve(parent: int, log: str) -> None:
     streams = _open_streams(log)
     _use_streams(streams)
     if GUARDED:
-        # Ended even inside native code; grandchildren are adopted, so that they can be found and killed.
+        # The signal works even inside native code; adopted grandchildren can be found and killed.
         end_with_parent_and_adopt(signal.SIGKILL)
     threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()
     _warm_up()
     write_message(answers, pack(os.getpid()))
     while (task := read_message(tasks)) is not None:
-        _use_streams(streams)  # the learner before may have closed its own
+        _use_streams(streams)  # the last learner may have closed them
         answer = _answer(task, answers)
-        return_freed_memory()  # of models that were large; milliseconds
+        return_freed_memory()  # models may have been large; this takes milliseconds
         write_message(answers, FINAL + answer)
 
 
@@ -62,10 +62,10 @@ def _open_streams(log: str) -> tuple[int, int, int]:
     """Return the descriptors that learners get as standard input, output and error."""
     nothing = os.open(os.devnull, os.O_RDWR)
     try:
-        # The store looks at the logs of a run before; a link put there since is not followed, nor a pipe waited for.
+        # The store has checked the logs. Neither follow a link that was put there since, nor wait for a pipe.
         not_following = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         sink = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | not_following, 0o644)
-    except OSError:  # the folder was moved, or may not be written: no reason to fail trials
+    except OSError:  # the folder was moved or is not writable: no reason to fail trials
         sink = nothing
     return nothing, sink, sink
 
@@ -83,14 +83,14 @@ def exit_with_parent(parent: int) -> None:
 
 
 def _warm_up() -> None:
-    """Import what every trial needs, so that the first trial is not charged for it."""
+    """Import what every trial needs, so that it does not count as time of the first trial."""
     import sklearn.pipeline  # noqa: F401
 
     import cashmere.evaluation.objective  # noqa: F401
 
 
 class CheckpointSender:
-    """The `Supervisor` inside a worker: checkpoints go to the coordinator, which has them if it must kill the worker.
+    """The `Supervisor` inside a worker: sends checkpoints to the coordinator, in case it must kill the worker.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class CheckpointSender:
         self._packing_share = 0.0
 
     def seconds_left(self) -> float:
-        """Return the seconds until a trial must have ended to be sure that its outcome arrives."""
+        """Return how long the trial may go on for its outcome to arrive in time, in seconds."""
         spent = time.perf_counter() - self._begin
         return (1 - _SHARE_TO_END) * self._limit - (1 + self._packing_share) * spent
 
@@ -133,7 +133,7 @@ class CheckpointSender:
         self._packing_share = seconds / max(self._asked - self._begin, 1e-9)
 
     def end(self) -> None:
-        """Send nothing more: a thread that outlives the trial must not speak for the next one."""
+        """Send nothing more, as a thread that outlives the trial must not send checkpoints during the next one."""
         if os.getpid() == self._pid:
             with self._lock:
                 self._has_ended = True
@@ -146,12 +146,12 @@ def _answer(task: bytes, answers: IO[bytes]) -> bytes:
         outcome = _run(objective, trial, limit_seconds, supervisor)
         supervisor.end()
         return pack(outcome)
-    except Exception as error:  # a task that cannot be restored here, or an outcome that cannot be pickled
+    except Exception as error:  # a task that cannot be unpickled here, or an outcome that cannot be pickled
         return pack(Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error)))
 
 
 def _run(objective: Objective, trial: Trial, limit_seconds: float | None, supervisor: Supervisor) -> Outcome:
-    """Run a trial; end the process long after the limit if the coordinator has not."""
+    """Run a trial; if it far exceeds the limit and the coordinator has not intervened, end this process."""
     import faulthandler
 
     own = os.getpid()
@@ -166,6 +166,6 @@ def _run(objective: Objective, trial: Trial, limit_seconds: float | None, superv
     except BaseException as error:  # SystemExit, KeyboardInterrupt raised by a learner
         return Outcome(status=TrialStatus.ERROR, error=cause_of_exception(error))
     finally:
-        if os.getpid() != own:  # a learner has forked, and this is its child: the thread to cancel is not in it
+        if os.getpid() != own:  # the child of a learner that forked; the thread to cancel is not in it
             os._exit(0)
         faulthandler.cancel_dump_traceback_later()

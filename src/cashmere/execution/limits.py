@@ -62,7 +62,7 @@ class ProcessWatch:
         Parameters
         ----------
         limit_mib : float, optional
-            Beyond it the sum is checked again, counting pages that forked children share with their parent only once.
+            Above it, the sum is computed again, counting pages that forked children share with their parent only once.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class ProcessWatch:
 
 
 def kill_descendants(pid: int) -> int:
-    """Kill everything a process has started, but not the process itself; return how many processes were found.
+    """Kill everything that a process has started, but not the process itself; return the number of processes found.
 
     Workers are child subreapers (on Linux), so grandchildren whose parent has ended are still found here.
     """
@@ -114,14 +114,14 @@ def kill_descendants(pid: int) -> int:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all its descendants immediately (SIGKILL, which no handler can refuse).
+    """Kill a process and all its descendants immediately (SIGKILL, which no handler can catch).
 
-    The process itself is not waited for: its parent must collect it.
+    This does not wait for the process itself: its parent must reap it.
     """
     with contextlib.suppress(psutil.Error):
         root = psutil.Process(pid)
         with contextlib.suppress(psutil.Error):
-            root.suspend()  # the process must not fork while its children are collected
+            root.suspend()  # it must not fork while its children are listed
         kill_descendants(pid)
         root.kill()
 
@@ -132,7 +132,7 @@ def _cpu_seconds(process: psutil.Process) -> float:
 
 
 def _proportional(process: psutil.Process) -> int:
-    """Return resident bytes, each shared page divided by the number of its users (if the system reports it)."""
+    """Return the resident bytes, each shared page divided by the number of its users if the system reports that."""
     try:
         memory = process.memory_full_info()
     except psutil.Error:

@@ -11,11 +11,11 @@ _LENGTH = struct.Struct("<Q")
 
 
 FINAL, CHECKPOINT = b"=", b"+"
-"""First byte of an answer: whether the trial has ended with it, or may still achieve more."""
+"""First byte of an answer: the outcome of the trial, or a checkpoint before its end."""
 
 
 def pack(content: Any) -> bytes:
-    """Pickle by value what the other process cannot import, such as functions of ``__main__``."""
+    """Pickle, by value what the other process cannot import, such as functions of ``__main__``."""
     data: bytes = cloudpickle.dumps(content)
     return data
 
@@ -46,7 +46,7 @@ def read_message(stream: IO[bytes], *, longest: float = float("inf")) -> bytes |
     stream : binary stream
         From the other process.
     longest : float
-        Length of a message in bytes up to which it is read.
+        Length of the longest message that is read, in bytes.
 
     Raises
     ------

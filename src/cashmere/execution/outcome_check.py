@@ -1,4 +1,4 @@
-"""Whether what a trial returns or hands over can be stored and used as its outcome."""
+"""Check that what a trial returns can be stored and used as its outcome."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, TrialStatus
 
 _MOST_NUMBERS = 10_000
-"""Most folds, and most positions on a path: a store with more is refused when it is read."""
+"""Maximum number of folds, and of positions on a path; a store with more could not be read."""
 
 _LONGEST_NAME = 1000
 
 
 def restored_outcome(answer: bytes) -> Outcome:
-    """Return the outcome that a worker has sent, or a failure that says why what it has sent cannot be used."""
+    """Return the outcome that a worker has sent, or a failure that says why it cannot be used."""
     try:
         outcome = unpack(answer)
     except Exception as error:
@@ -41,19 +41,19 @@ def restored_checkpoint(answer: bytes) -> Outcome:
 
 
 def why_unusable(outcome: object) -> Cause | None:
-    """Return why something is no outcome that a study can store and a strategy can use; None if it is one.
+    """Return why a study cannot store an outcome or a strategy cannot use it; None if they can.
 
-    Whatever a store refuses when it is read must be refused here: a single such trial would make the run unreadable.
-    Whether the predictions are as many as the validation rows is for the study to see, which knows them.
+    Whatever reading a store refuses must be refused here: a single such trial would make the run unreadable. The study
+    checks the number of predictions, because it knows the validation rows.
 
     Parameters
     ----------
     outcome : object
-        What a trial returned or handed over; nothing about it is taken for granted.
+        What a trial returned, of any type.
     """
     try:
         return _problem_of(outcome)
-    except Exception as error:  # parts of other types than they should be
+    except Exception as error:  # parts of the wrong type
         return _unusable_because_of(error)
 
 

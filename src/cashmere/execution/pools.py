@@ -21,7 +21,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 @contextmanager
 def worker_pool(n_workers: int, *, cluster: Cluster | None = None) -> Iterator[Any]:
-    """Return what calls functions in other processes; if the block raises, or on Ctrl+C, these are killed.
+    """Provide a pool that calls functions in other processes; if the block raises, or on Ctrl+C, they are killed.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def one_thread_executor(n_workers: int, *, limits: Limits, cluster: Cluster | No
     Parameters
     ----------
     n_workers : int
-        Trials at a time.
+        Number of trials that run at the same time.
     limits : Limits
-        Of each.
+        Limits of each trial.
     cluster : Cluster, optional
         Where they run instead of this machine.
     """
@@ -73,6 +73,6 @@ def one_thread_executor(n_workers: int, *, limits: Limits, cluster: Cluster | No
 
 
 def _start(parent: int) -> None:
-    """Leave Ctrl+C to the main process, and end with it."""
+    """Leave Ctrl+C to the main process, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=exit_with_parent, args=(parent,), daemon=True).start()

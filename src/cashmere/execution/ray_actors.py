@@ -1,4 +1,4 @@
-"""The Ray actors of an executor: some run a trial, some are free, some wait for Ray to find a place for them."""
+"""The Ray actors of an executor: running a trial, free, or waiting for Ray to place them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     import ray
 
 _METHODS_AT_A_TIME = 4
-"""An actor has to answer while it runs a trial."""
+"""More than one, because an actor must answer while it runs a trial."""
 
-# Ray would kill the guard of a worker process before that has killed what the trial has started.
+# Otherwise Ray would kill the guard of a worker process before the guard has killed what the trial has started.
 _ENVIRONMENT = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """An actor that has begun.
+    """An actor that has started.
 
     Attributes
     ----------
     name : str
         Machine and process.
     handle : ray.actor.ActorHandle
-        Of a `TrialActor`.
+        Handle of a `TrialActor`.
     """
 
     name: str
@@ -41,7 +41,7 @@ class ActorPool:
     Parameters
     ----------
     n_actors : int
-        How many there are; those that Ray has no room for wait for it.
+        Number of actors; those that Ray has no room for wait.
     memory_mib : float
         Memory that Ray reserves for each; 0 for none.
     """
@@ -66,12 +66,12 @@ class ActorPool:
         self._closed = False
 
     def take(self, seconds: float) -> Actor | None:
-        """Return a free actor; None if there is none within these seconds.
+        """Return a free actor, or None if there is none within these seconds.
 
         Raises
         ------
         RayActorError
-            If an actor ended before it had begun.
+            If an actor ended before it had started.
         """
         import ray
 
@@ -86,7 +86,7 @@ class ActorPool:
             coming = list(self._coming)
         if coming:
             begun, _ = ray.wait(coming, timeout=seconds)
-        else:  # all run trials
+        else:  # all actors run trials
             begun = []
             threading.Event().wait(seconds)
         for told in begun:
@@ -101,17 +101,17 @@ class ActorPool:
             return self._free.pop() if self._free else None
 
     def named(self, name: str) -> Actor | None:
-        """Return the actor of a name; None if it has been dropped."""
+        """Return the actor with this name, or None if it was dropped."""
         with self._lock:
             return self._begun.get(name)
 
     def give_back(self, actor: Actor) -> None:
-        """Let an actor have another trial."""
+        """Return an actor to the pool for the next trial."""
         with self._lock:
             self._free.append(actor)
 
     def drop(self, actor: Actor) -> None:
-        """Kill an actor that has been taken; another will take its place."""
+        """Kill an actor that was taken; another will replace it."""
         import ray
 
         with self._lock:
@@ -119,12 +119,12 @@ class ActorPool:
         ray.kill(actor.handle)
 
     def begun(self) -> list[Actor]:
-        """Return the actors that have begun and not been dropped."""
+        """Return the actors that have started and were not dropped."""
         with self._lock:
             return list(self._begun.values())
 
     def close(self) -> None:
-        """Kill all actors, also those that have not begun; there will be no others."""
+        """Kill all actors, including those that have not started; start no others."""
         import ray
 
         with self._lock:

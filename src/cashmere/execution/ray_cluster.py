@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import ray
 
 _PROBE_SECONDS = 60.0
-"""How long a machine may take to start a process that tells its versions."""
+"""How long a machine may take to start a process and report its versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ def _connect(executor: str, n_threads: int) -> None:
     here = {"num_cpus": n_threads, "include_dashboard": False}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an error follows, or what Ray will change one day
+            warnings.simplefilter("ignore")  # an error would follow, or Ray announces changes
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR, **(here if address == "local" else {}))
     except (OSError, RuntimeError, ValueError, RayError) as error:  # a ConnectionError is an OSError
         text = (
@@ -83,7 +83,7 @@ def _connect(executor: str, n_threads: int) -> None:
 
 
 def _checked(address: str) -> RayCluster:
-    """Ask all machines for what they have; refuse a cluster with some that could not run our trials."""
+    """Ask all machines what they have; raise if one could not run our trials."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     import ray
 
 _BEAT_SECONDS = 10.0
-"""How often an actor is asked whether it is alive."""
+"""How long after its last sign of life an actor is asked for another."""
 
 _SILENT_SECONDS = 300.0
-"""How long it may not answer until it is lost. Ray notices machines and processes that end, but not processes that
-hang."""
+"""How long an actor may be silent before it counts as lost. Ray notices machines and processes that end, but not
+processes that hang."""
 
 
 class RayExecutor(ClusterExecutor):
@@ -76,7 +76,7 @@ class RayExecutor(ClusterExecutor):
             self._actors.close()
 
     def _attempt(self, number: int, site: str, packed: bytes, lost: list[str]) -> tuple[Answer, bytes | str] | None:
-        """Give a trial to an actor once."""
+        """Submit a trial to an actor once."""
         from ray.exceptions import RayActorError, RayError, RayTaskError
 
         actor = None
@@ -104,7 +104,7 @@ class RayExecutor(ClusterExecutor):
         return None
 
     def _answer(self, actor: Actor, site: str, packed: bytes) -> tuple[Answer, bytes | str] | None:
-        """Return what an actor answers to a trial; None if it is silent, or nobody waits for it any more.
+        """Return an actor's answer to a trial; None if it is silent, or nobody waits for it any longer.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class RayExecutor(ClusterExecutor):
         return ClusterError(self._address, text)
 
     def _send(self, site: str, objective: Objective, paths: Mapping[str, Path], worker: str) -> bool:
-        """Make a site on an actor, which copies files that it sees; the others go to each machine once."""
+        """Make a site on an actor. It copies files that it can see; others go to each machine once."""
         import ray
         from ray.exceptions import RayError
 
@@ -148,7 +148,7 @@ class RayExecutor(ClusterExecutor):
         return True
 
     def _bundle(self, site: str, paths: Mapping[str, Path]) -> ray.ObjectRef[FileBundle]:
-        """Put the files of a site into Ray's store of objects, once."""
+        """Put the files of a site into Ray's object store, once."""
         import ray
 
         with self._bundling:

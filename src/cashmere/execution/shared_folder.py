@@ -1,4 +1,4 @@
-"""A folder that processes of one machine use together: it is filled once, and goes with the last of them."""
+"""A folder that processes on one machine share: the first one fills it, and it is removed after the last one."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if os.path.samestat(os.fstat(users), os.stat(path)):  # else another keeper was 
     os.rename(folder, gone)
     shutil.rmtree(gone, ignore_errors=True)
 """
-"""Waits, as a process of its own, until nobody uses a folder, then removes it: first by its name, at one stroke."""
+"""Program of a process that waits until nobody uses a folder, then removes it, after an atomic renaming."""
 
 
 class SharedFolder:
-    """Use a folder together with other processes of this machine. Each has its own object.
+    """Share a folder with other processes on this machine, each with its own object.
 
     Parameters
     ----------
     path : Path
         The folder; the one above it exists.
     fill : callable
-        Writes the files into the folder that it is given; called by one process, while the others wait for it.
+        Writes the files into the folder that it is given; one process calls it while the others wait.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class SharedFolder:
 
     Notes
     -----
-    Who uses the folder holds a lock, shared, which the system takes away when a process ends, however that came. The
-    process that fills it starts a keeper, which waits for the same lock alone. Not on Windows.
+    Each user of the folder holds a shared lock, which the system releases when the process ends for any reason. The
+    process that fills the folder starts a keeper, which waits for the exclusive lock. Not on Windows.
     """
 
     def __init__(self, path: Path, fill: Callable[[Path], None]) -> None:
@@ -76,20 +76,20 @@ class SharedFolder:
 
     @staticmethod
     def _start_keeper(path: Path) -> None:
-        # It divides itself, in a session of its own: what ends the children of this process does not find it.
+        # It forks in a new session, so that whatever kills the children of this process does not find it.
         command = [sys.executable, "-I", "-S", "-c", _KEEPER, str(path), str(path / "users")]
         quiet = subprocess.DEVNULL
         subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, cwd="/", start_new_session=True, check=True)
 
     def leave(self) -> None:
-        """Use the folder no more; its files may be gone from now on."""
+        """Stop using the folder; its files may disappear from now on."""
         users, self._users = self._users, -1
         if users >= 0:
             os.close(users)
 
 
 def _lock_of_users(path: Path) -> int:
-    """Return a descriptor that holds the shared lock.
+    """Take the shared lock and return the descriptor that holds it.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""What runs trials on a machine of a cluster: sites, each with an objective, its files and watched worker processes.
+"""Sites run trials on a machine of a cluster. Each has an objective, its files and watched worker processes.
 
-No engine of a cluster watches memory and time of a trial as we do. So its task or actor only waits for a process of
-ours, which is killed at its limits, and when engine or coordinator do not want the trial any more.
+No cluster engine watches the memory and time of a trial as we do. So its task or actor only waits for one of our
+processes, which is killed at its limits, or when the engine or the coordinator no longer wants the trial.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from cashmere.records.trial import Outcome, Trial, TrialStatus
 _POLL_SECONDS = 0.1
 
 _IDLE_SECONDS = 20.0
-"""How long worker processes wait for the next trial: a coordinator that was killed cannot tell anybody to clear up."""
+"""How long worker processes wait for the next trial: a coordinator that was killed cannot ask anybody to clear up."""
 
 _UNUSED_SECONDS = 40.0
-"""How long a site without worker processes keeps its files, which take longer to come back."""
+"""How long a site without worker processes keeps its files, which take longer to restore than processes."""
 
 
 class Site:
@@ -43,7 +43,7 @@ class Site:
     folder : Path
         Holds the files that it reads.
     leave : callable
-        Called when the files are not needed here any more; maybe again, which must do no harm.
+        Called when the files are no longer needed here, perhaps more than once.
     """
 
     def __init__(self, objective: Objective, limits: Limits, *, folder: Path, leave: Callable[[], None]) -> None:
@@ -57,11 +57,11 @@ class Site:
 
     @property
     def is_closed(self) -> bool:
-        """Whether it runs no more trials."""
+        """Whether the site no longer runs trials."""
         return self._closed.is_set()
 
     def run(self, trial: Trial, is_wanted: Callable[[], bool]) -> Outcome | None:
-        """Run a trial until it ends or is not wanted any more; None if the site has been closed before."""
+        """Run a trial until it ends or is no longer wanted; return None if the site was already closed."""
         with self._lock:
             if self._closed.is_set():
                 return None
@@ -100,7 +100,7 @@ class Site:
         return timer
 
     def _expire(self) -> None:
-        """End idle worker processes; if there are none any more, give up the files, too."""
+        """End idle worker processes; if there were none, close the site and give up the files."""
         with self._lock:
             if self._n_running or self._closed.is_set():
                 return
@@ -115,7 +115,7 @@ class Site:
             self.close()
 
     def close(self) -> None:
-        """End the worker processes, running trials with what they have achieved, and give up the files."""
+        """End the worker processes, keeping what running trials have achieved, and give up the files."""
         with self._lock:
             self._closed.set()
             self._expiry.cancel()
@@ -128,7 +128,7 @@ class Site:
 
 
 def _last_outcome(future: Future[Outcome]) -> Outcome:
-    """Return what a trial had achieved that was stopped."""
+    """Return what a stopped trial had achieved."""
     with contextlib.suppress(CancelledError, TimeoutError):
         return future.result(timeout=0)
     return Outcome(status=TrialStatus.ABORTED, error=Cause(kind=CauseKind.SEARCH_ENDED))
@@ -141,19 +141,19 @@ _lock = threading.Lock()
 
 
 def open_site(name: str, make: Callable[[], Site]) -> str | None:
-    """Make a site in this process, unless there is one of this name; return what went wrong, None if nothing did."""
+    """Make a site in this process, unless one of this name exists; return what went wrong, or None."""
     with _lock:
         if name in _sites and not _sites[name].is_closed:
             return None
         try:
             _sites[name] = make()
-        except Exception as error:  # a full disk, a module that is not installed here
+        except Exception as error:  # such as a full disk, or a module that is not installed here
             return f"{type(error).__name__}: {error}"
     return None
 
 
 def close_sites(names: Sequence[str]) -> None:
-    """Close the sites of these names, as far as they are in this process."""
+    """Close those sites with these names that are in this process."""
     with _lock:
         found = [_sites.pop(name) for name in names if name in _sites]
     for site in found:
@@ -161,7 +161,7 @@ def close_sites(names: Sequence[str]) -> None:
 
 
 class Answer(StrEnum):
-    """What a worker of a cluster answers when it is given a trial."""
+    """How a worker of a cluster answers to a trial."""
 
     OUTCOME = "outcome"
     """The packed outcome follows."""

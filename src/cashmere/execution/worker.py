@@ -18,9 +18,9 @@ from cashmere.execution.limits import kill_tree
 from cashmere.execution.messages import read_message, unpack, write_message
 
 _GUARD_SECONDS = 10.0
-"""How long the guard may take to kill a worker: the memory of large ones is freed slowly."""
+"""How long the guard may take to kill a worker: freeing the memory of a large one takes time."""
 
-# The worker finds modules where the coordinator does, those of a script's folder included. It never runs the script.
+# The worker finds modules where the coordinator does, including the folder of a script. It never runs the script.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from cashmere.execution.guard import guard_this_process; parent = guard_this_process(int(sys.argv[2])); "
@@ -38,7 +38,7 @@ class WorkerProcess:
     log : path or None
         Where its standard output and error are written; None discards them.
     longest_mib : float
-        Length up to which its answers are read.
+        Length of the longest answer that is read.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class WorkerProcess:
 
     Notes
     -----
-    Threads write the messages and read the answers, so that nobody waits for a worker that stops in the middle of one.
+    Threads write messages and read answers, so that nobody has to wait for a worker that stops in the middle of one.
     """
 
     def __init__(self, *, environment: Mapping[str, str], log: Path | None, longest_mib: float = float("inf")) -> None:
@@ -57,7 +57,7 @@ class WorkerProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **environment},
-            # Out of the terminal's process group from its first instant: Ctrl+C is the coordinator's business.
+            # Outside the terminal's process group from the start: only the coordinator handles Ctrl+C.
             start_new_session=True,
         )
         self.pid = -1
@@ -70,7 +70,7 @@ class WorkerProcess:
         threading.Thread(target=_read_answers, args=reader, daemon=True, name="cashmere-answers").start()
 
     def is_ready(self, seconds: float) -> bool:
-        """Wait that long for the first answer, and tell whether it has come; to be asked until it has.
+        """Wait for the first answer; return whether it has come. Call again until it has.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class WorkerProcess:
         TimeoutError
             If there is neither within `seconds`.
         OverflowError
-            If what it sends is too long for an answer; nothing more can be received.
+            If its message is too long for an answer; nothing more can be received.
         """
         try:
             answer = self._answers.get(timeout=seconds)
@@ -117,9 +117,9 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End the worker and everything it has started, immediately."""
-        if self._process.poll() is None:  # otherwise its number may be another's by now
+        if self._process.poll() is None:  # otherwise its number may belong to another process by now
             if GUARDED:
-                self._process.terminate()  # which makes the guard kill the others
+                self._process.terminate()  # this makes the guard kill the others
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(_GUARD_SECONDS)
             if self._process.poll() is None:
@@ -128,12 +128,12 @@ class WorkerProcess:
         if self._writer is not None:
             self._writer.join(timeout=1.0)
         if self._writer is None or not self._writer.is_alive():
-            with contextlib.suppress(OSError):  # what it has not read
+            with contextlib.suppress(OSError):  # closing flushes what the worker has not read
                 self._messages.close()
 
 
 def _write(stream: IO[bytes], message: bytes) -> None:
-    with contextlib.suppress(OSError):  # it has ended: reading its answers shows that
+    with contextlib.suppress(OSError):  # the worker has ended, which reading its answers shows
         write_message(stream, message)
 
 
@@ -142,6 +142,6 @@ def _read_answers(stream: IO[bytes], answers: queue.SimpleQueue[bytes | Overflow
         try:
             while (answer := read_message(stream, longest=longest)) is not None:
                 answers.put(answer)
-        except OverflowError as error:  # what precedes an answer is no length
+        except OverflowError as error:  # these bytes are not the length of an answer
             answers.put(error)
     answers.put(None)

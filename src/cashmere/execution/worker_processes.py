@@ -30,15 +30,15 @@ _POLL_SECONDS = 0.05
 _START_SECONDS = 120.0
 
 _END_SECONDS = 10.0
-"""How long `shutdown` waits at most: freeing the memory of killed workers takes time, and needs nobody to wait."""
+"""Longest wait of `shutdown`: killed workers free their memory slowly, and nobody needs to wait for that."""
 
 
 class WorkerProcessExecutor:
     """Run trials in reusable worker processes, under limits enforced from outside.
 
     Each of the `n_workers` slots owns one worker process and one watching thread. Workers start at once, so that they
-    are ready when the first trials come. A worker that breaks its limits,
-    or dies, is killed together with everything it has started, and replaced; the other slots are not affected.
+    are ready when the first trials come. A worker that exceeds its limits or dies is killed together with everything
+    that it has started, and replaced; the other slots are not affected.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class WorkerProcessExecutor:
     limits : Limits
         Limits of each trial.
     n_threads : int or None
-        OpenMP threads each worker may use, set before the libraries load; by default cores / workers, at least 1.
-        BLAS gets one. OpenMP threads wait passively: spinning ones slow the other workers down.
+        OpenMP threads of each worker, set before the libraries load; by default cores / workers, at least 1. BLAS gets
+        one. OpenMP threads wait passively, as spinning ones slow the other workers down.
     log_folder : path or None
         Where the workers' standard output and error are written; None discards them.
 
     Notes
     -----
-    A worker ends soon after the coordinator, however that ended.
+    A worker ends soon after the coordinator, for whatever reason that has ended.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class _Slot(threading.Thread):
             self._discard_worker()
 
     def _start_ahead(self) -> None:
-        """Start the worker while nobody waits for it; if that fails, the first trial tries again and tells why."""
+        """Start the worker before the first trial; if that fails, the trial tries again and reports why."""
         try:
             self._ready_worker()
         except Exception:
@@ -205,7 +205,7 @@ class _Slot(threading.Thread):
             memory = watch.read(self._limits.memory_mib)
             cpu_seconds = 0.0 if self._limits.cpu_seconds is None else watch.cpu_seconds()
         except psutil.Error:
-            return None  # it has just died: the pool reports it immediately
+            return None  # it has just died, which `receive` will report
         if self._limits.cpu_seconds is not None and cpu_seconds > self._limits.cpu_seconds:
             cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self._limits.cpu_seconds, used=cpu_seconds)
             return Outcome(status=TrialStatus.TIMEOUT, error=cause, fit_seconds=cpu_seconds)
@@ -215,7 +215,7 @@ class _Slot(threading.Thread):
         return None
 
     def _ready_worker(self) -> WorkerProcess | None:
-        """Return the worker of the slot; start one if there is none. None if the executor is shut down meanwhile.
+        """Return the worker of the slot, starting one if there is none; None if the executor is shut down meanwhile.
 
         Raises
         ------
@@ -225,13 +225,13 @@ class _Slot(threading.Thread):
         if self._worker is None:
             environment = {
                 "OMP_NUM_THREADS": str(self._n_threads),
-                # Sums inside BLAS depend on its number of threads, and through iterative solvers so do the losses.
-                # One thread keeps a run the same for any number of workers.
+                # Sums in BLAS depend on its number of threads, and through iterative solvers, so do losses. With one
+                # thread, a run is the same for any number of workers.
                 "OPENBLAS_NUM_THREADS": "1",
                 "MKL_NUM_THREADS": "1",
                 "OMP_WAIT_POLICY": "PASSIVE",
             }
-            # What a worker may not hold, it cannot have to say.
+            # No answer can be longer than the memory that its worker may use.
             longest_mib = self._limits.memory_mib or total_memory()
             self._worker = WorkerProcess(environment=environment, log=self._log, longest_mib=longest_mib)
             end = time.monotonic() + _START_SECONDS
@@ -250,7 +250,7 @@ class _Slot(threading.Thread):
 
 
 def _cut_short(checkpoint: bytes, verdict: Outcome) -> Outcome:
-    """Return what a trial had achieved when it was stopped, and why it was; a failure if that cannot be used."""
+    """Return what a trial had achieved when it was stopped, and why it was stopped; a failure if it is unusable."""
     outcome = restored_checkpoint(checkpoint[1:])
     if outcome.status is not TrialStatus.SUCCESS:
         return outcome

@@ -1,4 +1,4 @@
-"""Whether workers of a cluster can run our trials: they need the packages of this process, in the same versions."""
+"""Check that workers of a cluster can run our trials: they need the packages of this process in the same versions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _SHOWN_WORKERS = 3
 
 
 def version_probe() -> Callable[[], dict[str, str] | str]:
-    """Return a function that tells a worker's versions, or why it has none.
+    """Return a function that reports a worker's versions, or why there are none.
 
-    It travels by value: there may be no cashmere on the worker.
+    It travels by value, as the worker may not have cashmere.
     """
 
     def probe() -> dict[str, str] | str:
@@ -28,14 +28,14 @@ def version_probe() -> Callable[[], dict[str, str] | str]:
 
 
 def check_versions(address: str, found: Mapping[str, dict[str, str] | str | Exception]) -> None:
-    """Refuse a cluster with workers that could not run our trials, and warn of libraries in other versions.
+    """Raise if a worker of the cluster could not run our trials; warn of libraries in other versions.
 
     Parameters
     ----------
     address : str
         Where the cluster is.
     found : mapping
-        By worker what `version_probe` told, or why it could not be asked.
+        For each worker, what `version_probe` returned, or why it could not be asked.
 
     Raises
     ------
@@ -76,12 +76,12 @@ def why_refused(told: dict[str, str] | str | Exception, ours: Mapping[str, str] 
 
 
 def other_versions(theirs: Mapping[str, str]) -> list[str]:
-    """Return in words which libraries a worker has in other versions than this process."""
+    """Describe the libraries that a worker has in other versions than this process."""
     return [
         f"{name} {theirs[name]} (here {version})" for name, version in versions().items() if theirs[name] != version
     ]
 
 
 def _compared(name: str, version: str) -> str:
-    """Return the part of a version that has to be the same: two numbers of Python's, all of cashmere's."""
+    """Return the part of a version that must be equal: major and minor of Python, all of cashmere."""
     return ".".join(version.split(".")[:2]) if name == "python" else version
