@@ -1,4 +1,4 @@
-"""Whether the database of a run still holds every trial that other files of the run tell of."""
+"""Check that the database of a run still holds every trial that its other files show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cashmere.storage.store import RunStore
 
 
 def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
-    """Refuse to continue a run whose database has lost trials: the search would begin again without a word.
+    """Raise if the database of a run has lost trials: otherwise the search would silently begin again.
 
     A kill between the files of a trial and its row leaves files without a row, but only of trials that were open, so
     less than a lookahead after the committed ones.
@@ -23,12 +23,12 @@ def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
     store : RunStore
         Its open store.
     lookahead : int
-        How many trials may be open at the same time.
+        Maximum number of trials that are open at the same time.
 
     Raises
     ------
     CorruptStoreError
-        Naming what tells of more trials than the database holds.
+        If another file shows more trials than the database holds; the message names it.
     """
     held = store.n_stored
     counts = {"its own curve of the ensemble": max((point["trials"] for point in store.facts().curve or ()), default=0)}
@@ -47,12 +47,12 @@ def check_complete(folder: Path, store: RunStore, *, lookahead: int) -> None:
 
 
 def _trials_of_model(folder: Path, *, lookahead: int) -> int:
-    """Return how many trials the saved model tells of; 0 without one that can be read, for it will be made again."""
+    """Return how many trials the saved model shows; 0 if none can be read, as it will be rebuilt."""
     try:
         manifest = read_manifest(folder)
     except ModelFileError:
         return 0
     counted = manifest["information"].get("trials", 0)
-    # Under a budget of time a member may have ended before trials with lower numbers.
+    # Under a time budget, a member may have ended before trials with lower numbers.
     least = (int(number) + 1 - lookahead for number in manifest["members"])
     return max([counted if isinstance(counted, int) else 0, *least])

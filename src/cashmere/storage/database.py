@@ -1,8 +1,8 @@
-"""The SQLite file of a run, opened so that one made by a stranger can do no harm.
+"""The SQLite file of a run, opened so that even a malicious one can do no harm.
 
-A database can hold more than rows: views and triggers run statements of their own, a damaged tree can keep a reader
-busy for ever. So a file must have exactly our tables, is read under limits, and is opened for writing only by the
-process that continues the run.
+A database can hold more than rows: views and triggers run statements, and a damaged tree can keep a reader busy
+forever. So a file must have exactly our tables, is read under limits, and only the process that continues the run opens
+it for writing.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _EPOCHS = """CREATE TABLE epochs (
 )"""
 
 _ADDED = {1: {}, 2: {"paths": _PATHS}, 3: {"features": _FEATURES}, 4: {"epochs": _EPOCHS}}
-"""Tables that came with a version of the store, after those of the first."""
+"""Tables that each version of the store added to those of the first."""
 
 _TABLES = {
     version: _TABLES_OF_VERSION_1 | {name: sql for v in range(1, version + 1) for name, sql in _ADDED[v].items()}
@@ -85,7 +85,7 @@ _LONGEST_VALUE = 2**26
 """Largest row, in bytes; the curve of the ensemble takes less than 100 bytes per trial."""
 
 _SECONDS = 60.0
-"""Longest time of one reading; a hundred thousand trials take a second."""
+"""Time limit for reading; a hundred thousand trials take a second."""
 
 _LOCK_SECONDS = 10.0
 """How long to wait for another program to release the file."""
@@ -100,7 +100,7 @@ _LIMITS = {
 }
 
 _ATTEMPTS = 5
-"""How often to read a database again that somebody has begun to write meanwhile."""
+"""How often to try to read a database that somebody begins to write meanwhile."""
 
 Result = TypeVar("Result")
 
@@ -111,7 +111,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
     Parameters
     ----------
     path : Path
-        The file; made if missing.
+        The file; created if missing.
     must_exist : bool
         Whether to refuse a file that is missing or has no tables yet.
 
@@ -120,7 +120,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
     RunDirectoryError
         If it cannot be opened: no permission, locked, disk full.
     CorruptStoreError
-        If it is damaged, missing although it must exist, foreign or of a newer version.
+        If it is damaged, missing although it must exist, foreign, or of a newer version.
     """
     is_there = _check_files(path, written=True)
     has_log = _beside(path, "-wal").exists()
@@ -148,7 +148,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
 
 
 def read(folder: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result:
-    """Return what `reader` finds in the database of a run, which is not changed.
+    """Return what `reader` finds in the database of a run, without changing it.
 
     The run may be at work, here or on another machine, and the directory read-only.
 
@@ -166,7 +166,7 @@ def read(folder: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result
         before = _stamp(path)
         try:
             if before.has_log and is_written_elsewhere(folder):
-                # What the other machine has in memory of the log cannot be seen here.
+                # The other machine may hold parts of the log in memory, which this one cannot see.
                 with _copied(path) as copy:
                     return _read_once(copy, reader, is_at_work=False)
             result = _read_once(path, reader, is_at_work=before.has_log)
@@ -180,7 +180,7 @@ def read(folder: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result
 
 
 def copy_database(source: Path, destination: Path) -> None:
-    """Copy the database of an epoch that may still be written, complete and in one step; errors as for `read`."""
+    """Copy the database of an epoch that may still be written, completely and atomically; errors as for `read`."""
     _check_files(source)
     with _copied(source) as copy, open_regular(copy) as old, writing(destination) as new:
         shutil.copyfileobj(old, new)
@@ -188,7 +188,7 @@ def copy_database(source: Path, destination: Path) -> None:
 
 @contextlib.contextmanager
 def _copied(path: Path) -> Iterator[Path]:
-    """Copy a database for the block, with what its log holds; the original stays untouched, its locks do not count."""
+    """Copy a database for the block, with the content of its log; leave the original untouched, ignore its locks."""
     with tempfile.TemporaryDirectory(prefix="cashmere-") as folder:
         copy = Path(folder) / path.name
         for _ in range(_ATTEMPTS):
@@ -207,12 +207,12 @@ def _copied(path: Path) -> Iterator[Path]:
             _limited(database),
         ):
             _check(database, path, is_whole=not before[0].has_log)
-        yield copy  # the last connection has moved the log into the file
+        yield copy  # closing the last connection has moved the log into the file
 
 
 def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is_at_work: bool) -> Result:
-    # Without a log beside it the file is complete. SQLite then needs no log, for which this user may lack the right and
-    # which it would leave behind; `read` notices if somebody has begun to write meanwhile.
+    # Without a log beside it, the file is complete. Then SQLite needs no log, which this user may not be permitted to
+    # create and which would be left behind; `read` notices if somebody has begun to write meanwhile.
     options = "mode=ro" if is_at_work else "mode=ro&immutable=1"
     with (
         failures_explained(path),
@@ -225,7 +225,7 @@ def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is
 
 @dataclass(frozen=True, slots=True)
 class _Stamp:
-    """What changes when somebody writes."""
+    """State of a database file that changes when somebody writes."""
 
     has_log: bool
     numbers: tuple[int, ...]
@@ -250,9 +250,9 @@ def remove(path: Path) -> None:
 
 
 def _check_files(path: Path, *, written: bool = False) -> bool:
-    """Refuse links, pipes and giants among the files of a database; return whether there is one.
+    """Raise for links, pipes and huge files among the files of a database; return whether it exists.
 
-    One that is written may have no second name either, see `check_only_name`.
+    A database that will be written must not have a second name either, see `check_only_name`.
     """
     for each in (path, _beside(path, "-wal"), _beside(path, "-shm")):
         try:
@@ -288,7 +288,7 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def _limited(database: sqlite3.Connection) -> Iterator[None]:
-    """Interrupt statements that take longer than any on the database of a run does."""
+    """Interrupt statements that take longer than any on the database of a run should."""
     end = time.monotonic() + _SECONDS
     database.set_progress_handler(lambda: time.monotonic() > end, 10_000)
     try:
@@ -298,9 +298,9 @@ def _limited(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def _check(database: sqlite3.Connection, path: Path, *, is_whole: bool) -> int:
-    """Refuse a database that is damaged, of a newer version, or holds anything but our tables; return its version.
+    """Raise if a database is damaged, of a newer version, or holds anything but our tables; return its version.
 
-    Without a log the file must be whole: SQLite reads zeros where it was cut short.
+    Without a log, the file must be whole: SQLite would read zeros where it was cut short.
     """
     size = database.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
     if is_whole and path.stat().st_size < size:
@@ -327,13 +327,13 @@ def _is_empty(database: sqlite3.Connection) -> bool:
 
 
 def _normal(sql: str) -> str:
-    """Return a statement without comments and line ends; comments have changed between versions."""
+    """Return a statement without comments, which have changed between versions, and line ends."""
     return " ".join(re.sub(r"--[^\n]*", "", sql).split())
 
 
 @contextlib.contextmanager
 def failures_explained(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite, and those about values, into ours: a missing right, a lock or a full disk is no damage."""
+    """Turn errors of SQLite or about values into ours, which tell damage from missing rights, locks and full disks."""
     try:
         yield
     except sqlite3.Error as error:
@@ -345,7 +345,7 @@ def failures_explained(path: Path) -> Iterator[None]:
 def _explained(path: Path, error: sqlite3.Error) -> RunDirectoryError:
     if not path.parent.exists():
         return RunDirectoryError(path.parent, moved(str(error)))
-    match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the higher bits say more, for example in which call
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # higher bits hold details, such as the call
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             text = f"is locked by another program, which did not release it within {_LOCK_SECONDS:g} s. Close that "
             return RunLockedError(path, text + "program, then try again.")

@@ -28,7 +28,7 @@ RUN_VERSION = 2
 RESTORE = "Restore it from a copy, or start a new run in another directory."
 
 SUB_FOLDERS = ("predictions", "members", "logs", "prepared", "model")
-"""Folders within that of a run; each must be a folder, and not a link to one."""
+"""Folders in a run directory; none may be a link."""
 
 _FIRST_FOLDERS = {"predictions", "members", "logs"}
 
@@ -51,7 +51,7 @@ class TableSize(TypedDict, total=False):
 
 
 class RunDescription(TypedDict, total=False):
-    """Contents of ``run.json``; a report can do without most of them."""
+    """Contents of ``run.json``; a report needs few of them."""
 
     format: ShortText
     version: Count
@@ -95,7 +95,7 @@ class SchemaDescription(TypedDict, total=False):
 
 
 def check_new(folder: Path) -> None:
-    """Refuse a folder that holds anything other than a new run.
+    """Raise if a folder holds anything other than a new run.
 
     Files of a run that was killed before it wrote ``run.json`` are overwritten.
 
@@ -127,20 +127,20 @@ def _left_by_kill(name: str) -> bool:
 
 
 def _is_file(name: str) -> bool:
-    """Return whether a file of this name is one of a run, or was to become one."""
+    """Return whether a run has a file of this name, or writes one under this name before renaming it."""
     names = (name, written_name(name) or "")
     return any(each in FILES or epoch_of_file(each) is not None for each in names)
 
 
 def remove_run(folder: Path, *, with_folder: bool) -> None:
-    """Remove the files of a run that has nothing to keep, so that the folder can be used again.
+    """Remove the files of a run with nothing worth keeping, so that the folder can be used again.
 
     Parameters
     ----------
     folder : Path
-        The run directory, which nobody has open.
+        The run directory, which no process has open.
     with_folder : bool
-        Whether the folder goes as well, with whatever it holds.
+        Whether to remove the folder as well, with everything in it.
     """
     (folder / "run.json").unlink(missing_ok=True)  # first: without it the folder is no run
     if with_folder:
@@ -154,12 +154,12 @@ def remove_run(folder: Path, *, with_folder: bool) -> None:
 
 
 def check_sub_folders(folder: Path) -> None:
-    """Refuse a run directory in which a sub-folder is a link: somebody else's files may lie at its other end.
+    """Raise if a sub-folder of a run directory is a link: it may lead to somebody else's files.
 
     Raises
     ------
     RunDirectoryError
-        Naming the sub-folder.
+        If one is a link; the error names it.
     """
     for name in SUB_FOLDERS:
         try:
@@ -172,14 +172,14 @@ def check_sub_folders(folder: Path) -> None:
 
 
 def read_run_json(folder: Path) -> RunDescription:
-    """Read ``run.json`` of a run directory; a space that was renamed since has its name of today.
+    """Read ``run.json`` of a run directory; a space that was renamed since gets its present name.
 
     Raises
     ------
     RunDirectoryError
         If the directory does not exist or is not a run directory.
     CorruptStoreError
-        If the file is damaged, or holds what cannot be.
+        If the file is damaged, or holds impossible values.
     """
     if not folder.is_dir():
         raise RunDirectoryError(folder, "does not exist. Expected the directory given to `cashmere fit --out`.")
@@ -229,7 +229,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 _TEXT_NAME = r"text(\d{1,6})(?:\.content)?"
-"""Names of the texts of a column; with an ending if they are packed, as earlier versions did not."""
+"""Names of the texts of a column, with an ending if they are packed, which they were not in earlier versions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,11 +255,11 @@ class TrainingRows:
 
     @property
     def are_compact(self) -> bool:
-        """Whether values are float32: those of a large table, see `TableSchema.code`."""
+        """Whether values are float32, as in a large table; see `TableSchema.code`."""
         return self.values.dtype == np.float32
 
     def mapped_from(self, path: Path) -> TrainingRows:
-        """Return the same rows with values and texts that stay in the file they were saved in or read from."""
+        """Return the same rows with values and texts mapped from the file that they were saved in or read from."""
         with failures_as(CorruptStoreError, path, RESTORE):
             texts = tuple(map_texts(path, i) for i in range(len(self.texts)))
             return replace(self, values=map_archived(path, "values"), texts=texts)
@@ -304,7 +304,7 @@ def _read_texts(arrays: Mapping[str, AnyArray], i: int) -> AnyArray:
 
 
 def _read_structure(arrays: Mapping[str, AnyArray]) -> RowStructure | None:
-    """Return the groups or moments of the rows, if there are any."""
+    """Return the groups of the rows or their points in time, if there are any."""
     for kind in StructureKind:
         if kind.value in arrays:
             codes = arrays[kind.value]

@@ -1,7 +1,7 @@
-"""Epochs of a run directory: a new one begins where a process takes over from one that may still write.
+"""Epochs of a run directory: a new one begins when a process takes over from one that may still write.
 
-Each epoch has a database, a lock and a lease of its own, and its own names for the files of trials, so nothing that an
-earlier epoch still writes can meet what the present one writes. Almost all runs only ever have the first.
+Each epoch has its own database, lock, lease, and names for the files of trials, so nothing that an earlier epoch still
+writes can interfere with the present one. Almost all runs only have the first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAMES = re.compile(
 
 
 def epoch_of_file(name: str) -> int | None:
-    """Return the epoch to which a file of this name belongs: its database, lock or lease; None for any other."""
+    """Return the epoch whose database, lock or lease has this name; None for any other file."""
     match = _NAMES.fullmatch(name)
     if match is None or (match["kind"] == "run") != (match["ending"] is not None):
         return None
@@ -40,7 +40,7 @@ def lease_path(folder: Path, epoch: int) -> Path:
 
 
 def trial_stem(number: int, n_splits: int, epoch: int) -> str:
-    """Return the name, without ending, of the files that an epoch writes for a trial on so many splits of the rows."""
+    """Return the name, without ending, of the files that an epoch writes for a trial fitted on `n_splits` splits."""
     splits = "" if n_splits == 1 else f"-{n_splits}"
     return f"{number:06d}{splits}" + ("" if epoch == FIRST else f"e{epoch}")
 
@@ -52,7 +52,7 @@ def databases(folder: Path) -> dict[int, Path]:
 
 
 def present_epoch(folder: Path) -> int:
-    """Return the highest epoch that has a database or a lease; the first in a folder without, or that is missing."""
+    """Return the highest epoch that has a database or a lease; the first if there is none, or no folder."""
     files = _files(folder)
     return max((n for n, path in files if path.suffix == ".sqlite" or path.name.startswith("lease")), default=FIRST)
 

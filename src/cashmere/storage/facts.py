@@ -1,4 +1,4 @@
-"""The facts of a run besides its trials, each by name, in one place."""
+"""The facts that a run keeps besides its trials, each under a name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CurvePoint(TypedDict):
 
 
 class EnsembleFact(TypedDict, total=False):
-    """The parts that all kinds of ensembles have; see `cashmere.ensembles.ensemble_from_json`."""
+    """What all kinds of ensembles have; see `cashmere.ensembles.ensemble_from_json`."""
 
     kind: ShortText
     members: list[_Member]
@@ -44,7 +44,7 @@ class CalibrationFact(TypedDict):
 
 
 class JoinedLossesFact(TypedDict):
-    """Losses of others than the ensemble on the rows that it is judged on, see `cashmere.run.joined_losses`."""
+    """Losses of the best trial and the constant predictor on the ensemble's rows; see `cashmere.run.joined_losses`."""
 
     trial: Count
     single: Finite
@@ -53,7 +53,7 @@ class JoinedLossesFact(TypedDict):
 
 
 class SplitsFact(TypedDict):
-    """On how many splits of the rows a trial was fitted, the checksum of the mean of its predictions, and the epoch."""
+    """Number of splits of the rows that a trial was fitted on, checksum of its mean predictions, and epoch."""
 
     count: Annotated[int, Meta(ge=2, le=100)]
     predictions_crc: Count
@@ -61,7 +61,7 @@ class SplitsFact(TypedDict):
 
 
 class LatenciesFact(TypedDict):
-    """How long parts of a prediction take, see `cashmere.run.latencies`."""
+    """How long parts of a prediction take; see `cashmere.run.latencies`."""
 
     machine: ShortText
     batch_rows: Count
@@ -78,13 +78,13 @@ class RunFacts:
     Attributes
     ----------
     store : str
-        Name of the store; ``run.json`` holds the same, so that a store which was emptied or replaced is noticed.
+        Name of the store, also in ``run.json``, to detect a store that was emptied or replaced.
     goal : dict
         Budget of all calls together, see `cashmere.run.goal.Goal`. Known from the start.
     plan : str
         Budget that strategies may rely on, see `cashmere.records.work_budget.WorkBudget`.
     opening : dict
-        What the search began with, if it was read from a file of the user; see `cashmere.metalearning.opening`.
+        What the search began with, if the user gave a file with it; see `cashmere.metalearning.opening`.
     meta_features : dict
         Meta-features of the table, if the strategy needs them; see `cashmere.metalearning.meta_features`.
     baseline_loss : float
@@ -104,8 +104,8 @@ class RunFacts:
     cross_fitted_loss : float
         Loss on rows that did not choose it; None if there was no time, or too few rows to estimate it.
     joined_losses : dict
-        Of the best trial and the constant predictor on the rows of the ensemble, and of the latter on those of
-        `cross_fitted_loss`: ``trial``, ``single``, ``constant``, ``constant_cross_fitted``. None where they are
+        Losses of the best trial and the constant predictor on the rows of the ensemble, and of the latter on those of
+        `cross_fitted_loss`: ``trial``, ``single``, ``constant``, ``constant_cross_fitted``. None where these equal
         the means over the folds, which the trials have.
     calibration : dict
         How probabilities are calibrated, see `cashmere.ensembles.calibration`; None if they are not.
@@ -121,11 +121,11 @@ class RunFacts:
     digest : str
         Fingerprint of trials, losses and weights.
     elapsed_seconds : float
-        Wall-clock time of the calls; stored now and then during a search.
+        Wall-clock time of the calls; updated from time to time during a search.
     busy_seconds : float
         Sum of the durations of trials.
     utilisation : float
-        Share of the workers' time that trials took.
+        Share of the workers' time spent on trials.
     suggest_seconds, ensemble_seconds : float
         Time spent on deciding trials, and on choosing ensembles.
     model_bytes : int
@@ -161,12 +161,12 @@ class RunFacts:
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, Any]) -> RunFacts:
-        """Return the facts among stored values; skip unknown names, read earlier ones.
+        """Return the facts among stored values; skip unknown names, and accept earlier ones.
 
         Raises
         ------
         ValueError
-            If a value has another type than it should have.
+            If a value has the wrong type.
         """
         renamed = {_EARLIER_NAMES[name]: value for name, value in stored.items() if name in _EARLIER_NAMES}
         facts = checked({n: value for n, value in {**renamed, **stored}.items() if n in FACT_NAMES}, cls)
@@ -179,7 +179,7 @@ _EARLIER_NAMES = {"honest_loss": "cross_fitted_loss"}
 """Names of facts in the stores of earlier versions."""
 
 FACT_NAMES = frozenset(field.name for field in fields(RunFacts))
-"""What `RunStore.set_fact` accepts."""
+"""Names that `RunStore.set_fact` accepts."""
 
 
 def read_facts(database: sqlite3.Connection) -> RunFacts:
@@ -188,7 +188,7 @@ def read_facts(database: sqlite3.Connection) -> RunFacts:
     Raises
     ------
     ValueError
-        If a value is not JSON, or has another type than it should have.
+        If a value is not JSON, or has the wrong type.
     """
     rows = database.execute("SELECT name, value FROM facts LIMIT ?", [_MOST_FACTS]).fetchall()
     known = {name: value for name, value in rows if name in FACT_NAMES or name in _EARLIER_NAMES}

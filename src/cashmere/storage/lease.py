@@ -1,23 +1,23 @@
-"""Which process may write a run directory, also where machines share it.
+"""Decide which process may write a run directory, even if machines share it.
 
 The rules
 ---------
 1. A directory has epochs (`cashmere.storage.epochs`). Only what belongs to the present one, the highest, is read.
-2. The writer of an epoch holds its lease, a file that it makes exclusively (which network file systems guarantee, too),
-   touches all the time, and removes at the end. So an epoch has one writer at a time.
-3. A lease that is left behind passes on within its epoch only if its holder has certainly ended: it was on this machine
-   since it was started, saw the directory through the same mount, and its lock, which ends with a process, is free.
-   Locks of other machines prove nothing, nor do those that two containers on one machine take in mounts of their own.
-4. Any other lease ends its epoch when it was not renewed for as long as it lasts: its holder may be dead, cut off, or
-   stopped and come back. Whoever makes the lease of the next epoch goes on, with a copy of the database.
-5. A holder looks before and after each write whether its epoch is still the present one. If it is not, the write went
+2. The writer of an epoch holds its lease, a file that it creates exclusively (which network file systems guarantee,
+   too), touches regularly, and removes at the end. So an epoch has one writer at a time.
+3. A lease that was left behind passes on within its epoch only if its holder has certainly ended: it ran on this
+   machine since the machine was started, saw the directory through the same mount, and its lock, which ends with a
+   process, is free. Locks of other machines prove nothing, nor do those of two containers with separate mounts.
+4. Any other lease ends its epoch once it has expired without renewal: its holder may be dead, cut off, or only
+   suspended. Whoever creates the lease of the next epoch continues, with a copy of the database.
+5. Before and after each write, a holder checks that its epoch is still the present one. If it is not, the write went
    to files that nobody reads, and `LeaseLostError` ends its work.
 
-Ages are measured by the clock of the file system, from the times of two files on it: clocks of machines differ.
-A wrong clock can end an epoch early. That costs its holder the work, but never mixes the work of two.
+Ages are differences of the times of two files, so the clock of the file system counts: clocks of machines differ.
+A wrong clock can end an epoch early. That costs its holder the work, but never mixes the work of two processes.
 
-Not covered: ``model/``, ``report.html``, ``prepared/`` and ``logs/``. They are derived from the rest, and made again by
-a resume.
+Not covered: ``model/``, ``report.html``, ``prepared/`` and ``logs/``. They are derived from the rest, and a resumed run
+makes them again.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from cashmere.exceptions import LeaseLostError, RunLockedError
 from cashmere.storage.epochs import lease_path, lock_path, present_epoch
 
 LEASE_SECONDS = 60.0
-"""How long a writer may not answer before another may take over. Swapping and slow disks take seconds."""
+"""How long a writer may be silent before another may take over. Swapping and slow disks take seconds."""
 
 _RENEWALS = 6
-"""How often a lease is renewed while it lasts."""
+"""How often a lease is renewed before it would expire."""
 
 _LONGEST_SECONDS = 600.0
-"""Longest lease that is believed: the file may come from a stranger."""
+"""Longest lease that is believed, as the file may come from a stranger."""
 
 _LEASE_BYTES = 10_000
 
@@ -74,11 +74,11 @@ class Lease:
     folder : Path
         The run directory.
     epoch : int
-        The present one.
+        The present epoch.
     lock : FileLock
-        Acquired.
+        Its lock, acquired.
     record : dict
-        What the file holds.
+        Content of the file.
     """
 
     def __init__(self, folder: Path, epoch: int, lock: FileLock, record: _Record) -> None:
@@ -96,7 +96,7 @@ class Lease:
         folder : Path
             It exists.
         seconds : float
-            How long this process may not answer before another may take over.
+            How long this process may be silent before another may take over.
 
         Raises
         ------
@@ -138,12 +138,12 @@ class Lease:
         return cls(folder, epoch, lock, record)
 
     def check(self) -> None:
-        """Refuse to go on if another process has become the writer.
+        """Raise if another process has become the writer.
 
         Raises
         ------
         LeaseLostError
-            Naming that process.
+            If one has; the error names it.
         """
         present = present_epoch(self._folder)
         found = _read(lease_path(self._folder, present))
@@ -183,7 +183,7 @@ class Lease:
 
     def _renew(self) -> None:
         while not self._released.wait(self._record["seconds"] / _RENEWALS):
-            with contextlib.suppress(OSError):  # moved, or no right any more: the next write will say so
+            with contextlib.suppress(OSError):  # moved, or no longer permitted: the next write will say so
                 os.utime(lease_path(self._folder, self.epoch))
 
 
@@ -197,9 +197,9 @@ def is_written_elsewhere(folder: Path) -> bool:
 
 
 def this_machine(folder: Path) -> str:
-    """Return what tells this machine, with its mount of a folder, from others, and from itself before it was restarted.
+    """Return a text that distinguishes this machine, with its mount of a folder, from others and from earlier boots.
 
-    Two processes for which it is the same see each other's locks in the folder.
+    Processes with the same text see each other's locks in the folder.
     """
     return f"{_this_boot()} device {folder.stat().st_dev:x}"
 
@@ -226,7 +226,7 @@ def _lock(folder: Path, epoch: int) -> FileLock | None:
 
 
 def _read(path: Path) -> _Record | None:
-    """Return what a lease says; None if there is none. One that is damaged or being made has an unknown holder."""
+    """Return the content of a lease; None without one. A lease that is damaged or unfinished has an unknown holder."""
     try:
         content = read_file(path, limit=_LEASE_BYTES)
     except FileNotFoundError:
@@ -238,7 +238,7 @@ def _read(path: Path) -> _Record | None:
 
 
 def _make(folder: Path, epoch: int, record: _Record) -> None:
-    """Make the lease of an epoch, unless there is one."""
+    """Create the lease of an epoch; raise if there is one."""
     path = lease_path(folder, epoch)
     try:
         file = path.open("xb")
@@ -249,7 +249,7 @@ def _make(folder: Path, epoch: int, record: _Record) -> None:
             file.write(_encoded(record))
             file.flush()
             os.fsync(file.fileno())
-    except BaseException:  # a full disk
+    except BaseException:  # such as a full disk
         path.unlink(missing_ok=True)
         raise
 
@@ -259,8 +259,8 @@ def _encoded(record: _Record) -> bytes:
 
 
 def _check_over(folder: Path, epoch: int, record: _Record | None) -> None:
-    """Refuse to take over from a holder that may still work, or from one that has not begun its run."""
-    if record is None:  # its holder is just beginning, or is an earlier version without leases
+    """Raise if a holder may still be working, or has not begun its run."""
+    if record is None:  # its holder is just starting, or is an earlier version without leases
         raise RunLockedError(folder, "is in use by another process. Wait for it to end, or stop it first.")
     age = _age(lease_path(folder, epoch))
     if abs(age) < record["seconds"]:  # a time in the future was not written by a renewal

@@ -1,4 +1,4 @@
-"""Run directories at a URL: what a reader needs is copied to a temporary folder, and read there."""
+"""Run directories at a URL: what a reader needs is copied to a temporary folder and read there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cashmere.storage.epochs import FIRST, database_path
 from cashmere.storage.store import RunStore
 
 _MOST_EPOCHS = 20
-"""Epochs whose database is looked for: a store need not have a list of its files."""
+"""How many epochs to try for the database, as a remote store may not list its files."""
 
 
 @contextlib.contextmanager
@@ -28,7 +28,7 @@ def local_run(place: str | Path, *, with_predictions: bool = False) -> Iterator[
     Parameters
     ----------
     place : path or URL
-        A directory is given as it is. Of a URL, description and database are copied.
+        A directory is used as it is. From a URL, description and database are copied.
     with_predictions : bool
         Whether to copy the training rows, the predictions of the trials and the explanation, too.
 
@@ -55,7 +55,7 @@ def local_run(place: str | Path, *, with_predictions: bool = False) -> Iterator[
 
 
 def refuse_url(folder: str | Path) -> None:
-    """Refuse a URL as the directory of a run that is to be written.
+    """Raise if the directory of a run to be written is a URL.
 
     Raises
     ------

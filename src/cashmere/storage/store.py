@@ -46,7 +46,7 @@ _HELD_BYTES = 2**30
 """Limit of the predictions kept in memory: those of 6500 trials on 20000 rows with two classes."""
 
 _WRITERS = 8
-"""Most outcomes whose files are written at the same time."""
+"""Maximum number of outcomes whose files are written at the same time."""
 
 
 class RunStore:
@@ -55,18 +55,18 @@ class RunStore:
     Arrays are written first, then the row that names them; rows are committed with ``synchronous=FULL`` in WAL mode.
     So a kill at any instant leaves every finished trial readable, and at worst a file without a row, which is
     overwritten when the trial runs again. Only one process may hold a store open for writing, see
-    `cashmere.storage.lease`; what one stores that was replaced meanwhile is refused.
+    `cashmere.storage.lease`; one that was replaced meanwhile can no longer store anything.
 
     Parameters
     ----------
     folder : path
         The run directory; created if missing.
     read_only : bool
-        Read what is there now, without the lease and without writing anything; `add` is then refused.
+        Read what is there now, without the lease and without writing anything; `add` is then not possible.
     new : bool
-        Begin a run, in a folder that holds nothing, or only what a run leaves that was killed before it began.
+        Begin a run in a folder that is empty, or holds only the remains of a run that was killed before it began.
     lease_seconds : float
-        How long this process may not answer before another may take over.
+        How long this process may be silent before another may take over.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class RunStore:
                 check_new(self.folder)  # again, now that no other process can begin a run here
                 for path in databases(self.folder).values():
                     remove(path)
-            # Not those of the report, which is written without the lease.
+            # Leave those of the report, which is written without the lease.
             remove_leftovers(self.folder, of={*FILES, self._path.name, lease_path(self.folder, self._lease.epoch).name})
             remove_leftovers(self.folder / "predictions")
             remove_leftovers(self.folder / "members")
@@ -139,7 +139,7 @@ class RunStore:
             raise RunDirectoryError(error.filename or self.folder, text) from error
 
     def _leave_earlier_epochs(self) -> None:
-        """Copy the database of the epoch before, if this one has none yet; remove what earlier ones have left."""
+        """Copy the database of the previous epoch if this one has none yet; remove the files of earlier epochs."""
         assert self._lease is not None
         earlier = {n: path for n, path in databases(self.folder).items() if n < self._lease.epoch}
         if earlier and not self._path.exists():
@@ -149,7 +149,7 @@ class RunStore:
                 path.unlink(missing_ok=True)
 
     def _check_identity(self) -> None:
-        """Refuse a database that is not the one with which the run began."""
+        """Raise if the database is not the one with which the run began."""
         if not (self.folder / "run.json").exists():
             return
         expected, found = read_run_json(self.folder).get("store"), self.facts().store
@@ -170,12 +170,12 @@ class RunStore:
             self._lease.release()
 
     def check_lease(self) -> None:
-        """Refuse to go on with a store that another process has taken over.
+        """Raise if another process has taken over the store.
 
         Raises
         ------
         LeaseLostError
-            Naming that process.
+            If one has; the error names it.
         RunDirectoryError
             If the directory was moved.
         """
@@ -185,12 +185,12 @@ class RunStore:
                 self._lease.check()
 
     def close_to_remove(self) -> None:
-        """Close the store of a directory that is to be removed: from now on, no other process can take it over.
+        """Close the store of a directory that will be removed, so that no other process can take it over.
 
         Raises
         ------
         LeaseLostError
-            If one has done so before.
+            If one has already done so.
         """
         try:
             if self._lease is not None:
@@ -201,7 +201,7 @@ class RunStore:
     # ------------------------------------------------------------ trials
 
     def predictions_path(self, number: int, n_splits: int = 1) -> Path:
-        """Return the path of a trial's predictions, their mean over so many splits of the rows."""
+        """Return the path of a trial's predictions, the mean over `n_splits` splits of the rows."""
         return self._predictions_path(number, n_splits, self._epoch_of(number, n_splits))
 
     def _predictions_path(self, number: int, n_splits: int, epoch: int) -> Path:
@@ -209,7 +209,7 @@ class RunStore:
 
     @functools.cached_property
     def identity(self) -> str:
-        """Name of the store, by which what belongs to one run is told from another's; "" in runs of early versions."""
+        """Name of the store, which tells the files of one run from another's; "" in runs of early versions."""
         return self.facts().store or ""
 
     @property
@@ -218,14 +218,14 @@ class RunStore:
         return self.folder / "members" / "baseline.skops"
 
     def member_path(self, number: int, n_splits: int = 1) -> Path:
-        """Return the path of a trial's fitted models, on so many splits of the rows."""
+        """Return the path of a trial's models, fitted on `n_splits` splits of the rows."""
         return self._member_path(number, n_splits, self._epoch_of(number, n_splits))
 
     def _member_path(self, number: int, n_splits: int, epoch: int) -> Path:
         return self.folder / "members" / f"{trial_stem(number, n_splits, epoch)}.skops"
 
     def _epoch_of(self, number: int, n_splits: int) -> int:
-        """Return the epoch in which a trial was stored, or was fitted on so many splits."""
+        """Return the epoch in which a trial, or its fit on `n_splits` splits, was stored."""
         if n_splits == 1:
             return self._epochs.get(number, FIRST)
         fact = (self.facts().splits or {}).get(str(number))
@@ -233,9 +233,9 @@ class RunStore:
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[int]:
-        """Write in the present epoch, which is given to the block, or learn that another process has taken over.
+        """Write in the present epoch, which is given to the block; raise if another process has taken over.
 
-        If the directory was taken over in the middle, some of it may count: what its files say is whole all the same.
+        If the directory was taken over in the middle, some of the write may count; its files are complete all the same.
         """
         assert self._lease is not None
         self.check_lease()
@@ -249,13 +249,13 @@ class RunStore:
     def add(self, finished: Sequence[tuple[Trial, Outcome]], *, finished_at: float) -> list[Observation]:
         """Store finished trials durably and return their observations, in the same order.
 
-        Several are stored in one transaction, and their files are written at the same time: waiting for the disk is
-        what takes time, and it is hardly longer for many of them than for one.
+        Several are stored in one transaction, and their files are written at the same time: most of the time is spent
+        waiting for the disk, hardly longer for many files than for one.
 
         Parameters
         ----------
         finished : sequence of (Trial, Outcome)
-            All of them count, or none.
+            Either all of them are stored, or none.
         finished_at : float
             Seconds since the study began.
 
@@ -297,7 +297,7 @@ class RunStore:
         return observations
 
     def _insert(self, trial: Trial, outcome: Outcome, *, crc: int | None, finished_at: float, epoch: int) -> None:
-        """Write the rows of a trial, within a transaction."""
+        """Insert the rows of a trial, within a transaction."""
         values = (
             trial.number,
             json.dumps(plain_values(trial.configuration)),
@@ -327,16 +327,16 @@ class RunStore:
             self._database.execute("INSERT INTO epochs VALUES (?,?)", (trial.number, epoch))
 
     def add_split(self, number: int, n_splits: int, *, models: bytes, predictions: NDArray[np.float32]) -> None:
-        """Store what a trial has after it was fitted on one more split of the rows.
+        """Store the models and predictions of a trial that was fitted on one more split of the rows.
 
         Parameters
         ----------
         number : int
-            Of the trial.
+            Number of the trial.
         n_splits : int
             How many splits it was fitted on.
         models : bytes
-            Its models on all of them.
+            Its models on all splits.
         predictions : array
             The mean of its predictions.
 
@@ -354,7 +354,7 @@ class RunStore:
                 crc = _write_predictions(self._predictions_path(number, n_splits, epoch), predictions)
                 write_atomically(path, models)
                 sign_member(path, models, run=self.identity)
-            # Only now they count: a file that no fact tells of is overwritten.
+            # Only now do they count: a file without a fact is overwritten.
             fact = {"count": n_splits, "predictions_crc": crc} | ({} if epoch == FIRST else {"epoch": epoch})
             self.set_fact("splits", {**(self.facts().splits or {}), str(number): fact})
         if n_splits > 2:
@@ -362,7 +362,7 @@ class RunStore:
                 each.unlink(missing_ok=True)
 
     def splits(self) -> dict[int, tuple[int, NDArray[np.float32]]]:
-        """Return the trials fitted on several splits, as far as their files are there: how many, and the predictions.
+        """Return the number of splits and the predictions of trials fitted on several, as far as their files exist.
 
         Raises
         ------
@@ -383,13 +383,13 @@ class RunStore:
         try:
             yield
         except BaseException:
-            with contextlib.suppress(sqlite3.Error):  # some failures have ended the transaction
+            with contextlib.suppress(sqlite3.Error):  # some failures have already ended the transaction
                 self._database.execute("ROLLBACK")
             raise
         self._database.execute("COMMIT")
 
     def _check_place(self) -> None:
-        """Refuse to store trials of a directory that was moved: its workers fail because of that."""
+        """Raise if the directory was moved: trials that failed because of that must not be stored."""
         with write_failures_explained(self.folder):
             if not os.path.samestat(self.folder.stat(), self._opened):
                 raise FileNotFoundError(errno.ENOENT, "another directory has taken its place", str(self.folder))
@@ -453,13 +453,13 @@ class RunStore:
 
         ``origin`` is an `Origin`, ``error`` a `Cause` or None.
 
-        Trials stored ahead of an unfinished one are left out: they count when their turn comes.
+        Trials stored ahead of an unfinished one are left out until their turn comes.
         """
         return [row for position, row in enumerate(self._all_rows()) if row["number"] == position]
 
     @property
     def n_stored(self) -> int:
-        """Number of stored trials, those ahead of an unfinished one among them."""
+        """Number of stored trials, including those ahead of an unfinished one."""
         return len(self._all_rows())
 
     def _all_rows(self) -> list[dict[str, Any]]:
@@ -469,7 +469,7 @@ class RunStore:
             return read_trials(self._database)
 
     def _read_predictions(self, path: Path, crc: int) -> NDArray[np.float32]:
-        """Read predictions into memory, or map them beyond the limit: each mapped file keeps a descriptor open."""
+        """Read predictions into memory; beyond the limit, map them, which keeps a descriptor open for each file."""
         try:
             with open_regular(path) as file:
                 content = file.read()
@@ -494,7 +494,7 @@ class RunStore:
         return {number: path.stat().st_size for number, path in paths.items() if is_regular(path)}
 
     def prune_members(self, keep: Collection[int], *, limit_mib: float, losses: dict[int, float]) -> list[int]:
-        """Delete models, worst loss first, until `members/` is under its limit; never those in `keep`.
+        """Delete models, worst loss first, until `members/` is under its limit; keep those in `keep`.
 
         Returns
         -------
@@ -526,7 +526,7 @@ class RunStore:
         self.set_facts({name: value})
 
     def set_facts(self, facts: Mapping[str, object]) -> None:
-        """Store several of them at once: all or none."""
+        """Store several facts at once: all or none."""
         if unknown := facts.keys() - set(FACT_NAMES):
             raise UnknownNameError("fact", min(unknown), FACT_NAMES)
         rows = [(name, json.dumps(value)) for name, value in facts.items()]

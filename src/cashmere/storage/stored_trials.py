@@ -18,10 +18,10 @@ from cashmere.records.trial import TrialStatus
 _MOST_TRIALS = 1_000_000
 
 _MOST_CHARACTERS = 2**28
-"""Most text in all rows together; a trial has a few hundred characters."""
+"""Limit of the text in all rows together; a trial has a few hundred characters."""
 
 _Text = Annotated[str, Meta(max_length=2**24)]
-"""A message of an error with its traceback can be long."""
+"""Long enough for an error message with its traceback."""
 
 
 class _Row(TypedDict):
@@ -86,7 +86,7 @@ def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
     Raises
     ------
     ValueError
-        Naming what in which row cannot be.
+        If a row holds an impossible value; the message names both.
     """
     cursor = database.execute(f"SELECT {', '.join(_Row.__annotations__)} FROM trials ORDER BY number")
     found, size = [], 0
@@ -113,7 +113,7 @@ def read_trials(database: sqlite3.Connection) -> list[dict[str, Any]]:
 
 
 def _add_paths(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None:
-    """Add what trials went through, and what cut them short; stores of earlier versions know neither."""
+    """Add the paths of trials, and what cut them short; stores of earlier versions have neither."""
     by_number = {row["number"]: row for row in rows}
     for path in checked(_rows_beside(database, "paths", _PathRow, by_number), list[_PathRow]):
         number = path["number"]
@@ -133,7 +133,7 @@ def _add_paths(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None
 
 
 def _add_features(database: sqlite3.Connection, rows: list[dict[str, Any]]) -> None:
-    """Add what trials spent on columns of their own; stores of earlier versions know nothing of it."""
+    """Add what trials spent on columns that they added; stores of earlier versions do not have this."""
     by_number = {row["number"]: row for row in rows}
     for added in checked(_rows_beside(database, "features", _FeaturesRow, by_number), list[_FeaturesRow]):
         if added["number"] not in by_number:
@@ -147,14 +147,14 @@ def read_epochs(database: sqlite3.Connection) -> dict[int, int]:
     Raises
     ------
     ValueError
-        Naming what cannot be.
+        If a row holds an impossible value.
     """
     found = checked(_rows_beside(database, "epochs", _EpochRow, range(_MOST_TRIALS)), list[_EpochRow])
     return {row["number"]: row["epoch"] for row in found}
 
 
 def _rows_beside(database: sqlite3.Connection, table: str, kind: type, by_number: Sized) -> list[dict[str, Any]]:
-    """Read a table with at most one row per trial, unchecked; none if an earlier version has made the store."""
+    """Read a table with at most one row per trial, unchecked; return no rows if the store predates the table."""
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return []
     names = kind.__annotations__

@@ -173,9 +173,9 @@ def leaderboard_rows(
 
 
 def reached(row: Mapping[str, Any]) -> str:
-    """Return how far a trial went, where that is not obvious: its place on a path, a share of the rows, a limit.
+    """Return how far a trial went if that is not obvious: its place on a path, a share of the rows, a limit.
 
-    Columns that it added to its table are named with their seconds.
+    This includes columns that it added to its table, with their seconds.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def leaderboard(
     metric: Metric | None = None,
     weights: Mapping[int, float] | None = None,
 ) -> pd.DataFrame:
-    """Return `leaderboard_rows` as a table, even if there are none.
+    """Return `leaderboard_rows` as a table, possibly an empty one.
 
     A last column ``configuration`` holds the hyper-parameters of each trial as a dictionary.
     """
@@ -321,7 +321,7 @@ def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:
 
 
 def run_failures(folder: str | Path) -> pd.DataFrame:
-    """Return the failed trials of a run, see `failures_table`; a place and errors as for `run_leaderboard`."""
+    """Return the failed trials of a run, see `failures_table`; parameter and errors as for `run_leaderboard`."""
     with local_run(folder) as path:
         read_description(path)
         with RunStore(path, read_only=True) as store:

@@ -1,4 +1,4 @@
-"""A run directory that can no longer be written: what has happened, and how to go on."""
+"""Explain why a run directory can no longer be written, and how to go on."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cashmere.exceptions import RunDirectoryError
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _OF_THE_DISK = {*_NO_SPACE, errno.EROFS, errno.EIO}
-"""Errors that writing and syncing an open file raises, without naming the file."""
+"""Errors of writing and syncing an open file, which do not name the file."""
 
 
 @contextmanager
 def write_failures_explained(folder: Path) -> Iterator[None]:
-    """Turn failures to write a run directory into an error that says what to do; pass all others on.
+    """Turn failures to write a run directory into an error that says what to do; let all others pass.
 
-    A custom metric or strategy may fail over files of its own: those errors are not about the run directory.
+    A custom metric or strategy may fail on its own files; such errors are not about the run directory.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _explanation(error: OSError | sqlite3.OperationalError, folder: Path) -> str
 
 
 def moved(reason: str) -> str:
-    """Return what to say of a run directory that is missing while a process works in it."""
+    """Return the message for a run directory that disappeared while a process works in it."""
     return (
         f"is no longer there: it was moved or deleted while a process worked in it, or could not be made ({reason}). "
         "If it was moved, continue with `cashmere resume` and its new path."
