@@ -1,7 +1,7 @@
 """A whole run: from a table and settings to a run directory with a model and a report.
 
-Command line and estimators enter by `fit_run` and `continue_run`; what they are asked to do is `RunSettings`.
-`refine_run` chooses again from a finished run.
+Command line and estimators call `fit_run` and `continue_run` with `RunSettings`. `refine_run` selects another ensemble
+from a finished run.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names when they are first used: the command line must start fast."""
+    """Import public names on first use, because the command line must start fast."""
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'cashmere.run' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    """List the public names too, whether or not they have been imported."""
+    """List all public names, whether or not they have been imported."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""The growing ensemble of a run: eligible observations, the choice, its decisions, its cross-fitted loss."""
+"""The growing ensemble of a run: eligible observations, selection, decision thresholds, cross-fitted loss."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ from cashmere.exceptions import CashmereError
 from cashmere.records.trial import History, Observation
 
 _TIE: TieRule = "secondary"
-"""Error rates tie often, and the first of equals would favour early trials."""
+"""Error rates tie often, and taking the first of equals would favour early trials."""
 
 _LEAST_ROWS, _LEAST_TRIALS = 200, 20
-"""With fewer, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
+"""With fewer of either, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
 
 _ENOUGH_REPEATED = 0.75
-"""Share of the ensemble. Members with the largest weights are repeated first."""
+"""Share of the ensemble that must have been repeated to choose among repeated trials only. Members with the largest
+weights are repeated first."""
 
 BASELINE = -1
 """Member number of the constant predictor, which is no trial."""
@@ -53,13 +54,13 @@ class EnsembleBuilder:
     method, size
         See `RunSettings.ensemble` and `RunSettings.ensemble_size`.
     metric : Metric
-        Chooses the ensemble.
+        Metric to choose the ensemble by.
     pool : ValidationPool
-        The rows to choose it on.
+        Rows to choose it on.
     seed : int
-        For random parts of the method.
+        Seed of random parts of the method.
     has_model : callable
-        Tells whether the fitted models of a trial still exist.
+        Returns whether the fitted models of a trial still exist.
     decision_threshold
         See `RunSettings.decision_threshold`.
     is_mean_elsewhere : bool
@@ -70,8 +71,8 @@ class EnsembleBuilder:
     ensemble : Ensemble
         The constant predictor until the first success.
     loss : float or None
-        Of the ensemble, with its calibration and its decision thresholds, on the rows that chose them; None for the
-        constant predictor.
+        Loss of the ensemble, with its calibration and its decision thresholds, on the rows that chose them; None for
+        the constant predictor.
     calibration : Calibration or None
         How its probabilities are corrected, see `cashmere.ensembles.calibration`; None if they are not.
     thresholds : (n_classes,) array or None
@@ -109,7 +110,7 @@ class EnsembleBuilder:
         self.cross_fitted_rows: IntArray | None = None
         self.seconds = 0.0
         self._is_mean_elsewhere = is_mean_elsewhere
-        # A custom metric may bear a known name.
+        # A custom metric may have a known name.
         self._calibrates = can_calibrate(metric.name) and metric.function is METRICS[metric.name].function
         self.calibration: Calibration | None = None
         self._decision_threshold = decision_threshold
@@ -118,43 +119,43 @@ class EnsembleBuilder:
         if not isinstance(decision_threshold, str):
             self.thresholds = np.array([1 - decision_threshold, decision_threshold])
         self.decision_gain: float | None = None
-        # Other metrics, which compare rows or count labels, do not clearly gain.
+        # Other metrics, which compare rows or count labels, do not clearly improve.
         self._averages = (
             method == "selection" and len(pool.y) >= _LEAST_ROWS and (self._calibrates or metric.needs == "values")
         )
         if is_in_time(pool.structure):
-            self._averages = False  # each of the selections lacks the newest rows
-        # Remembers what it has read of earlier observations; the choice is that of a fresh selection.
+            self._averages = False  # no selection has seen the newest rows
+        # Caches what it has computed for earlier observations; the result is that of a fresh selection.
         self._selection = None
         if method == "selection":
             self._selection = IncrementalSelection(pool.y, metric, size=size, weight=pool.weight, tie=_TIE)
 
     @property
     def weights(self) -> dict[int, float]:
-        """Weight of each member by trial number; equal shares where members are combined in another way."""
+        """Weight of each member by trial number; equal shares if members are not combined by weights."""
         members = self.ensemble.members
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
 
     @property
     def pool(self) -> ValidationPool:
-        """The rows that choose."""
+        """The rows to choose on."""
         return self._pool
 
     @property
     def metric(self) -> Metric:
-        """The metric that chooses."""
+        """The metric to choose by."""
         return self._metric
 
     def limit(self, limits: Sequence[Limit]) -> None:
-        """Select from now on ensembles that keep these limits; other methods than selection do not heed them.
+        """Select only ensembles that keep these limits from now on; methods other than selection ignore them.
 
-        What no limit knows the cost of is not chosen, nor what breaks one alone.
+        Trials of unknown cost are not chosen, nor those that break a limit by themselves.
         """
         self._limits = tuple(limits)
 
     def choose_by(self, predictions: Mapping[int, AnyArray], *, only: bool = False) -> None:
-        """Choose from now on by these predictions instead of the trials' own.
+        """Choose by these predictions instead of the trials' own from now on.
 
         Parameters
         ----------
@@ -167,13 +168,13 @@ class EnsembleBuilder:
             return
         self._instead, self._only_instead = predictions, only
         if self._selection is not None:
-            self._selection.clear()  # it relies on predictions that do not change
+            self._selection.clear()  # it assumes that predictions do not change
 
     def choose_by_averages(self, averages: Mapping[int, AnyArray]) -> None:
-        """Choose from now on by what trials fitted on several splits predict on average.
+        """Choose by the mean predictions of trials fitted on several splits from now on.
 
-        That is less noisy, and more like what their models predict for other rows. If these trials are most of the
-        ensemble, it is chosen among them alone: as good, with fewer members (docs/benchmarks.md#spare-time).
+        These are less noisy, and more like what their models predict for other rows. If such trials make up most of the
+        ensemble, only they can be chosen: it is as good, with fewer members (docs/benchmarks.md#spare-time).
         """
         repeated = sum(weight for number, weight in self.weights.items() if number in averages)
         self.choose_by(averages, only=repeated >= _ENOUGH_REPEATED)
@@ -188,8 +189,8 @@ class EnsembleBuilder:
         among : container of int, optional
             The trials to choose from; by default all of them.
         stop : Stop
-            Whether to give up: the choice of before then stands. Selection, calibration and thresholds ask it all the
-            time.
+            Whether to give up, which leaves the earlier choice in place. Selection, calibration and thresholds check it
+            at every step.
         """
         clock = time.perf_counter()
         observations = self._candidates(history, among)
@@ -221,17 +222,18 @@ class EnsembleBuilder:
         self.thresholds, self.decision_gain = thresholds, gain
 
     def cross_fit(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> float | None:
-        """Choose five times, each time without a fifth of the rows: average, calibrate, estimate the loss elsewhere.
+        """Choose five times, each without a fifth of the rows; average, calibrate and estimate the loss on new rows.
 
-        Each row is predicted by the ensemble that was chosen without it. To these predictions a calibration is fitted:
-        on rows that chose it, an ensemble looks better than it is. For metrics that judge probabilities or values, the
-        mean of five selections replaces the selection on all rows, if there are enough rows and trials: it is better on
-        other rows. Groups and moments are respected, see `cross_fitted_predictions`; in time nothing is averaged.
+        Each row is predicted by the ensemble that was chosen without it. The calibration is fitted to these
+        predictions, as an ensemble looks too good on the rows that chose it. For metrics of probabilities or values,
+        the mean of five selections replaces the selection on all rows, if there are enough rows and trials: it is
+        better on other rows. Groups and time are respected, see `cross_fitted_predictions`; in time, nothing is
+        averaged.
 
         Parameters
         ----------
         history, among
-            As those of the `update` before.
+            As in the preceding `update`.
         stop : Stop
             Whether to give up.
 
@@ -239,7 +241,7 @@ class EnsembleBuilder:
         -------
         float or None
             The loss on rows that chose neither ensemble, calibration nor thresholds. None if it cannot be estimated, or
-            if `stop` has become true meanwhile: then nothing has changed.
+            if `stop` became true, which leaves the ensemble unchanged.
         """
         observations = self._candidates(history, among)
         if not observations:
@@ -290,10 +292,10 @@ class EnsembleBuilder:
         return loss if calibration is None else loss - calibration.gain
 
     def _mean(self, parts: Sequence[Ensemble], numbers: Sequence[int]) -> WeightedEnsemble:
-        """Average selections by positions; leave out what only one pick of all chose: it may be wild on other rows.
+        """Average selections by positions; leave out members picked only once in all, which may be wild on other rows.
 
-        Under limits, the mean of several selections may break what each of them keeps: then only members of the
-        ensemble chosen on all rows stay.
+        The mean of several selections may break limits that each of them keeps. Then only members of the ensemble
+        chosen on all rows stay.
         """
         selected = [part for part in parts if isinstance(part, WeightedEnsemble)]
         mean = mean_ensemble(selected, 1.5 / (len(selected) * self._size))
@@ -317,7 +319,7 @@ class EnsembleBuilder:
         self.thresholds, self.decision_gain = thresholds, gain
 
     def _judged(self, combined: Float64, stop: Stop) -> tuple[float, Float64 | None, float | None]:
-        """Return the loss of predictions on the rows of the pool, their thresholds, and what these gain."""
+        """Return the loss of predictions on the rows of the pool, their thresholds, and the gain of these."""
         y, weight = self._pool.y, self._pool.weight
         thresholds, gain = self.thresholds, self.decision_gain
         loss = self._metric.loss(y, combined, weight)
@@ -338,10 +340,10 @@ class EnsembleBuilder:
         return self._judged(np.asarray(self._pool.take(predictions), dtype=np.float64), never)[0]
 
     def conformal_scores(self, history: History) -> ConformalScores | None:
-        """Return how far out-of-fold predictions of the ensemble are from the truth; None for the constant predictor.
+        """Return the conformal scores of the ensemble's out-of-fold predictions; None for the constant predictor.
 
-        They are those of the first split, fold by fold. All rows are one fold if they validate several, or if members
-        predict with the newest fold only.
+        The predictions are those of the first split, fold by fold. All rows count as one fold if some validate several
+        folds, or if members predict with the newest fold only.
         """
         known = {o.trial.number: o.predictions for o in history.successes if o.predictions is not None}
         if not set(self.ensemble.members) <= known.keys():
@@ -356,7 +358,7 @@ class EnsembleBuilder:
 
     @property
     def decides_by_threshold(self) -> bool:
-        """Whether classes are decided by thresholds, given or tuned, where they help."""
+        """Whether classes are decided by thresholds: given ones, or tuned ones if they help."""
         if self._decision_threshold == "auto":
             return self._metric.needs == "labels" and self._metric != METRICS["accuracy"]
         return self._decision_threshold != "none"
@@ -369,7 +371,7 @@ class EnsembleBuilder:
         stop: Stop,
         structure: RowStructure | None,
     ) -> tuple[Float64 | None, float | None]:
-        """Return the thresholds for predictions of an ensemble, and what they gain."""
+        """Return the thresholds for predictions of an ensemble, and their gain."""
         if not isinstance(self._decision_threshold, str):
             before, after = (self._decided_loss(combined, y, weight, t) for t in (None, self.thresholds))
             return self.thresholds, before - after
@@ -429,7 +431,7 @@ class EnsembleBuilder:
 
 @dataclass(frozen=True, slots=True)
 class _DecidedEnsemble:
-    """An ensemble that predicts, with certainty, the classes that it decides for."""
+    """An ensemble whose predictions are its decisions: probability 1 for the decided class."""
 
     ensemble: Ensemble
     thresholds: Float64 | None

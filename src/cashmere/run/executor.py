@@ -1,4 +1,4 @@
-"""Where the trials of a run are evaluated, and under which limits."""
+"""Decide where the trials of a run are evaluated, and under which limits."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from cashmere.records.budget import Budget
 from cashmere.run.settings import MOST, RunSettings
 
 _LONGEST_SECONDS = 600.0
-"""Longest time of a trial, unless the user gives another."""
+"""Default time limit of a trial."""
 
 _SHORTEST_SECONDS = 10.0
-"""Least time limit of a trial under any budget: starting a worker and fitting small models takes seconds."""
+"""Least time limit of a trial under any budget, as starting a worker and fitting small models takes seconds."""
 
 _TRIALS_IN_A_BUDGET = 4
 """Number of trials at the time limit that fit into a time budget, so that no single trial can use it up."""
 
 _PROMOTED_IN_A_BUDGET = 2
-"""The same on the highest rung that a budget lasts for: one good fit of many rows is worth more than several that end
-halfway, and what it has reached when the search ends is its result."""
+"""The same on the highest rung: one good fit of many rows is worth more than several that end halfway, and what it has
+reached when the search ends is its result."""
 
 _LOWEST_IN_A_BUDGET = 24
 """The same on the lowest rung of rows. Each rung above has three times the rows, and three times the seconds."""
@@ -36,14 +36,14 @@ _SHORTEST_ON_RUNG_SECONDS = 2.5
 """Least time limit of a trial on a rung: on a busy machine, a worker takes a second or two to import its libraries."""
 
 _SHARE_OF_MEMORY = 0.8
-"""Share of the memory free at the start that all workers get; the rest is for this process and others."""
+"""Share of the memory free at the start for all workers together; the rest is for this process and others."""
 
 _MATRICES_IN_A_TRIAL = 4
 """Copies of its training matrix that a trial may need: the matrix, one from the operators, two in a learner."""
 
 
 def settings_on(cluster: Cluster | None, settings: RunSettings) -> RunSettings:
-    """Return the settings of a run on a cluster: where none are given, workers and memory are those of the cluster.
+    """Return the settings of a run on a cluster, which determines workers and memory unless they are given.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def make_executor(
 def largest_matrix_mib(settings: RunSettings) -> float:
     """Return the size up to which a matrix of training rows is offered to trials, in MiB.
 
-    It is derived from all the memory there is, not from what is free: so it is the same in every call of a run.
+    It is derived from total memory, not free memory, so it is the same in every call of a run.
     """
     memory = settings.memory_mib
     if memory is None:

@@ -20,7 +20,7 @@ from cashmere.study import Study
 
 _NAMED = 6
 _NAME_LIMIT = 80
-"""Largest number of members and of thresholds in the summary, to keep it readable."""
+"""Longest name of a class in the summary."""
 
 
 class StopReason(StrEnum):

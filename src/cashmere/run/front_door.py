@@ -1,4 +1,4 @@
-"""Start and continue runs: command line and estimators both call these functions, and every call ends the same way."""
+"""Start and continue runs. Command line and estimators both call these functions, and every call ends the same way."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def fit_run(
         with RunDirectory.create(
             folder, frame, y, settings, weight=weight, structure=structure, named=named, check=check
         ) as run:
-            del frame, y  # what the run needs of them is in its directory: the memory is for trials
+            del frame, y  # the run directory holds what is needed of them, and trials need the memory
             return_freed_memory()
             return _work(
                 run, settings.budget, deadline, progress, cluster=cluster, report=report, load=load, is_new=True
@@ -174,13 +174,13 @@ def _work(
     load: bool,
     is_new: bool = False,
 ) -> FinishedRun:
-    from cashmere.report import write_report  # with its templates it is not needed before
+    from cashmere.report import write_report  # imported late, as its templates are not needed before
 
     progress = make_progress()
     write = functools.partial(write_report, run.folder) if report else None
     has_begun = False
     executor: Executor = InProcessExecutor()
-    if budget is not None:  # workers start now: they are ready when the folds are
+    if budget is not None:  # start workers now, so that they are ready when the folds are
         executor = make_executor(
             replace(settings_on(cluster, run.settings), n_workers=run.settings.workers),
             budget,

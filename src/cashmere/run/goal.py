@@ -10,7 +10,7 @@ from cashmere.base.json_files import Count, Positive, checked
 from cashmere.records.budget import Budget
 
 _WORTH_STARTING_SECONDS = 1.0
-"""With less time left no trial would finish: the budget counts as spent."""
+"""With less time left, no trial would finish, so the budget counts as spent."""
 
 
 class _StoredGoal(TypedDict):
@@ -73,7 +73,7 @@ class Goal:
         return {"trials": self.trials, "seconds": self.seconds}
 
     def including(self, other: Goal) -> Goal:
-        """Return the other goal, raised to this one where both have a limit of the same kind."""
+        """Return the other goal, raised to this one wherever both have a limit."""
         trials, seconds = other.trials, other.seconds
         if trials is not None and self.trials is not None:
             trials = max(trials, self.trials)
@@ -82,7 +82,7 @@ class Goal:
         return Goal(trials=trials, seconds=seconds)
 
     def rest(self, spent: Spent) -> Budget | None:
-        """Return the budget of a call that takes what is left: trials in all, seconds from now; None for nothing."""
+        """Return what is left as the budget of a call, trials in all and seconds from now; None if nothing is left."""
         seconds = None if self.seconds is None else self.seconds - spent.seconds
         if self.trials is not None and spent.trials >= self.trials:
             return None

@@ -1,4 +1,4 @@
-"""The model of a run while trials arrive: chosen repeatedly, saved, and finally loaded."""
+"""The model of a run while trials arrive: repeatedly chosen, saved, and finally loaded."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _CHOOSING, _SAVING = "choosing", "saving"
 
 
 class GrowingModel:
-    """Keeps the model folder of a run up to date with its history: from the first trial on its model can be loaded.
+    """Keeps the model folder of a run up to date with its history, so that it can be loaded from the first trial on.
 
     Parameters
     ----------
     run : RunDirectory
-        Where the model is saved, and the information saved with it.
+        Where the model is saved; provides the information saved with it.
     encoders : Encoders
-        Those of the prepared folds.
+        Encoders of the prepared folds.
     members : Members
         The models that the ensemble consists of.
     builder : EnsembleBuilder
         Chooses the ensemble.
     repeats : Repeats
-        Knows the encoders of other splits.
+        Provides the encoders of other splits.
     pace : Pace
         Measures how long it takes to choose and to save.
     folder : Path, optional
@@ -86,7 +86,7 @@ class GrowingModel:
         self._try_members(history)
 
     def choose_finally(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
-        """Choose as `choose`; then again by averages, see `EnsembleBuilder.choose_by_averages`."""
+        """Choose like `choose`, then again by averages, see `EnsembleBuilder.choose_by_averages`."""
         self.builder.choose_by({})
         self.choose(history, among=among, stop=stop)
         averages = self._members.averages
@@ -102,7 +102,7 @@ class GrowingModel:
         self._pace.note(_CHOOSING, self.builder.seconds)
 
     def cross_fit(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> float | None:
-        """Average choices of the ensemble, calibrate, and return the loss on other rows; see `EnsembleBuilder`."""
+        """Average selections, calibrate, and return the loss on other rows; see `EnsembleBuilder.cross_fit`."""
         clock = time.perf_counter()
         loss = self.builder.cross_fit(history, among=among, stop=stop)
         self.seconds += time.perf_counter() - clock
@@ -135,15 +135,15 @@ class GrowingModel:
         self.seconds += time.perf_counter() - clock
 
     def _try_members(self, history: History) -> None:
-        """Load members that another machine trained in a child process first, see `check_first_load`.
+        """Load members that another machine trained, first in a child process; see `check_first_load`.
 
         Raises
         ------
         ModelFileError
-            If one of them does harm there.
+            If loading one of them there fails.
         """
         untried = {n for n in self.builder.ensemble.members if not self._members.is_own(n)} - self._tried
-        # Classes of a script cannot be imported by another process; whoever passes them vouches for the run.
+        # Another process cannot import classes of a script; whoever passes them vouches for the run.
         if untried and not any(name.startswith("__main__.") for name in self._members.trusted):
             self.save(self.information(history), history)
             check_first_load(self.folder, read_manifest(self.folder), trusted=self._members.trusted)
@@ -167,7 +167,7 @@ class GrowingModel:
         }
 
     def decision(self) -> dict[str, Any] | None:
-        """Return how to decide between classes and the gain of it; None if no thresholds were requested."""
+        """Return how classes are decided, and the gain of it; None if no thresholds were requested."""
         builder = self.builder
         if not builder.decides_by_threshold:
             return None
@@ -200,7 +200,7 @@ class GrowingModel:
             thresholds=self.builder.thresholds,
             calibration=self.builder.calibration,
             conformal=self.builder.conformal_scores(history),
-            # Members that another machine trained, or somebody has changed, must not get this machine's signature.
+            # This machine must not sign members that another machine trained or that somebody has changed.
             sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
         self._pace.note(_SAVING, time.perf_counter() - clock)
@@ -210,11 +210,11 @@ class GrowingModel:
         return [*self._encoders, *self._repeats.encoders(n_splits)]
 
     def choosing_seconds(self) -> float:
-        """Return a bound of the time to choose the ensemble again."""
+        """Return a bound on the time to choose the ensemble again."""
         return self._pace.bound(_CHOOSING, expected=0.1)
 
     def saving_seconds(self) -> float:
-        """Return a bound of the time to save it."""
+        """Return a bound on the time to save it."""
         return self._pace.bound(_SAVING, expected=0.2)
 
     def load_members(self, fits: Callable[[float], bool], *, at_least: int = 0) -> bool:
@@ -223,9 +223,9 @@ class GrowingModel:
         Parameters
         ----------
         fits : callable
-            Tells whether there is time for a step of so many seconds.
+            Returns whether there is time for a step of this many seconds.
         at_least : int
-            How many to load without asking.
+            How many to load in any case.
 
         Returns
         -------
@@ -240,11 +240,11 @@ class GrowingModel:
         return True
 
     def learn_loading(self, fits: Callable[[float], bool]) -> None:
-        """Find out how long the members of the ensemble take to load; see `Members.learn_loading`."""
+        """Measure how long the members of the ensemble take to load; see `Members.learn_loading`."""
         self._members.learn_loading(self.builder.ensemble.members, fits)
 
     def loading_seconds(self) -> float:
-        """Return a bound of the time to load the members that are not in memory."""
+        """Return a bound on the time to load the members that are not in memory."""
         return sum(self._members.loading_seconds(number) for number in self.builder.ensemble.members)
 
     @property

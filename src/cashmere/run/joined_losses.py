@@ -18,9 +18,9 @@ def joined_losses(
 ) -> JoinedLossesFact | None:
     """Return losses that can be compared with those of the ensemble.
 
-    The loss of a trial is the mean of its fold losses. For metrics such as RMSE that is less than the loss of all rows,
-    and by far where folds differ, as they do in time. There the cross-fitted loss is of newer rows only, too. And a
-    trial is scored without the decision thresholds that it would get as an ensemble of one; here it has them.
+    The loss of a trial is the mean of its fold losses. For metrics such as RMSE, that is less than the loss of all
+    rows, and by far if folds differ, as they do in time. There, the cross-fitted loss is of newer rows only, too. And a
+    trial is scored without the decision thresholds that it would get as an ensemble of one; here, it has them.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ def joined_losses(
     baseline : sequence of FoldModel
         The constant predictor of each fold.
     builder : EnsembleBuilder
-        Knows the rows of the ensemble, the metric, and which of the rows the cross-fitted loss is of.
+        Provides the rows of the ensemble, the metric, and the rows of the cross-fitted loss.
 
     Returns
     -------
     JoinedLossesFact or None
-        None if the losses of trials are of the same kind (a single fold, or a metric that is a mean over rows) and all
-        rows are cross-fitted; if there is no trial, or rows validate several folds.
+        None if the losses of trials can be compared as they are (there is a single fold, or the metric is a mean over
+        rows, and all rows are cross-fitted), if there is no trial, or if rows validate several folds.
     """
     pool, metric, cross_fitted_rows = builder.pool, builder.metric, builder.cross_fitted_rows
     judges_all = cross_fitted_rows is None or len(cross_fitted_rows) == len(pool.y)

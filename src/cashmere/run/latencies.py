@@ -1,8 +1,8 @@
 """How long the parts of a prediction take: of one row, and of a batch.
 
-An ensemble codes the rows, encodes them once in each form that a member reads, and asks its members: so its latency is
-the sum of theirs, and of what they share. Each part is measured once and kept in the run, for the machine it was
-measured on.
+An ensemble codes the rows, encodes them once in each form that a member reads, and calls its members: so its latency is
+the sum of theirs, plus what they share. Each part is measured once and kept in the run, for the machine that measured
+it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cashmere.run.run_directory import RunDirectory
 _CODING = "coding"
 
 _TIMES = 7
-"""How often a row is timed. The shortest time counts: other programs can only lengthen it."""
+"""How often a row is timed. The shortest time counts, as other programs can only lengthen it."""
 
 
 class Latencies:
@@ -37,13 +37,13 @@ class Latencies:
     Parameters
     ----------
     run : RunDirectory
-        Open; remembers them.
+        Open; keeps the measurements.
     members : Members
         The candidates.
     encoders : callable
-        Returns the encoders of so many splits.
+        Returns the encoders of a number of splits.
     forms : mapping of int to Encoding
-        The form of the rows that each candidate reads.
+        Encoding of the rows that each candidate reads.
     sample : DataFrame
         Rows to predict; all of them are the batch.
 
@@ -70,19 +70,19 @@ class Latencies:
         self._seconds: dict[str, tuple[float, float]] = dict(known["seconds"]) if known and is_ours else {}
 
     def measure(self, numbers: Iterable[int], fits: Callable[[float], bool]) -> list[int]:
-        """Measure candidates that were not measured yet, the first in any case and others as long as there is time.
+        """Measure candidates not measured yet: the first in any case, others as long as there is time.
 
         Parameters
         ----------
         numbers : iterable of int
             Trials, the most promising first.
         fits : callable
-            Tells whether there is time for a step of so many seconds.
+            Returns whether there is time for a step of this many seconds.
 
         Returns
         -------
         list of int
-            Those that are measured.
+            Candidates with a measurement.
         """
         n_known = len(self._seconds)
         if _CODING not in self._seconds:
@@ -104,17 +104,17 @@ class Latencies:
     def costs(self, numbers: Iterable[int], *, of: Collection[int], seconds: tuple[float, float]) -> tuple[Cost, Cost]:
         """Return the seconds of ensembles of measured candidates: for one row, and for the batch.
 
-        Parts that are asked one after the other take longer than the shortest time of each by itself. So their sums are
-        scaled to be right for one ensemble that was measured as a whole.
+        Parts that run one after the other take longer than the sum of their shortest times. So sums are scaled to be
+        right for one ensemble that was measured as a whole.
 
         Parameters
         ----------
         numbers : iterable of int
             The candidates.
         of : collection of int
-            Members of the ensemble that was measured; if they are no candidates, sums are left as they are.
+            Members of the ensemble that was measured; unless all are candidates, sums are not scaled.
         seconds : tuple of float
-            What it takes for one row, and for the batch.
+            Its seconds for one row, and for the batch.
         """
         numbers = list(numbers)
         shares = {number: self._form(number) for number in numbers}
@@ -132,7 +132,7 @@ class Latencies:
         return parts[0], parts[1]
 
     def _name(self, number: int) -> str:
-        """Return the name of a member's file, which tells the splits, too."""
+        """Return the name of a member's file, which includes the number of splits."""
         return self._members.path(number).stem
 
     def _form(self, number: int) -> str:
@@ -161,8 +161,8 @@ class Latencies:
 
 
 def _timed(work: Callable[[Any], object], row: Any, batch: Any) -> tuple[float, float]:
-    """Return how long work takes for one row (the shortest time), and for the batch."""
-    work(batch)  # libraries are imported, and caches filled
+    """Return how long `work` takes for one row (the shortest time), and for the batch."""
+    work(batch)  # import libraries and fill caches
     found = []
     for rows in (*[row] * _TIMES, batch):
         clock = time.perf_counter()
@@ -172,6 +172,6 @@ def _timed(work: Callable[[Any], object], row: Any, batch: Any) -> tuple[float, 
 
 
 def _machine() -> str:
-    """Return a name for this machine that does not tell which one it is."""
+    """Return an anonymous name for this machine."""
     facts = (platform.node(), platform.machine(), platform.processor(), str(available_cores()))
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""A limit of the latency of a run's ensembles: trials are measured when they arrive, and too slow ones left out."""
+"""Limit the latency of a run's ensembles: trials are measured when they arrive, and slow ones are left out."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from cashmere.run.members import Members
 from cashmere.run.run_directory import RunDirectory
 
 _EXPECTED_SECONDS = 0.5
-"""For measuring a trial, until one is measured."""
+"""Expected time to measure a trial, until one is measured."""
 
 
 class LatencyLimit:
-    """Lets an ensemble be chosen only as far as the seconds for one row are known and keep a limit.
+    """Restricts the choice of the ensemble to members whose seconds for one row are known and keep a limit.
 
     Parameters
     ----------
     run : RunDirectory
-        Open; remembers what was measured.
+        Open; keeps the measurements.
     members : Members
         The models of the trials.
     encoders : callable
-        Returns the encoders of so many splits.
+        Returns the encoders of a number of splits.
     sample : DataFrame
         Rows to predict.
     seconds : float
@@ -39,7 +39,7 @@ class LatencyLimit:
     Attributes
     ----------
     least_seconds : float
-        What the fastest trial takes; infinite as long as none is measured.
+        Time of the fastest trial; infinite until one is measured.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class LatencyLimit:
         self._factor = 1.0
 
     def apply(self, builder: EnsembleBuilder, history: History, *, stop: Stop) -> None:
-        """Measure trials that were not measured yet, the best first, and bound what the builder chooses.
+        """Measure trials not measured yet, the best first, and limit what the builder may choose.
 
-        If no trial keeps the limit, only the fastest can be chosen. Models that another machine has trained cannot.
+        If no trial keeps the limit, only the fastest can be chosen. Models that another machine trained cannot.
 
         Parameters
         ----------
@@ -92,22 +92,22 @@ class LatencyLimit:
         builder.limit([Limit(cost=self._cost, most=max(self.seconds, (1 + 1e-9) * self.least_seconds))])
 
     def seconds_to_measure(self, history: History) -> float:
-        """Return how long it will take to measure the trials that were not measured yet."""
+        """Return how long it will take to measure the trials not measured yet."""
         known = 0 if self._cost is None else len(self._cost.own)
         each = self._spent / self._n_measured if self._n_measured else _EXPECTED_SECONDS
         return each * max(0, len(history.successes) - known)
 
     def correct(self, members: Collection[int], seconds: float) -> bool:
-        """Count with what a whole model takes, from the next choice on; tell whether it breaks the limit.
+        """Scale latencies to that of a whole model, from the next choice on; return whether it breaks the limit.
 
-        Parts that are asked one after the other take longer than the shortest time of each.
+        Parts that run one after the other take longer than the sum of their shortest times.
 
         Parameters
         ----------
         members : collection of int
-            Of the model.
+            Members of the model.
         seconds : float
-            What it takes for one row.
+            Its seconds for one row.
         """
         if self._cost is None or not set(members) <= self._cost.own.keys():
             return False

@@ -28,16 +28,16 @@ _LIMIT_MIB = 4096.0
 _LOADING = "loading"
 
 _CONSTANT_MIB = 4.0
-"""Added to the size of a file: the smallest takes about as long as this many MiB more."""
+"""Added to the size of each file: even the smallest takes about as long to load as this many MiB."""
 
 _EXPECTED_SECONDS = {"xgboost": 0.06, "random_forest": 0.005, "extra_trees": 0.005}
 _EXPECTED_SECONDS_OF_OTHERS = 0.025
-"""Per MiB, by algorithm, until the first is loaded: text has to be parsed, arrays have not. At the rate of XGBoost the
+"""Per MiB, by algorithm, until the first is loaded: text must be parsed, arrays need not. At the rate of XGBoost, the
 400 MiB of a forest would take the last quarter of a minute."""
 
 
 class Members:
-    """The models an ensemble of the run can consist of: a file of fold models per trial, and the constant predictor.
+    """The models that can be in an ensemble of the run: a file of fold models per trial, and the constant predictor.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Members:
         return self._store.member_path(number, self.splits(number))
 
     def splits(self, number: int) -> int:
-        """Return on how many splits of the rows a trial has models."""
+        """Return the number of splits of the rows for which a trial has models."""
         return self._splits[number][0] if number in self._splits else 1
 
     @property
@@ -82,7 +82,7 @@ class Members:
         return {number: mean for number, (_, mean) in self._splits.items()}
 
     def add_split(self, observation: Observation, archive: bytes, predictions: NDArray[np.float32]) -> None:
-        """Give a trial the models of one more split, too.
+        """Add the models of one more split to a trial.
 
         Parameters
         ----------
@@ -106,14 +106,14 @@ class Members:
         self._loaded[number], self._splits[number] = models, (before + 1, mean)
 
     def exists(self, number: int) -> bool:
-        """Tell whether the models of a trial still exist."""
+        """Return whether the models of a trial still exist."""
         return is_regular(self.path(number))
 
     def is_own(self, number: int) -> bool:
-        """Tell whether this machine trained the models of a trial, and nobody has changed them since.
+        """Return whether this machine trained the models of a trial, and nobody has changed them since.
 
-        Trials of early versions have no signatures of their own; those in a model that this machine has signed are its
-        own.
+        Trials of early versions have no signatures; they count as trained here if they are in a model that this machine
+        has signed.
 
         Raises
         ------
@@ -135,28 +135,28 @@ class Members:
         if number not in self._loaded:
             clock, n_modules = time.perf_counter(), len(sys.modules)
             self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
-            if len(sys.modules) == n_modules:  # else it has imported libraries, which happens once
+            if len(sys.modules) == n_modules:  # otherwise it has imported libraries, which happens only once
                 self._pace.note(self._loading(number), time.perf_counter() - clock, self._size_mib(number))
         return self._loaded[number]
 
     def loading_seconds(self, number: int) -> float:
-        """Return a bound of the time to load the models of a trial; 0 for models in memory."""
+        """Return a bound on the time to load the models of a trial; 0 for models in memory."""
         if number in self._loaded:
             return 0.0
         expected = _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
         return self._pace.bound(self._loading(number), self._size_mib(number), expected=expected)
 
     def learn_loading(self, numbers: Sequence[int], fits: Callable[[float], bool]) -> None:
-        """Load one trial of each algorithm that none was loaded of, and forget it.
+        """Load one trial of each algorithm whose loading time is unknown, and forget it.
 
         Parameters
         ----------
         numbers : sequence of int
-            Trials to take.
+            Trials to choose from.
         fits : callable
-            Tells whether there is time for a step of so many seconds.
+            Returns whether there is time for a step of this many seconds.
         """
-        for number in 2 * tuple(numbers):  # what imports libraries does not count, see `load`
+        for number in 2 * tuple(numbers):  # again, as loading that imports libraries does not count, see `load`
             is_new = number not in self._loaded and not self._pace.knows(self._loading(number))
             if is_new and fits(self.loading_seconds(number)):
                 self.load(number)
@@ -166,7 +166,7 @@ class Members:
         return f"{_LOADING} {self._algorithms.get(number, '')}"
 
     def look(self, history: History) -> None:
-        """Learn which algorithms the trials are of: how long models take to load depends on it."""
+        """Note the algorithms of the trials, on which the time to load models depends."""
         self._algorithms = {o.trial.number: algorithm_of(o) for o in history.successes}
 
     @property
@@ -175,19 +175,19 @@ class Members:
         return self._loaded.keys()
 
     def forget(self, keep: Collection[int]) -> None:
-        """Give up the memory of all models but these; they can be loaded again."""
+        """Drop all models but these from memory; they can be loaded again."""
         for number in self._loaded.keys() - {BASELINE, *keep}:
             del self._loaded[number]
 
     def _size_mib(self, number: int) -> float:
-        """Return the size of a file, with a constant for what takes as long for small ones."""
+        """Return the size of a file, plus a constant for what takes equally long for small ones."""
         try:
             return _CONSTANT_MIB + self.path(number).stat().st_size / 2**20
-        except OSError:  # loading it will say so
+        except OSError:  # loading it will raise
             return _CONSTANT_MIB
 
     def prune(self, keep: Collection[int], history: History) -> None:
-        """Delete the worst models if all together take too much disk space; keep those of the trials in `keep`."""
+        """Delete the worst models if all together take too much disk space, but none of the trials in `keep`."""
         losses = {o.trial.number: float(o.loss) for o in history.successes if o.loss is not None}
         self._store.prune_members(keep, limit_mib=_LIMIT_MIB, losses=losses)
 

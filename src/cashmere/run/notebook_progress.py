@@ -14,25 +14,25 @@ from cashmere.charts.sparkline import sparkline
 from cashmere.run.progress import Status, shown_clock, shown_number
 
 _ENSEMBLE, _SINGLE = "#1b8a83", "#c76a0c"
-"""Legible on white and on the dark grey of notebooks."""
+"""Colours that are legible on white and on the dark grey of notebooks."""
 
 
 def runs_in_kernel() -> bool:
-    """Tell whether this process is the kernel of a notebook; a terminal's IPython is none.
+    """Return whether this process is the kernel of a notebook, unlike IPython in a terminal.
 
-    Nothing is imported: where a kernel runs, IPython has been.
+    This imports nothing: a kernel has already imported IPython.
     """
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 class NotebookProgress:
-    """One display with scores, trials, the time left and a curve; it is brought up to date and stays at the end.
+    """One display with scores, trials, the time left and a curve. It is updated in place, and stays at the end.
 
     Parameters
     ----------
     interval : float
-        Seconds between two changes within a phase, at least.
+        Minimum seconds between two updates within a phase.
     """
 
     def __init__(self, *, interval: float = 1.0) -> None:
@@ -44,7 +44,7 @@ class NotebookProgress:
         self._handle: Any = None
 
     def update(self, status: Status) -> None:
-        """Change the display if it is time."""
+        """Update the display if it is time."""
         now = time.monotonic()
         _extend(self._best, status.trials, status.best_score)
         _extend(self._ensemble, status.trials, status.ensemble_score)
@@ -55,7 +55,7 @@ class NotebookProgress:
             self._show()
 
     def close(self) -> None:
-        """Show the last state without bar and time."""
+        """Show the last state, without bar and time left."""
         if self._handle is not None:
             self._status = self._status.ended()
             self._show()
@@ -92,6 +92,6 @@ class NotebookProgress:
 
 
 def _extend(curve: list[tuple[float, float]], trials: int, score: float | None) -> None:
-    """Add a point where the score changes."""
+    """Add a point if the score has changed."""
     if score is not None and math.isfinite(score) and (not curve or curve[-1][1] != score):
         curve.append((trials, score))

@@ -1,4 +1,4 @@
-"""Whether the time of a call suffices to read and prepare its table."""
+"""Check that the time of a call suffices to read and prepare its table."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cashmere.exceptions import BudgetTooShortError
 from cashmere.records.budget import Deadline
 
 _ALWAYS_PREPARED_CELLS = 1_000_000
-"""Tables of so many cells are prepared even after the end: that takes about a second, and then there is a model."""
+"""Tables of up to this size are prepared even after the end: it takes about a second, and gives a model."""
 
 
 def reading_check(deadline: Deadline) -> Callable[[int, int], None]:
-    """Return what reading a table calls from time to time, to be stopped when the time is over.
+    """Return the function that reading a table calls from time to time, which raises when the time is over.
 
     Parameters
     ----------
@@ -35,5 +35,5 @@ def reading_check(deadline: Deadline) -> Callable[[int, int], None]:
 
 
 def preparation_check(deadline: Deadline, n_cells: int) -> Callable[[], None]:
-    """Return the same for the steps of the preparation, which follow when all cells are read."""
+    """Return the same for the steps of the preparation, which begin when all cells have been read."""
     return functools.partial(reading_check(deadline), n_cells, n_cells)

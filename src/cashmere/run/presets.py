@@ -21,7 +21,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "small": {"budget": "10m", "max_latency": "20ms", "repeats": 0},
     }
 )
-"""By name: values by setting, as users write them. All of them decide about the same settings."""
+"""Values of settings, as users write them, by preset. All presets give values for the same settings."""
 
 
 def preset_settings(name: str) -> Mapping[str, Any]:

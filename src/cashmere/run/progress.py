@@ -54,7 +54,7 @@ class Status:
         return replace(self, phase="finishing", fraction=1.0, seconds_left=None)
 
     def ended(self) -> Status:
-        """Return the same state once the call has ended, in whatever way."""
+        """Return the same state once the call has ended for any reason."""
         return replace(self, phase="ended", seconds_left=None)
 
 
@@ -73,7 +73,7 @@ def searching(
     Parameters
     ----------
     budget : Budget or None
-        Of the call; None if nothing is left.
+        Budget of the call; None if nothing is left.
     deadline : Deadline
         Its clock.
     trials, failures, best_score, ensemble_score, metric
@@ -162,7 +162,7 @@ class Bar:
         self._bar.update(self._task, completed=status.fraction, **_fields(status))
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._bar.stop()
 
 
@@ -178,7 +178,7 @@ def _fields(status: Status) -> dict[str, Any]:
 
 
 def shown_number(value: float | None) -> str:
-    """Return a score in five digits; a dash if it is not known."""
+    """Return a score with five significant digits, or a dash if it is not known."""
     return "-" if value is None else f"{value:.5g}"
 
 

@@ -53,17 +53,17 @@ from cashmere.storage.directory import RESTORE
 _SELECTION = "selection"
 
 _LIMITS = 8
-"""Bounds of each kind that are tried, from that of the cheapest candidate to what the ensemble without bounds costs."""
+"""How many bounds of each kind to try, from the cost of the cheapest candidate to that of the unbounded ensemble."""
 
 _MEASURING_SECONDS = 60.0
-"""For measuring candidates, in one call; a further call goes on with the others."""
+"""Time for measuring candidates in one call; the next call continues with the others."""
 
 
 _WHOLE_SECONDS = 0.3
-"""For the rows of a whole model; the batch is predicted once besides."""
+"""Time for predicting single rows with a whole model; the batch is predicted once in addition."""
 
 _MORE = 1.01
-"""Messages name bounds that are a little higher than what the smallest ensemble needs: they are rounded."""
+"""Messages name bounds a little above what the smallest ensemble needs, because they are rounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -197,7 +197,7 @@ def refine_run(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Bounds:
-    """The bounds that the user gives: seconds of one row, and bytes of the folder."""
+    """The user's bounds: seconds for one row, and bytes of the folder."""
 
     seconds: float | None
     n_bytes: float | None
@@ -214,7 +214,7 @@ class _Bounds:
         return self.seconds is None or seconds <= self.seconds
 
     def refusal(self, costs: Sequence[tuple[float, float]]) -> InvalidParameterError:
-        """Return the error for bounds that none of the ensembles keeps, given with their seconds and bytes."""
+        """Return the error for bounds that no ensemble keeps, given the seconds and bytes of each."""
         small = [n_bytes for seconds, n_bytes in costs if self.in_time(seconds)]
         if small:
             with_latency = "" if self.seconds is None else f" that keeps max_latency={self.given['max_latency']!r}"
@@ -243,7 +243,7 @@ class _Point:
         return self.loss if self.cross_fitted_loss is None else self.cross_fitted_loss
 
     def beats(self, other: _Point) -> bool:
-        """Tell whether this one is nowhere worse and somewhere better; latencies that are not known do not count."""
+        """Return whether this one is nowhere worse and somewhere better; unknown latencies do not count."""
         mine, others = self._aims(), other._aims()
         return all(a <= b for a, b in zip(mine, others, strict=True)) and mine != others
 
@@ -309,7 +309,7 @@ class _Refinement:
         )
 
     def _usable(self) -> list[Observation]:
-        """Return the trials whose models exist: members of the run's ensemble first, then by loss."""
+        """Return the trials whose models exist, members of the run's ensemble first, then by loss."""
         of_run = self._manifest["ensemble"]["members"]
         usable = [
             o for o in self._history.successes if o.predictions is not None and self._members.exists(o.trial.number)
@@ -328,7 +328,7 @@ class _Refinement:
         return sorted(usable, key=lambda o: (o.trial.number not in of_run, o.loss, o.trial.number))
 
     def _measured(self, usable: Sequence[Observation], encoders_of: Callable[[int], Encoders]) -> list[int]:
-        """Measure trials as long as there is time, and return those that are known; all of them without a sample."""
+        """Measure trials as long as there is time, and return those measured; without a sample, return all."""
         numbers = [o.trial.number for o in usable]
         self._check_members_of_others(numbers, encoders_of)
         if self._sample is None:
@@ -344,7 +344,7 @@ class _Refinement:
         return measured
 
     def _with_one_model(self, cost: Cost, n_folds: int) -> Cost:
-        """Return what ensembles cost if each member has one model, fitted on all rows, not one for each last fold."""
+        """Return the cost if each member has one model fitted on all rows, not one for each of the last `n_folds`."""
         trained = [len(fold.train) for fold in self._run.splits[-n_folds:]]
         more_rows = len(self._run.rows.y) * n_folds / sum(trained)
         n_models = {number: n_folds * self._members.splits(number) for number in cost.own}
@@ -355,7 +355,7 @@ class _Refinement:
         )
 
     def _judged(self, pool: ValidationPool) -> History:
-        """Return the trials; under another metric, with their losses on all rows together."""
+        """Return the trials; for another metric, with their losses on all rows together."""
         run = self._run
         stored = run.store.load(run.space.configuration_space)
         observations = [stored[row["number"]] for row in run.store.rows()]
@@ -370,7 +370,7 @@ class _Refinement:
         return History(observations=tuple(judged))
 
     def _check_members_of_others(self, numbers: Sequence[int], encoders_of: Callable[[int], Encoders]) -> None:
-        """Load models that another machine trained in a child process first, see `check_first_load`."""
+        """Load models that another machine trained in a child process; see `check_first_load`."""
         others = [number for number in numbers if not self._members.is_own(number)]
         if not others:
             return
@@ -391,7 +391,7 @@ class _Refinement:
     # ------------------------------------------------------------ the front
 
     def points(self, bounds: _Bounds) -> list[_Point]:
-        """Return the ensembles that no other beats, the best first."""
+        """Return the ensembles that no other beats, best first."""
         if bounds.seconds is not None and self._row_cost is None:
             raise IncompatibleParametersError(
                 "max_latency cannot be used with this run: it holds no sample of rows (sample.parquet) to measure on. "
@@ -400,7 +400,7 @@ class _Refinement:
             )
         self._builder.update(self._history)
         if (averages := self._members.averages) and not self._refit:
-            self._builder.choose_by(averages)  # but among all trials: the small and fast ones need not be repeated
+            self._builder.choose_by(averages)  # but among all trials, as small and fast ones may not be repeated
         whole = self._point(())
         if self._method != _SELECTION:
             return [self._cross_fitted(whole)]
@@ -412,7 +412,7 @@ class _Refinement:
         return sorted(_front([self._cross_fitted(point) for point in points]), key=lambda point: point.expected_loss)
 
     def _grid(self, bounds: _Bounds, whole: _Point) -> Iterator[tuple[Limit, ...]]:
-        """Yield the limits to select under: those given, and with them tighter ones of each kind and of both."""
+        """Yield the limits to select under: the given ones, alone and with tighter ones of each kind and of both."""
         given = []
         if bounds.n_bytes is not None:
             given.append(Limit(cost=self._size_cost, most=bounds.n_bytes))
@@ -421,7 +421,7 @@ class _Refinement:
         ladders = []
         for cost in filter(None, (self._size_cost, self._row_cost)):
             least = min(cost.of([number]) for number in self._numbers)
-            # A little more than the sums, whose last digits depend on the order of the members.
+            # A little above the sums, whose last digits depend on the order of the members.
             ladder = (1 + 1e-9) * np.geomspace(least, max(least, cost.of(whole.members)), _LIMITS)
             ladders.append([Limit(cost=cost, most=float(most)) for most in ladder])
         steps = [*((limit,) for limit in itertools.chain(*ladders)), *zip(*ladders, strict=True)]
@@ -436,14 +436,14 @@ class _Refinement:
         return self._current(limits, None)
 
     def _cross_fitted(self, point: _Point) -> _Point:
-        """Choose the ensemble of a point as that of a run is chosen at its end: averaged, calibrated and judged."""
+        """Choose the ensemble of a point as at the end of a run: averaged, calibrated and judged."""
         self._point(point.limits)
         return self._current(point.limits, self._builder.cross_fit(self._history))
 
     def _current(self, limits: tuple[Limit, ...], cross_fitted_loss: float | None) -> _Point:
         members = self._builder.ensemble.members
         row, batch = (np.nan if cost is None else cost.of(members) for cost in (self._row_cost, self._batch_cost))
-        assert self._builder.loss is not None  # there is a candidate
+        assert self._builder.loss is not None  # as there is a candidate
         return _Point(
             limits=limits,
             members=members,
@@ -478,7 +478,7 @@ class _Refinement:
     # ------------------------------------------------------------ models
 
     def write(self, points: Sequence[_Point], bounds: _Bounds) -> tuple[_Point, dict[str, Any]]:
-        """Write the best of the points that keeps the bounds, by sums and then as measured with the whole model."""
+        """Write the best point that keeps the bounds, first by sums, then as measured with the whole model."""
         within = [point for point in points if bounds.hold(np.nan_to_num(point.row_seconds), point.n_bytes)]
         if not within:
             seconds = self._row_cost
@@ -497,7 +497,7 @@ class _Refinement:
         raise bounds.refusal(measured)
 
     def _save(self, point: _Point) -> dict[str, Any]:
-        """Write the model of a point, load it as anyone would, and measure it."""
+        """Write the model of a point, load it as a user would, and measure it."""
         cross_fitted_loss = self._cross_fitted(point).cross_fitted_loss
         information = self._model.information(self._history, cross_fitted_loss)
         with self._saving() as save:
@@ -516,7 +516,7 @@ class _Refinement:
 
     @contextlib.contextmanager
     def _saving(self) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-        """Yield what writes the model of the current ensemble with some information."""
+        """Yield a function that writes the model of the current ensemble with the given information."""
         if not self._refit:
             yield lambda information: self._model.save(information, self._history)
             return
@@ -547,7 +547,7 @@ class _Refinement:
         return [o for o in self._history.successes if o.trial.number in members]
 
     def compare_refit(self) -> RefitComparison:
-        """Judge one model for each member beside one for each fold, see `cashmere.run.refit.compare_refit`."""
+        """Compare one model per member with one per fold; see `cashmere.run.refit.compare_refit`."""
         return compare_refit(self._run, self._observations(), self._builder.ensemble, self.metric)
 
     def _latency(self, folder: Path) -> dict[str, float]:
@@ -557,7 +557,7 @@ class _Refinement:
         return predictor.measure_latency(self._sample, seconds=_WHOLE_SECONDS)
 
     def _described_before(self) -> dict[str, Any]:
-        """Return what the model of the run is now; no scores if they would be of another metric."""
+        """Describe the current model of the run; without scores if they would be of another metric."""
         facts, folder = self._run.store.facts(), self._run.folder / "model"
         losses = {"score": facts.ensemble_loss, "cross_fitted_score": facts.cross_fitted_loss}
         latency = self._latency(folder)
@@ -579,7 +579,7 @@ def _front(points: Collection[_Point]) -> list[_Point]:
 
 
 def _new_folder(run_folder: Path, out: str | Path | None) -> Path:
-    """Return a folder for a model that does not exist yet, or is empty."""
+    """Return a folder for a model, which does not exist yet or is empty."""
     if out is None:
         names = (f"model-refined{'' if number == 1 else f'-{number}'}" for number in itertools.count(1))
         return next(folder for name in names if not (folder := run_folder / name).exists())
@@ -590,7 +590,7 @@ def _new_folder(run_folder: Path, out: str | Path | None) -> Path:
 
 
 def _manifest_of(run: RunDirectory, trusted: Sequence[str]) -> dict[str, Any]:
-    """Return the manifest of the run's model, which is first loaded in a child process if it is somebody else's."""
+    """Return the manifest of the run's model; if somebody else made the model, first load it in a child process."""
     folder = run.folder / "model"
     if run.store.facts().ensemble is None or not (folder / "manifest.json").exists():
         text = "is not finished: it has no final ensemble. Continue it with `cashmere resume`, then refine it."

@@ -1,4 +1,4 @@
-"""Members fitted again on other rows than those of the folds: one model each, on all rows."""
+"""Fit members again, with one model on all rows instead of one for each fold."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from cashmere.records.trial import Observation
 from cashmere.run.run_directory import RunDirectory
 
 _FOLDS = "5fold"
-"""Of the comparison, if the run has a splitter of the user."""
+"""Resampling of the comparison if the run has a custom splitter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefitComparison:
-    """One model for each member beside one for each fold, on rows that neither has seen.
+    """One model per member compared with one per fold, on rows that neither has seen.
 
     Attributes
     ----------
     n_rows : int
-        Number of these rows: those that the first fold of the run validates; in time, the last.
+        Number of these rows: the validation rows of the run's first fold; in time, of the last.
     single_loss : float
-        Of the ensemble, each member with one model fitted on all other rows.
+        Loss of the ensemble whose members have one model fitted on all other rows.
     folds_loss : float
-        Of the same ensemble, each member with the mean of models fitted on folds of these other rows; in time, with the
-        model of the newest fold.
+        Loss of the same ensemble whose members have the mean of models fitted on folds of these other rows; in time,
+        the model of the newest fold.
     """
 
     n_rows: int
@@ -55,14 +55,14 @@ def refit_on_all_rows(run: RunDirectory, members: Sequence[Observation]) -> tupl
     run : RunDirectory
         Open.
     members : sequence of Observation
-        What to fit.
+        Trials to fit.
 
     Returns
     -------
     encoders : list
-        Of the one fold that holds all rows.
+        Encoders of the one fold that holds all rows.
     models : dict of int to list of FoldModel
-        One of each member, by trial number.
+        One model of each member, by trial number.
     """
     rows = np.arange(len(run.rows.y))
     with _fitted(run, members, [Fold(train=rows, validation=rows[:1])]) as (_, encoders, models):
@@ -72,23 +72,23 @@ def refit_on_all_rows(run: RunDirectory, members: Sequence[Observation]) -> tupl
 def compare_refit(
     run: RunDirectory, members: Sequence[Observation], ensemble: Ensemble, metric: Metric
 ) -> RefitComparison:
-    """Judge one model for each member beside those of folds, on the rows that the run's first fold validates.
+    """Compare one model per member with those of folds, on the validation rows of the run's first fold.
 
-    In time, they are the rows of the last fold: the newest.
+    In time, they are those of the last fold, the newest.
 
-    Without these rows, members are fitted once on all others and once on folds of them, as the run has folds of its
-    rows. So both kinds of models come from fewer rows than those that are compared here in the end.
+    Without these rows, members are fitted once on all others, and once on folds of these. So both kinds of models are
+    fitted on fewer rows than the models that they stand for.
 
     Parameters
     ----------
     run : RunDirectory
         Open.
     members : sequence of Observation
-        Those of the ensemble.
+        Members of the ensemble.
     ensemble : Ensemble
-        Combines them.
+        Combines their predictions.
     metric : Metric
-        Judges; probabilities are neither calibrated nor decided by thresholds.
+        Metric to compare by; probabilities are neither calibrated nor decided by thresholds.
     """
     y, weight, structure = run.rows.y, run.rows.weight, run.rows.structure
     outer = run.splits[-1 if is_in_time(structure) else 0]
@@ -101,7 +101,7 @@ def compare_refit(
         structure=None if structure is None else structure.take(seen),
     )
     folds = [Fold(train=seen[fold.train], validation=judged) for fold in inner]
-    # The first one has the seeds of the run's first fold: unless in time, its models are those of that fold.
+    # The first fold has the seeds of the run's first fold: unless in time, its models are the same.
     with _fitted(run, members, [Fold(train=seen, validation=judged), *folds]) as (prepared, _, models):
         of_members: list[list[AnyArray]] = [
             [model.predict(prepared.load(k, model.encoding)[1]) for k, model in enumerate(models[number])]
@@ -120,7 +120,7 @@ def compare_refit(
 def _fitted(
     run: RunDirectory, members: Sequence[Observation], folds: Sequence[Fold]
 ) -> Iterator[tuple[PreparedFolds, Encoders, dict[int, list[FoldModel]]]]:
-    """Fit members on folds that are prepared in a folder of their own, which does not stay."""
+    """Fit members on folds prepared in a separate folder, which is removed afterwards."""
     folder = (run.folder / "prepared" / "refit").absolute()
     try:
         prepared, encoders = prepare_folds(

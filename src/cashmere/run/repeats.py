@@ -24,22 +24,22 @@ _MOST_ROWS = 1000
 """Tables with more rows are not repeated by default: docs/benchmarks.md#spare-time."""
 
 _MOST = 2
-"""Repeats by default."""
+"""Default number of repeats."""
 
 _SHARE = 0.2
 """Largest share of a time budget for them."""
 
 _MARGIN = 1.5
-"""A repeat begins if so many times the seconds of its trial are left. If none does, the shortest begins that may still
-end in time: little else would make use of the last seconds."""
+"""A repeat begins if this many times the seconds of its trial are left. If that holds for none, the shortest that may
+still end in time begins: hardly anything else could use the last seconds."""
 
 _POLL_SECONDS = 0.05
 
 
 class Repeats:
-    """Fits the members of an ensemble again on other splits, and gives them the models of these, too.
+    """Fits the members of an ensemble again on other splits, and adds the models of these to them.
 
-    On few rows the models of one split differ from those of another by chance. A member with the models of several
+    With few rows, the models of one split differ from those of another by chance. A member with the models of several
     splits predicts their mean.
 
     Parameters
@@ -47,14 +47,14 @@ class Repeats:
     run : RunDirectory
         Open.
     budget : Budget or None
-        Of this call; with None nothing is left.
+        Budget of this call; None if nothing is left.
     members : Members
         Keeps the models.
 
     Attributes
     ----------
     most : int
-        Other splits on which members may be fitted.
+        Maximum number of other splits on which members are fitted.
     """
 
     def __init__(self, run: RunDirectory, budget: Budget | None, members: Members) -> None:
@@ -63,7 +63,7 @@ class Repeats:
         self._encoders: dict[int, Encoders] = {}
 
     def encoders(self, n_splits: int) -> Encoders:
-        """Return the encoders of so many splits beyond the first, fold after fold."""
+        """Return the encoders of the splits after the first, up to `n_splits` in all, fold after fold."""
         return [fold for split in range(1, n_splits) for fold in self._encoders_of(split)]
 
     def _encoders_of(self, split: int) -> Encoders:
@@ -93,7 +93,7 @@ class Repeats:
         )
 
     def reserved_seconds(self, history: History, weights: Mapping[int, float]) -> float:
-        """Return the seconds that the search should leave for repeats; 0 without a time budget."""
+        """Return how many seconds the search should leave for repeats; 0 without a time budget."""
         if self._budget is None or self._budget.seconds is None:
             return 0.0
         seconds = sum(o.duration_seconds for _, o in self._waiting(history, weights))
@@ -110,9 +110,9 @@ class Repeats:
         stop: Callable[[], bool],
         on_tick: Callable[[], object],
     ) -> None:
-        """Fit members on other splits, those with the largest weights first, until all are done or the time is over.
+        """Fit members on other splits, largest weights first, until all are done or the time is over.
 
-        Trials that still run may end meanwhile: they, too, have until then.
+        Trials that are still running have until then, too.
 
         Parameters
         ----------
@@ -123,11 +123,11 @@ class Repeats:
         executor : Executor
             Fits them.
         n_busy : callable
-            How many of its workers still run trials.
+            Returns how many of its workers still run trials.
         seconds_left : callable
-            Wall seconds for this step.
+            Returns the wall-clock seconds left for this step.
         stop : callable
-            Whether to give up.
+            Returns whether to give up.
         on_tick : callable
             Called about twenty times a second.
         """
@@ -160,7 +160,7 @@ class Repeats:
     def _waiting(self, history: History, weights: Mapping[int, float]) -> Iterator[tuple[int, Observation]]:
         """Yield each split and member to fit, split after split."""
         numbers = [n for n in sorted(weights, key=lambda n: -weights[n]) if n != BASELINE and self._members.is_own(n)]
-        # The ensemble knows trials as they arrive, the history in order: behind a long one, some are not there yet.
+        # The ensemble has trials as they arrive, the history in order: those after a long one may still be missing.
         known = {observation.trial.number: observation for observation in history}
         observations = [known[number] for number in numbers if number in known]
         for split in range(1, self.most + 1):
@@ -169,7 +169,7 @@ class Repeats:
                     yield split, each
 
     def _keep(self, observation: Observation, outcome: Outcome) -> None:
-        """Keep the models of another split, if they are those of a whole trial."""
+        """Keep the models of another split if the trial was completed."""
         predictions, expected = outcome.predictions, observation.predictions
         if predictions is None or expected is None or outcome.model is None or outcome.cut_short is not None:
             return
@@ -178,14 +178,14 @@ class Repeats:
 
 
 def next_in_time(expected: Mapping[int, float], seconds: float) -> int | None:
-    """Return which repeat to begin next: the first that is likely to end in time, or else the shortest that may.
+    """Return the repeat to begin next: the first that is likely to end in time, otherwise the shortest that may.
 
     Parameters
     ----------
     expected : mapping
-        How many seconds each repeat may take, in order.
+        Expected seconds of each repeat, in order.
     seconds : float
-        Until the end.
+        Seconds until the end.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def next_in_time(expected: Mapping[int, float], seconds: float) -> int | None:
 
 def _how_many(run: RunDirectory, budget: Budget | None) -> int:
     repeats = run.settings.repeats
-    if budget is None or len(run.rungs) > 1:  # with rungs, rows are plenty, and encoding them again takes long
+    if budget is None or len(run.rungs) > 1:  # with rungs, there are many rows, and encoding them again takes long
         return 0
     n_validated = len(np.unique(np.concatenate([fold.validation for fold in run.splits])))
     if n_validated < len(run.rows.y):  # another split would predict other rows

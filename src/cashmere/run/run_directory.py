@@ -72,10 +72,10 @@ from cashmere.storage.store import RunStore
 from cashmere.strategies import make_strategy
 
 _SAMPLE_ROWS = 1000
-"""Number of original rows to keep: the largest batch whose latency is measured."""
+"""Number of original rows to keep, which is also the largest batch whose latency is measured."""
 
 _MOST_WORKERS, _MOST_WORKERS_PER_CORE = 32, 8
-"""Workers that the directory of a run from elsewhere may ask for, whatever the machine, and for each of its cores."""
+"""How many workers a run directory from elsewhere may request: on any machine, and per core."""
 
 _SHIPPED_OPENING, _NO_OPENING = "learned", "defaults"
 """Openings that are not read from a file."""
@@ -322,14 +322,14 @@ class RunDirectory:
             _check_rows(folder / "table.npz", rows, schema, target, settings)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
             check_complete(folder, store, lookahead=settings.lookahead_of_study)
-            run._opening()  # one from a file is kept in the store
+            run._opening()  # check it, as one from a file is kept in the store
             run._check_algorithms()
             run._map_values()
             return run
         except (RunDirectoryError, MissingDependencyError):
             store.close()
             raise
-        except CashmereError as error:  # a setting that fits neither this version nor the table
+        except CashmereError as error:  # such as a setting that does not fit this version or the table
             store.close()
             if own_objects:
                 raise
@@ -340,8 +340,8 @@ class RunDirectory:
             raise
 
     def _tell_what_is_left_out(self) -> None:
-        """Warn of algorithms that a constraint leaves out and the user has not excluded."""
-        if self.settings.include or callable(self.settings.space):  # whoever makes a space knows what it lacks
+        """Warn of algorithms that a constraint leaves out and the user did not exclude."""
+        if self.settings.include or callable(self.settings.space):  # the author of a space knows what it lacks
             return
         constraints = [NOT_MONOTONE] + ([] if self.settings.class_weight is None else [NOT_WEIGHTED])
         for why in constraints:
@@ -350,14 +350,14 @@ class RunDirectory:
                 warnings.warn(LeftOutWarning(f"Left out: {', '.join(names)} ({why})."), stacklevel=5)
 
     def _check_algorithms(self) -> None:
-        """Refuse trials of an algorithm that only the machine of the earlier calls could fit."""
+        """Raise if there are trials of an algorithm that cannot be fitted on this machine."""
         for row in self.store.rows():
             algorithm = str(row["configuration"].get(ALGORITHM))
             if (reason := self.space.left_out.get(algorithm)) is not None:
                 raise RunDirectoryError(self.folder, f"holds trials of the algorithm {algorithm!r}, which {reason}.")
 
     def check_workers(self) -> None:
-        """Raise an error for more workers than this machine can run: the settings may come from another machine.
+        """Raise if the settings, which may come from another machine, have more workers than this one can run.
 
         Raises
         ------
@@ -373,7 +373,7 @@ class RunDirectory:
             )
 
     def discard(self) -> None:
-        """Remove the files that `create` has made, if there is no trial to keep; the run cannot be used afterwards."""
+        """Remove the files that `create` has made, for want of a trial to keep; the run cannot be used afterwards."""
         self.store.close_to_remove()
         remove_run(self.folder, with_folder=self._has_made_folder)
 
@@ -384,7 +384,7 @@ class RunDirectory:
         self.store.close()
 
     def _map_values(self) -> None:
-        """Let the values of a large table stay on disk: the workers map them from there as well."""
+        """Keep the values of a large table on disk, from where the workers map them as well."""
         if self.rows.are_compact:
             self.rows = self.rows.mapped_from(self.folder / "table.npz")
 
@@ -528,7 +528,7 @@ class RunDirectory:
 
 
 def _own_opening(path: str, space: Space) -> Opening:
-    """Return the opening in a file of the user, which must be for the space that is searched."""
+    """Return the opening in the user's file, which must be for the space of the run."""
     opening = load_opening(path)
     if opening.space != space.name:
         raise ArtefactError(
@@ -539,7 +539,7 @@ def _own_opening(path: str, space: Space) -> Opening:
 
 
 def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSettings) -> Any:
-    """Return the weights of rows, multiplied by those of their classes."""
+    """Return the weights of rows, multiplied by the weights of their classes."""
     if settings.class_weight is None:
         return weight
     of_classes = weights_of_rows(codes, target, settings.class_weight)
@@ -547,7 +547,7 @@ def _weighed(weight: Any, codes: AnyArray, target: TargetCoding, settings: RunSe
 
 
 def _chosen_from(space: Space, settings: RunSettings) -> Space:
-    """Return the space with the algorithms that the settings include, without those that they exclude."""
+    """Return the space with the algorithms that the settings include and do not exclude."""
     if settings.monotone and space.operators:
         raise IncompatibleParametersError(
             f"monotone cannot be used with the space {space.name!r}: its operators mix columns. Use a space without "
@@ -591,7 +591,7 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
 
 
 def _is_large(n_rows: int) -> bool:
-    """Return whether a table is kept compactly: if trials may use shares of its rows."""
+    """Return whether a table is kept compactly, because trials may use shares of its rows."""
     return len(rungs(n_rows)) > 1
 
 
@@ -600,12 +600,12 @@ def read_sample(folder: Path) -> pd.DataFrame | None:
     try:
         content = read_file(folder / "sample.parquet", limit=_SAMPLE_BYTES)
         return read_parquet(content, "sample.parquet", limit=_SAMPLE_BYTES).head(_SAMPLE_ROWS)
-    except Exception:  # without it, nothing is measured
+    except Exception:  # without a sample, nothing is measured
         return None
 
 
 def _save_sample(path: Path, sample: pd.DataFrame) -> None:
-    """Keep some rows, to measure latency on; ignore a table that Parquet cannot hold."""
+    """Keep some rows to measure latency on; skip tables that Parquet cannot hold."""
     with contextlib.suppress(Exception):
         buffer = io.BytesIO()
         sample.astype({name: str for name in sample if sample[name].dtype == object}).to_parquet(buffer)
@@ -613,7 +613,7 @@ def _save_sample(path: Path, sample: pd.DataFrame) -> None:
 
 
 def _stored_settings(path: Path, stored: Mapping[str, Any], own_objects: Mapping[str, Any]) -> RunSettings:
-    """Return the settings in ``run.json``; refuse what no run is started with."""
+    """Return the settings in ``run.json``; raise if no run can have them."""
     try:
         settings = RunSettings.from_json(stored, own_objects)
     except Exception as error:
@@ -632,7 +632,7 @@ def _stored_schema(folder: Path) -> tuple[TableSchema, TargetCoding]:
 def _check_rows(
     path: Path, rows: TrainingRows, schema: TableSchema, target: TargetCoding, settings: RunSettings
 ) -> None:
-    """Refuse rows that do not fit the columns, the classes and the settings."""
+    """Raise if the rows do not fit the columns, the classes or the settings."""
     kind = None if rows.structure is None else rows.structure.kind
     if kind is not settings.structure_kind:
         raise CorruptStoreError(path, f"does not hold the groups or the time that run.json names. {RESTORE}")

@@ -1,4 +1,4 @@
-"""One call's work on a run: search until the budget is spent, then choose the final ensemble and save it."""
+"""The work of one call on a run: search until the budget is spent, then choose and save the final ensemble."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ from cashmere.storage.trial_tables import failures_table
 from cashmere.study import Study
 
 _REFRESH_PAUSE_SECONDS = 1.0
-"""Shortest time between two choices of the ensemble, however fast trials are."""
+"""Minimum time between two choices of the ensemble, however fast trials are."""
 
 _REFRESH_SPACING = 20
-"""Multiple of its latest duration that the next choice of the ensemble waits: it takes a twentieth of the search."""
+"""How many times its latest duration the choice of the ensemble waits, so that it takes a twentieth of the search."""
 
 _STATUS_PAUSE_SECONDS = 0.1
-"""Between two displays of the state."""
+"""Minimum time between two displays of the state."""
 
 _REPORT_SPACING = 50
-"""The same for the report, whose duration is measured in this way."""
+"""The same for the report, which is written to measure its duration."""
 
 _LOADING_SHARE = 0.1
-"""Share of the time so far that loading members may take during the search."""
+"""Share of the elapsed time that loading members may take during the search."""
 
 _LOADED_MIB = 512.0
-"""Largest model, in files, whose members are loaded during the search: trials need the memory."""
+"""Largest model on disk whose members are loaded during the search, as trials need the memory."""
 
 _LOADING_SHARE_OF_END = 0.25
 """Largest share of the budget that is reserved for loading at the end."""
@@ -77,27 +77,28 @@ steps have left enough time."""
 _REPORT = "report"
 
 _SPARE_SECONDS = 0.3
-"""For what is not measured: ending the workers, removing temporary files, ending the process. As these take the longer
-the busier the machine is, the time of saving or of the report, whichever is longer, is added."""
+"""Reserved for what is not measured: ending the workers, removing temporary files, ending the process. As these take
+longer on a busy machine, the time of saving or of the report, whichever is longer, is added."""
 
 _STOPPING_SECONDS, _STOPPING_SHARE_OF_END = 0.5, 0.02
 """Reserved for stopping the workers and storing what their trials had achieved, and its largest share of the budget."""
 
 _CROSS_FIT_CHOICES = 5
-"""The cross-fitted loss takes at least so many choices of the ensemble, one for each of its parts."""
+"""The cross-fitted loss needs at least this many choices of the ensemble, one for each part of the rows."""
 
 _CROSS_FIT_SHARE_OF_END = 0.05
-"""Largest share of the budget that is reserved for it. It averages and calibrates the ensemble, too: with 1,000,000
-rows and 60 s, where fits end early and their probabilities are too careful, that took 3 % off the log loss."""
+"""Largest share of the budget that is reserved for it. Cross-fitting also averages and calibrates the ensemble: with
+1,000,000 rows and 60 s, where fits end early and their probabilities are underconfident, this reduced the log loss by
+3 %."""
 
 _MEASURING_SHARE_OF_END = 0.2
 """Largest share of the budget that is reserved for measuring the latency of trials. The best are measured first."""
 
 _CORRECTIONS = 3
-"""How often an ensemble is chosen again that is slower as a whole than the sum of its parts says."""
+"""How often to choose again if the ensemble as a whole is slower than the sum of its parts."""
 
 _LATENCY_SECONDS = (0.1, 1.0)
-"""Least and most time for measuring latency; in between, a quarter of the time left."""
+"""Minimum and maximum time for measuring latency; in between, a quarter of the time left."""
 
 
 class Session:
@@ -322,7 +323,7 @@ class Session:
                 optimize(seconds_left=self._left_for_search)
                 self._repeat(interrupted.is_set)
                 if self._repeats.most > 0 and self._left_for_trials() > 0 and not self.study.n_running:
-                    # No other repeat fits. Members that could not be repeated are chosen among all trials.
+                    # No other repeat fits, so use the rest for trials.
                     self.study.keep_unfinished()
                     optimize(seconds_left=self._left_for_trials)
             except ClusterError as error:
@@ -342,7 +343,7 @@ class Session:
         return StopReason.TIME
 
     def _repeat(self, stop: Callable[[], bool]) -> None:
-        """Fit the members of the ensemble on other splits, if they are to be and as long as time is left."""
+        """Fit the members of the ensemble on other splits, if requested, as long as time is left."""
         history = self.study.history
         if self._repeats.most == 0 or not history.successes or stop():
             return
@@ -361,12 +362,12 @@ class Session:
 
     def _tick(self) -> None:
         self._refresh()
-        if (now := self._deadline.elapsed) >= self._next_status:  # it looks at all trials
+        if (now := self._deadline.elapsed) >= self._next_status:  # not each time, as it looks at all trials
             self._progress.update(self._status())
             self._next_status = now + _STATUS_PAUSE_SECONDS
 
     def _refresh(self) -> None:
-        """Bring the model up to date with the history, but spend at most a small share of the time on it."""
+        """Update the model to the history, but spend only a small share of the time on it."""
         if self._refreshed_at > 0 and self._deadline.elapsed < self._next_refresh:
             return
         history = self.study.history
@@ -385,9 +386,9 @@ class Session:
         self._next_refresh = self._deadline.elapsed + max(_REFRESH_PAUSE_SECONDS, _REFRESH_SPACING * spent)
 
     def _load_ahead(self) -> None:
-        """Load members, as far as it takes little time and memory, so that few are left for the end.
+        """Load members as far as it takes little time and memory, so that few are left for the end.
 
-        If none are to be kept, load one of each algorithm at least, so that its seconds are known.
+        If none will be kept, load one of each algorithm, to learn its seconds.
         """
         most = min(_LOADING_SHARE * self._deadline.elapsed - self._seconds_of_loading, self._left_for_search())
         clock = Deadline(most)
@@ -398,7 +399,7 @@ class Session:
         self._seconds_of_loading += clock.elapsed
 
     def _report_ahead(self) -> None:
-        """Write the report now and then, to know how long it takes."""
+        """Write the report from time to time, to know how long it takes."""
         if self._write_report is None or self._deadline.elapsed < self._next_report:
             return
         if self._left_for_search() > self._reporting_seconds():
@@ -412,7 +413,7 @@ class Session:
         return 0.0 if self._write_report is None else self._pace.bound(_REPORT, expected=0.5)
 
     def _left_for_search(self) -> float:
-        """Return the seconds until the search must end; repeats come after it."""
+        """Return the seconds until the search must end, before repeats."""
         left = self._left_for_trials()
         if self._repeats.most == 0:
             return left
@@ -440,7 +441,7 @@ class Session:
         return loading if loading <= _OPTIONAL_LOADING_SHARE_OF_END * self._deadline.seconds else 0.0
 
     def _left_at_the_end(self) -> float:
-        """Return the seconds that are left for what need not be done after the search."""
+        """Return the seconds left for optional steps after the search."""
         saving, reporting = self.model.saving_seconds(), self._reporting_seconds()
         return self._deadline.remaining - saving - reporting - max(saving, reporting) - _SPARE_SECONDS
 
@@ -509,10 +510,10 @@ class Session:
     def _final_ensemble(self, history: History) -> tuple[Predictor | None, float | None]:
         """Choose the last ensemble and load it; return it with its cross-fitted loss.
 
-        Without time to load it, choose one of the members loaded so far; without time to cross-fit, leave that out.
+        Without time to load it, choose among the members loaded so far; without time to cross-fit, skip that.
         """
         model = self.model
-        if len(history) == self._n_before:  # nothing new: it is the model of the call before, however long that takes
+        if len(history) == self._n_before:  # nothing new: restore the model of the last call, however long it takes
             model.choose_finally(history)
             cross_fitted_loss = model.cross_fit(history)
             return model.predictor(history), cross_fitted_loss
@@ -531,7 +532,7 @@ class Session:
         return model.predictor(history), cross_fitted_loss
 
     def _fits(self, seconds: float) -> bool:
-        """Tell whether there is time for a step that could be left out."""
+        """Return whether there is time for an optional step."""
         return self._left_at_the_end() >= seconds
 
     def _is_over(self) -> bool:
@@ -541,7 +542,7 @@ class Session:
         sample = self.run.read_sample()
         if sample is None:
             return {}
-        # A trial predicts every validation row with one of its models; here all of them predict the sample.
+        # In a trial, one of its models predicts each validation row; here, all of them predict the sample.
         members, n_rows = set(predictor.ensemble.members), max(1, len(self.run.rows.y))
         seconds = sum(o.predict_seconds for o in history.successes if o.trial.number in members)
         if not self._fits(2 * seconds * len(sample) * len(self.run.splits) / n_rows + _LATENCY_SECONDS[0]):
@@ -550,12 +551,12 @@ class Session:
         return predictor.measure_latency(sample, seconds=min(most, max(least, self._left_at_the_end() / 4)))
 
     def _is_too_slow(self, latency: dict[str, float]) -> bool:
-        """Tell whether the model breaks the limit of its latency, and the next choice may keep it."""
+        """Return whether the model breaks its latency limit, and another choice may keep it."""
         limit, members = self.model.latency_limit, self.model.builder.ensemble.members
         return limit is not None and bool(latency) and limit.correct(members, latency["single_row_ms"] / 1000)
 
     def _warn_of_latency(self, latency: dict[str, float]) -> None:
-        """Say so if the model breaks the limit after all."""
+        """Warn if the model breaks its latency limit after all."""
         limit = self.model.latency_limit
         if limit is None or not self.study.history.successes:
             return
@@ -576,7 +577,7 @@ class Session:
     def _keep_facts(
         self, history: History, stop_reason: StopReason, *, cross_fitted_loss: float | None, latency: dict[str, float]
     ) -> None:
-        """Store the facts that the report shows beside the trials."""
+        """Store the facts that the report shows besides the trials."""
         busy, elapsed = sum(o.duration_seconds for o in history), self.study.elapsed
         builder = self.model.builder
         facts: dict[str, Any] = {
@@ -596,13 +597,14 @@ class Session:
             "ensemble_seconds": self.model.seconds,
             "model_bytes": self.model.size_bytes,
         }
-        if self._fits(max(self.study.suggest_seconds.values(), default=0.0)):  # it fits a surrogate, as a decision does
+        # This fits a surrogate, as a decision does.
+        if self._fits(max(self.study.suggest_seconds.values(), default=0.0)):
             facts["latent_map"] = latent_map_fact(self.study.strategy, history)
         self.run.store.set_facts(facts)
         self._keep_contest(history)
 
     def _keep_contest(self, history: History) -> None:
-        """Store the rounds so far, if the strategy is a contest."""
+        """Store the rounds so far if the strategy is a contest."""
         fact = contest_fact(self.study.strategy, history)
         if fact is not None:
             self.run.store.set_fact("contest", fact)
@@ -622,10 +624,10 @@ def _latency_limit(run: RunDirectory, members: Members, encoders: Callable[[int]
 
 
 def _plan(run: RunDirectory, budget: Budget | None) -> WorkBudget | None:
-    """Return the budget that strategies can plan with: that of the first call, its time once for each worker.
+    """Return the budget that strategies can plan with: that of the first call, its time multiplied by the workers.
 
-    Later calls keep it, of whatever kind their budgets are: so costs and rungs count in all calls of a run, or in none.
-    It is None if nothing is left of the budget and no call has come this far.
+    Later calls keep it, whatever their budgets are, so that costs and rungs count in all calls of a run or in none. It
+    is None if nothing is left of the budget and no call has come this far.
     """
     if (stored := run.store.facts().plan) is not None:
         return WorkBudget.from_text(stored)

@@ -36,14 +36,14 @@ _MOST_WORKERS = 4
 """Largest default number of workers: with a lookahead of 8, a run is then the same on every machine."""
 
 _LOOKAHEAD = 8
-"""Default, unless `_LOOKAHEAD_PER_WORKER` times the workers is more: a free worker finds a trial while others work."""
+"""Default, unless `_LOOKAHEAD_PER_WORKER` times the workers is more, so that a free worker finds a trial waiting."""
 
 _LOOKAHEAD_PER_WORKER = 2
 
 _MOST_REPEATS = 20
 
 MOST = {"n_workers": 1024, "lookahead": 4096, "ensemble_size": 10_000}
-"""Largest values: a run directory from elsewhere must not start processes without end, nor choose members for ever."""
+"""Largest values, so that a run directory from elsewhere cannot start endless processes or choose members forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Input:
     read : callable
         (given value, name to show) -> value of the setting.
     fixed : bool
-        Whether a resume must give the same value.
+        Whether a resumed run must have the same value.
     """
 
     parameter: str | None
@@ -98,12 +98,12 @@ def _names(given: Any, name: str) -> tuple[str, ...]:
 
 
 def check_deployable(given: object) -> None:
-    """Raise an error for formats that no model converts to.
+    """Raise if models cannot be converted to a format.
 
     Raises
     ------
     InvalidParameterError
-        If it is one.
+        If they cannot.
     """
     if given not in (None, "onnx"):
         raise InvalidParameterError("deployable", given, "'onnx', the only format, or be left out")
@@ -267,7 +267,7 @@ class RunSettings:
             raise InvalidParameterError("budget", self.budget, "a Budget", "Budget.parse reads texts and seconds.")
 
     def _check_structure(self) -> None:
-        """Refuse groups and time together, and what cannot respect them."""
+        """Raise for groups and time together, and for settings that cannot respect them."""
         structure = self.structure_kind
         if structure is None:
             return
@@ -354,7 +354,7 @@ class RunSettings:
         """
         known = {name: value for name, value in stored.items() if name in inputs()}
         if known.get("fold_racing") == "incumbent":
-            known["fold_racing"] = "forgiving"  # as early versions called it
+            known["fold_racing"] = "forgiving"  # early versions used the other name
         if "order" in known:
             known["order"] = Order.parse(known["order"])
         if "budget" in known:
@@ -370,7 +370,7 @@ class RunSettings:
         """Return the first setting that `other` changes but a resume may not: its name and both values."""
         for name, given in inputs().items():
             before, now = getattr(self, name), getattr(other, name)
-            is_resolved = name == "resampling" and now == "auto"  # what it means was decided when the run was created
+            is_resolved = name == "resampling" and now == "auto"  # decided when the run was created
             if given.fixed and before != now and not is_resolved:
                 return name, before, now
         return None
@@ -432,7 +432,7 @@ class RunSettings:
 
 
 def _read(given: Mapping[str, tuple[Any, str]], preset: str) -> dict[str, Any]:
-    """Return values of settings from what was given for each, and how that is called; the preset fills the gaps."""
+    """Return the values of settings from what was given for each, with its name; the preset fills the gaps."""
     said = {name: (value, f"{name} of the preset {preset!r}") for name, value in preset_settings(preset).items()}
     chosen = {**said, **{name: each for name, each in given.items() if each[0] is not None or name not in said}}
     return {name: inputs()[name].read(*each) for name, each in chosen.items()}
