@@ -18,9 +18,8 @@ from cashmere.storage.facts import RunFacts
 from cashmere.storage.trial_tables import calibration_text, repeats_text
 from cashmere.study import Study
 
-_NAMED = 6
-_NAME_LIMIT = 80
-"""Longest name of a class in the summary."""
+_NAMED, _NAME_LIMIT = 6, 80
+"""Most members and thresholds in the summary, and the longest name of a class."""
 
 
 class StopReason(StrEnum):
