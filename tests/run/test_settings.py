@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from dataclasses import fields, replace
 
 import numpy as np
@@ -72,6 +73,13 @@ def test_stored_settings_are_read_back_with_the_users_objects():
     stored = settings.to_json()
     assert (stored["budget"], stored["own_objects"]) == ("4trials", ["metric"])
     assert RunSettings.from_json({**stored, "of_another_version": 1}, {"metric": metric}) == settings
+
+
+def test_numbers_of_numpy_are_stored_as_numbers():
+    settings = RunSettings(seed=np.int64(5), n_workers=np.int32(2), repeats=np.int64(1), budget=Budget(trials=4))
+    stored = json.loads(json.dumps(settings.to_json()))
+    assert (stored["seed"], stored["n_workers"], stored["repeats"]) == (5, 2, 1)
+    assert RunSettings.from_json(stored, {}) == settings
 
 
 def test_rule_is_also_read_by_its_earlier_name():

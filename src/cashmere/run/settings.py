@@ -424,11 +424,16 @@ class RunSettings:
     def to_json(self) -> dict[str, Any]:
         """Return plain data; custom objects become descriptions and are listed under ``own_objects``."""
         return {
-            **{f.name: getattr(self, f.name) for f in fields(self)},
+            **{f.name: _plain(getattr(self, f.name)) for f in fields(self)},
             "budget": str(self.budget),
             **self.own_objects,
             "own_objects": sorted(self.own_objects),
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return a number of numpy as one of Python: JSON has no other."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _read(given: Mapping[str, tuple[Any, str]], preset: str) -> dict[str, Any]:
