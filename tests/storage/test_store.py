@@ -370,3 +370,12 @@ def test_errors_of_the_database_of_a_moved_directory_say_so(tmp_path):
     ):
         (tmp_path / "run").rename(tmp_path / "moved")
         raise sqlite3.OperationalError("disk I/O error")
+
+
+def test_lack_of_memory_is_not_taken_for_damage(tmp_path):
+    with (
+        pytest.raises(RunDirectoryError, match="not enough memory") as caught,
+        failures_explained(tmp_path / "a.sqlite"),
+    ):
+        raise MemoryError  # as sqlite3 reports SQLITE_NOMEM
+    assert not isinstance(caught.value, CorruptStoreError)

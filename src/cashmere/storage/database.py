@@ -338,7 +338,9 @@ def failures_explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise _explained(path, error) from error
-    except (ValueError, MemoryError, RecursionError) as error:
+    except MemoryError as error:  # also for SQLITE_NOMEM
+        raise RunDirectoryError(path, "cannot be read: there is not enough memory. Close other programs.") from error
+    except (ValueError, RecursionError) as error:
         raise CorruptStoreError(path, f"holds what no run stores ({reason(error)}). {RESTORE}") from error
 
 
@@ -357,8 +359,6 @@ def _explained(path: Path, error: sqlite3.Error) -> RunDirectoryError:
         case sqlite3.SQLITE_IOERR:
             text = f"cannot be read or written: the disk or the network reports an error ({error})."
             return RunDirectoryError(path, f"{text} Copy the whole directory to another disk.")
-        case sqlite3.SQLITE_NOMEM:
-            return RunDirectoryError(path, "cannot be read: there is not enough memory. Close other programs.")
         case sqlite3.SQLITE_INTERRUPT:
             return CorruptStoreError(path, f"takes more than {_SECONDS:g} s to read, so it is damaged. {RESTORE}")
         case _:
