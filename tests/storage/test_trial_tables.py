@@ -10,6 +10,7 @@ from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.path import FollowedPath
+from cashmere.records.trial import TrialStatus
 from cashmere.storage.trial_tables import (
     FAILURE_COLUMNS,
     LEADERBOARD_COLUMNS,
@@ -127,6 +128,13 @@ def test_leaderboard_of_a_run_directory(tmp_path):
     assert facts.title == "credit_risk: roc_auc, higher is better"
     assert facts.caption.startswith("40 trials, 6 failed; ensemble 0.7")
     assert len(run_failures(folder)) == 6
+
+
+def test_trials_stopped_early_are_not_counted_as_failed(tmp_path):
+    folder = make_run(tmp_path / "run", failures={3: (TrialStatus.STOPPED, ""), 5: (TrialStatus.ERROR, "no")})
+    table, facts = run_leaderboard(folder)
+    assert len(table) == 38
+    assert facts.caption.startswith("40 trials, 1 failed; ")
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,8 @@ def run_leaderboard(folder: str | Path) -> tuple[pd.DataFrame, LeaderboardFacts]
         direction = "loss of a custom metric, lower is better"
     else:
         direction = f"{metric.name}, {'higher' if metric.greater_is_better else 'lower'} is better"
-    parts = [f"{len(rows)} trials, {len(rows) - len(table)} failed"]
+    n_stopped = sum(row["status"] == "stopped" for row in rows)
+    parts = [f"{len(rows)} trials, {len(rows) - len(table) - n_stopped} failed"]
     for name, value in (("ensemble", facts.ensemble_loss), (BASELINE_NAME, facts.baseline_loss)):
         if value is not None and _is_finite(value):
             parts.append(f"{name} {value if metric is None else metric.score(value):.5g}")
