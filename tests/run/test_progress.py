@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 
-from cashmere.run.progress import PlainLines, Status
+import pytest
+
+from cashmere.records.budget import Budget, Deadline
+from cashmere.run.progress import PlainLines, Status, searching
 
 
 def test_lines_tell_the_time_left_only_where_it_is_known():
@@ -18,3 +21,11 @@ def test_lines_tell_the_time_left_only_where_it_is_known():
         "searching: 3 trials, 0 failed, best single 0.5, ensemble 0.4 (rmse), 1:15 left",
         "finishing: 3 trials, 0 failed, best single 0.5, ensemble 0.4 (rmse)",
     ]
+
+
+def test_time_left_is_estimated_from_the_trials_of_this_call():
+    deadline = Deadline(None, already_spent=10.0)
+    scores = {"best_score": None, "ensemble_score": None, "metric": "rmse"}
+    status = searching(Budget(trials=100), deadline, trials=55, n_before=50, failures=0, **scores)
+    assert status.fraction == 0.55
+    assert status.seconds_left == pytest.approx(90, rel=0.1)  # 45 trials at 2 s each

@@ -63,6 +63,7 @@ def searching(
     deadline: Deadline,
     *,
     trials: int,
+    n_before: int = 0,
     failures: int,
     best_score: float | None,
     ensemble_score: float | None,
@@ -78,12 +79,14 @@ def searching(
         Its clock.
     trials, failures, best_score, ensemble_score, metric
         See `Status`.
+    n_before : int
+        Trials of earlier calls, which say nothing about the pace of this one.
     """
     done, left = 0.0, None
     if deadline.seconds is not None:
         done, left = deadline.elapsed / deadline.seconds, deadline.remaining
     if budget is not None and budget.trials is not None:
-        pace = deadline.elapsed / max(1, trials) * (budget.trials - trials)
+        pace = deadline.elapsed / max(1, trials - n_before) * (budget.trials - trials)
         done, left = max(done, trials / budget.trials), pace if left is None else min(left, pace)
     return Status(
         trials=trials,

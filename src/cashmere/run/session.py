@@ -452,6 +452,7 @@ class Session:
             self._budget,
             self._deadline,
             trials=len(history),
+            n_before=self._n_before,
             failures=len(history.failures),
             best_score=None if best is None or best.loss is None else score(best.loss),
             ensemble_score=None if loss is None else score(loss),
