@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 Node = dict[str, Any]
-"""A node of ``schema.json``: what skops makes one object of."""
+"""A node of ``schema.json``, from which skops makes one object."""
 
 PLAIN = frozenset(
     {"BytearrayNode", "BytesNode", "DTypeNode", "DefaultDictNode", "DictNode", "JsonNode", "ListNode", "NdArrayNode"}
     | {"RandomGeneratorNode", "RandomStateNode", "SliceNode", "SparseMatrixNode", "TupleNode"}
 )
-"""Loaders of data, which nothing calls: they may stand in every attribute."""
+"""Loaders of data, which nothing calls, so every attribute may hold them."""
 
 _BASE = ("__class__", "__module__", "__loader__", "__id__")
 FIELDS: dict[str, tuple[frozenset[str], ...]] = {
@@ -38,13 +38,13 @@ FIELDS: dict[str, tuple[frozenset[str], ...]] = {
         "TypeNode": ("",),
     }.items()
 }
-"""What a node says, for each loader that archives of cashmere use. All others are refused."""
+"""Fields of a node, for each loader that archives of cashmere use. All others are refused."""
 
 BY_NAME = ("ObjectNode", "FunctionNode", "TypeNode")
-"""Loaders that declaring a bare name covers: none of them calls what it loads."""
+"""Loaders covered by declaring a bare name: none of them calls what it loads."""
 
 MAX_TEXT = 1000
-"""Longest text that no rule allows to be longer."""
+"""Longest text, unless a rule allows longer ones."""
 
 
 class NotPlain:
@@ -63,18 +63,18 @@ def plain_value(node: Any) -> Any:
 
 
 def shown(node: Any) -> str:
-    """Return what a node describes, as a message shows it."""
+    """Return what a node describes, for a message."""
     value = plain_value(node)
     return "an object" if value is NotPlain else ascii(value)[:100]
 
 
 def is_short(text: str) -> bool:
-    """Tell whether a text may stand anywhere: printable, and not long."""
+    """Return whether any attribute may hold a text: it is printable, and not long."""
     return len(text) <= MAX_TEXT and text.isprintable()
 
 
 def same(first: Any, second: Any) -> bool:
-    """Return whether two nodes describe the same, apart from numbers of objects and names of entries."""
+    """Return whether two nodes describe the same, apart from object numbers and entry names."""
     if type(first) is not type(second):
         return False
     if isinstance(first, dict):

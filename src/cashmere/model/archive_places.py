@@ -1,4 +1,4 @@
-"""Where a node of an archive may stand: which attribute of which type holds what, by the closed list."""
+"""Where the closed list allows a node of an archive: which attribute of which type may hold what."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ SPECIAL_NAMES = re.compile(r"__.*__", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a node stands, and what may stand there."""
+    """Where a node is, and what may be there."""
 
     loaders: frozenset[str]
-    """Besides the plain ones."""
+    """Allowed loaders besides the plain ones."""
     owner: str = ""
     attribute: str = ""
     is_state: bool = False
     """Whether it is the whole state of `owner`: a dictionary of attributes."""
     values: tuple[Any, ...] = ()
-    """The only values, if there are any."""
+    """The only allowed values, if the list names any."""
     has_rule: bool = False
-    """Whether the value of the attribute must be looked at."""
+    """Whether the value of the attribute must be checked."""
     long_text: bool = False
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ def attribute_place(owner: str, attribute: str) -> Place:
 
 @functools.cache
 def state_place(owner: str) -> Place:
-    """Return what the state of a type on the list may hold: its attributes, each with a place of its own."""
+    """Return what the state of a type on the list may hold: its attributes, each with its own place."""
     return Place(frozenset(), owner=owner, is_state=True)
 
 
@@ -80,7 +80,7 @@ def closed_list() -> dict[tuple[str, str, str], str]:
 
 
 def declared_pairs(trusted: Iterable[str]) -> dict[tuple[str, str, str], str]:
-    """Return what a reader trusts in the form of `closed_list`."""
+    """Return what a reader trusts, in the form of `closed_list`."""
     if isinstance(trusted, str):
         raise InvalidParameterError("trusted", trusted, "a list of names", f"Write trusted=[{trusted!r}].")
     pairs = {}

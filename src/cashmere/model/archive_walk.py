@@ -1,4 +1,4 @@
-"""One pass over the nodes of an archive, which refuses the first that no archive of cashmere has."""
+"""Check the nodes of an archive in one pass, and refuse the first that no archive of cashmere has."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}(?:\.[A-Za-z_][A-Za-z0-9_]{0,10
 
 
 class RefusedError(Exception):
-    """What was found and what to do; the name of the file is added outside."""
+    """What was found and what to do; the caller adds the name of the file."""
 
 
 def _refuse(found: str, advice: str = "name the type that it belongs to in `trusted_types` and `trusted`") -> NoReturn:
@@ -113,7 +113,7 @@ class Walk:
             raise ValueError(f"entries belong to no object: {', '.join(sorted(unused)[:3])}")
 
     def visit(self, node: Any, place: Place, depth: int) -> None:
-        """Check a node and all inside it."""
+        """Check a node and everything inside it."""
         self.n_nodes += 1
         if type(node) is dict and node.get("__loader__") == "JsonNode" and self._is_known(node):
             return
@@ -130,12 +130,12 @@ class Walk:
             self.in_repeat = False
 
     def _is_known(self, node: Node) -> bool:
-        """Return whether a node says the same as one that has been checked, as most numbers and texts do."""
+        """Return whether a node equals one that has been checked, as most numbers and texts do."""
         number = node.get("__id__")
         return type(number) is int and self.first.get(number) == node and node["content"] in self.short_texts
 
     def _kind(self, node: Any) -> tuple[str, str]:
-        """Return the loader and the full name of a node after finding both on the list."""
+        """Return the loader and the full name of a node, which must be on the list."""
         if type(node) is not dict:
             raise ValueError(f"{SCHEMA!r} has {str(node)[:50]!r} where an object is expected")
         loader, module, name = node.get("__loader__"), node.get("__module__"), node.get("__class__")
@@ -150,7 +150,7 @@ class Walk:
         return loader, known
 
     def _unknown(self, loader: str, name: str) -> str:
-        """Note a type that is not on the list, so that one message can name all; refuse what nobody may declare."""
+        """Note a type that is not on the list, for one message that names all; refuse what nobody may declare."""
         if loader not in FIELDS:
             _refuse(
                 f"holds {name[:100]!r} for the loader {loader[:50]!r}, which is never trusted.",
@@ -163,9 +163,9 @@ class Walk:
         return name
 
     def _repeats(self, node: Node, loader: str) -> bool:
-        """Return whether the node is the second description of an object; both must say the same.
+        """Return whether the node describes an object again; both descriptions must agree.
 
-        skops loads an object once and ignores what other nodes of the same number say.
+        skops loads an object once and ignores other nodes with the same number.
         """
         number = node["__id__"]
         if type(number) is not int or number <= 0:
@@ -179,7 +179,7 @@ class Walk:
         return not whole
 
     def _nothing_inside(self, node: Node, place: Place, depth: int) -> None:
-        """Accept a type or function: its name has been found on the list."""
+        """Accept a type or function, as its name is on the list."""
 
     def _json(self, node: Node, place: Place, depth: int) -> None:
         text = node["content"]
@@ -207,7 +207,7 @@ class Walk:
             self.visit(value, self._place_of(place, key, value), depth)
 
     def _place_of(self, place: Place, key: str, value: Node) -> Place:
-        """Return what the value of a dictionary may be; values of a state are attributes."""
+        """Return what a value of a dictionary may be; the values of a state are attributes."""
         if not place.is_state:
             return place
         attribute = attribute_place(place.owner, key)
@@ -217,7 +217,7 @@ class Walk:
             _refuse(f"sets {attribute}.")
         if attribute.values and plain_value(value) not in attribute.values:
             _refuse(f"sets {attribute} to {shown(value)}; expected {' or '.join(map(repr, attribute.values))}.")
-        # A fraction names no file: LightGBM has one called `path_smooth`.
+        # Floats do not name files: LightGBM has one called `path_smooth`.
         if FILE_NAMES.fullmatch(key) and not isinstance(plain_value(value), (float, NoneType)):
             _refuse(f"sets {attribute} to {shown(value)}; expected None.")
         if THREAD_NAMES.fullmatch(key):
@@ -229,7 +229,7 @@ class Walk:
         return attribute
 
     def _key_types(self, node: Any, n_keys: int, depth: int) -> None:
-        """Check the types of keys, which skops calls with the keys."""
+        """Check the types of keys, as skops calls these types with the keys."""
         self.visit(node, KEYS, depth)
         types = node["content"]
         if node["__loader__"] != "ListNode" or len(types) != n_keys:
@@ -263,7 +263,7 @@ class Walk:
         return None
 
     def _form(self, node: Node) -> tuple[np.dtype[Any], tuple[int, ...]]:
-        """Return dtype and shape of a node's array."""
+        """Return the dtype and shape of a node's array."""
         file = self._entry(node, ".npy")
         if file not in self.forms:
             self.forms[file] = array_form(self.entries[file])
@@ -343,12 +343,12 @@ class Walk:
         form = self._form(parts[1]) if "file" in parts[1] else None
         if type(n_columns) is not int or type(n_outputs) is not int or min(n_columns, n_outputs) < 0:
             raise ValueError("a tree has not a number of columns and of outputs")
-        # The constructor reads as many classes as there are outputs, without looking how many there are.
+        # The constructor reads one number of classes per output, without checking how many there are.
         if form is None or form[0] != np.dtype(np.intp) or form[1] != (n_outputs,):
             raise ValueError(f"a tree of {n_outputs} outputs has not {n_outputs} numbers of classes")
 
     def _random_state(self, node: Node, place: Place, depth: int) -> None:
-        """Check a Mersenne twister; numpy does not look whether its position lies within its key."""
+        """Check a Mersenne twister, as numpy does not check that its position lies within its key."""
         self.visit(node["content"], INSIDE, depth)
         content = self._fields(node["content"], {"bit_generator", "state", "has_gauss", "gauss"})
         state = self._fields(content["state"], {"key", "pos"})
@@ -366,7 +366,7 @@ class Walk:
             raise ValueError("a random state is not one of numpy's Mersenne twister")
 
     def _generator(self, node: Node, place: Place, depth: int) -> None:
-        """Check a permuted congruential generator; `pool_size` is memory that its seed would take."""
+        """Check a permuted congruential generator, including `pool_size`, the memory of its seed."""
         content = node["content"]
         if type(content) is not dict or content.keys() not in ({"bit_generator"}, {"bit_generator", "seed_seq"}):
             raise ValueError("a random generator has not a state and a seed")
@@ -385,7 +385,7 @@ class Walk:
                 plain_value(seed[k]) for k in ("entropy", "spawn_key", "n_children_spawned")
             )
             if seed["entropy"]["__loader__"] == "NdArrayNode" and seed["entropy"]["__class__"] in ("uint64", "int64"):
-                entropy = 0  # a number of numpy is as short as it should be
+                entropy = 0  # a number of numpy is short enough
             known = (
                 known
                 and plain_value(seed["pool_size"]) == 4
@@ -404,7 +404,7 @@ class Walk:
         return content
 
     def _fields(self, node: Any, fields: set[str]) -> dict[str, Any]:
-        """Return the values of a dictionary that has been visited."""
+        """Return the values of a dictionary that was visited."""
         if node["__loader__"] != "DictNode":
             raise ValueError(f"a dictionary is expected for {sorted(fields)}")
         return self._raw(node["content"], fields)

@@ -20,7 +20,7 @@ from cashmere.model.skops_library import skops_io
 from cashmere.model.zip_entries import packed
 
 _MOST_BYTES = 2**32
-"""Largest archive, 4 GiB: as much as the models of all trials of a run may take on disk."""
+"""Largest archive, 4 GiB: the limit for the models of all trials of a run."""
 
 
 def dump_fold_models(models: Sequence[FoldModel]) -> bytes:
@@ -88,7 +88,7 @@ def read_archive(path: Path, sha256: str | None = None) -> bytes:
 
 
 def check_archive_file(path: Path, sha256: str) -> None:
-    """Refuse an archive that `read_archive` would refuse, without taking memory for it."""
+    """Raise if `read_archive` would, without loading the archive into memory."""
     with failures_as(ModelFileError, path, "Is the model folder complete?"):
         with open_regular(path, limit=_MOST_BYTES) as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
@@ -103,17 +103,17 @@ def _changed(path: Path) -> ModelFileError:
 
 
 def check(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> AuditedArchive:
-    """Read an archive and check what can be checked before anything is made of it.
+    """Read an archive and check what can be checked before loading it.
 
     Parameters
     ----------
     path : Path
         The file.
     trusted : iterable of str
-        What the *reader* trusts besides, for example the class of a custom algorithm; see `cashmere.model.trusted`.
+        What the *reader* trusts in addition, for example the class of a custom algorithm; see `cashmere.model.trusted`.
         The list is never taken from the file itself.
     sha256 : str, optional
-        The checksum that the file must have; what has it is what is read.
+        The checksum that the file must have.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def check(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None)
 
 
 def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) -> Any:
-    """Read a skops archive that holds nothing but what the closed list allows, and whose content fits together.
+    """Read a skops archive that holds only what the closed list allows, and whose content is consistent.
 
     Parameters
     ----------
@@ -138,14 +138,14 @@ def load(path: Path, *, trusted: Iterable[str] = (), sha256: str | None = None) 
     Raises
     ------
     ModelFileError
-        As `check`; also if what the archive holds does not fit together.
+        As `check`; also if the content of the archive is inconsistent.
     """
     archive = check(path, trusted=trusted, sha256=sha256)
     data, types = archive.data, sorted(archive.types)
-    del archive  # the parsed schema takes more memory than its text, and skops parses it again
+    del archive  # the parsed schema takes more memory than its text, which skops parses again
     try:
         content = skops_io().loads(data, trusted=types)
-    except Exception as error:  # libraries refuse damaged content in many ways, all of them here
+    except Exception as error:  # libraries raise all kinds of errors for damaged content
         raise ModelFileError(path, f"is damaged or not a model file ({type(error).__name__}: {error}).") from error
     with failures_as(ModelFileError, path, "Restore it from a copy."), _faults_of(path):
         check_objects(content)

@@ -1,4 +1,4 @@
-"""The arrays in an archive: their headers are checked before numpy or scipy read them."""
+"""The arrays in an archive, whose headers are checked before numpy or scipy read them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 MAX_SPARSE_BYTES = 2**29
-"""Sparse arrays are the only compressed part of an archive; one that would unpack to more is refused."""
+"""Largest sparse array, unpacked. These have their own compression inside an archive."""
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _MAX_HEADER = 4096
@@ -37,8 +37,8 @@ def array_form(entry: memoryview | bytes) -> tuple[np.dtype[Any], tuple[int, ...
     Raises
     ------
     ValueError
-        If the header is not one that numpy writes for numbers and truth values, or for records of these, or the
-        entry is longer or shorter than header and shape say.
+        If the header is not one that numpy writes for numbers, truth values or records of these, or the length of the
+        entry does not fit it.
     """
     if entry[:8] != _MAGIC or len(entry) < 10:
         raise ValueError("an array has no header of numpy's format 1.0")
@@ -69,7 +69,7 @@ def _header(text: bytes) -> tuple[np.dtype[Any], tuple[int, ...]]:
         ):
             raise ValueError("shape")
         dtype = np.lib.format.descr_to_dtype(content["descr"])
-    except Exception as error:  # Python and numpy refuse a strange text in many ways
+    except Exception as error:  # Python and numpy raise all kinds of errors for a strange text
         raise ValueError(f"the header of an array cannot be read: {header[:100]!r}") from error
     fields = [dtype] if dtype.fields is None else [field[0] for field in dtype.fields.values()]
     if any(field.kind not in "biuf" or field.itemsize > 8 or not field.isnative for field in fields):
@@ -140,7 +140,7 @@ def _sparse_parts(entry: memoryview | bytes) -> dict[str, bytes]:
             parts = {}
             for info in infos:
                 with archive.open(info) as file:
-                    # Without a limit, all of a part is unpacked, whatever size it claims to have.
+                    # Without a limit, a part would be unpacked completely, whatever its announced size.
                     parts[info.filename.removesuffix(".npy")] = file.read(info.file_size)
             return parts
     except Exception as error:  # a damaged zip file fails in many ways

@@ -1,15 +1,15 @@
-"""What a skops archive would load, checked before skops sees it.
+"""Check what a skops archive would load before skops sees it.
 
-skops trusts hundreds of types by itself, among them some that read files or call what the file names, and rebuilds
-the state of each with whatever the file says. So every node of ``schema.json`` is read here first, against the closed
+skops by itself trusts hundreds of types, including some that read files or call what the file names, and rebuilds the
+state of each with whatever the file contains. So every node of ``schema.json`` is first checked here against the closed
 list of `cashmere.model.trusted`:
 
 - each pair of a loader of skops and a type is one that archives of cashmere contain;
-- objects, functions and types stand only in attributes that hold some in archives of cashmere; all else is plain:
+- objects, functions and types occur only in attributes that hold some in archives of cashmere; all else is plain:
   numbers, texts, arrays, random states, and lists, tuples and dictionaries of these;
-- attributes that name a file, a number of threads or how text is read have the values they have in our archives;
+- attributes that name a file, a number of threads or how to read text have the values of our archives;
 - arrays are as long as their headers say, random states within their bounds, sparse indices within their shapes;
-- an object that stands in two places is written the same in both, and contains neither itself nor a longer version
+- an object that occurs in two places is written the same in both, and contains neither itself nor a longer version
   of itself, so what is loaded is not larger than what is written;
 - every entry of the archive belongs to a node.
 """
@@ -29,7 +29,7 @@ from cashmere.model.moved_types import mentions_moved_types, with_present_names
 from cashmere.model.zip_entries import MOST_BYTES, SCHEMA, stored_entries, unpacked, with_schema
 
 MAX_SCHEMA_BYTES = MOST_BYTES
-"""As much as an archive may hold."""
+"""Limit of the whole archive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class AuditedArchive:
     Attributes
     ----------
     name : str
-        What messages call it.
+        Name of the archive in messages.
     data : bytes
-        What skops may load: the bytes that were checked, unpacked.
+        What skops may load: the checked bytes, unpacked.
     schema : dict
         ``schema.json``, parsed.
     entries : mapping of str to memoryview
@@ -79,7 +79,7 @@ def audit(data: bytes, name: str, *, trusted: Iterable[str] = ()) -> AuditedArch
     name : str
         Name of the archive, for the error message.
     trusted : iterable of str
-        What the reader trusts besides, see `cashmere.model.trusted`.
+        What the reader trusts in addition, see `cashmere.model.trusted`.
 
     Raises
     ------
@@ -119,13 +119,13 @@ def _opened(data: bytes) -> tuple[bytes, dict[str, memoryview], Node]:
 
 
 def _parsed(text: bytes) -> Node:
-    """Return the schema, after bounding what parsing it can cost."""
+    """Return the schema, after limiting the cost of parsing it."""
     if len(text) > MAX_SCHEMA_BYTES:
         raise ValueError(f"{SCHEMA!r} has {len(text)} bytes; at most {MAX_SCHEMA_BYTES} are expected")
     nodes = text.count(b'"__loader__"')
     if nodes > MAX_NODES:
         raise ValueError(f"{SCHEMA!r} describes {nodes} objects; at most {MAX_NODES} are expected")
-    # A node has up to two brackets and seven commas of its own; the rest may stand in texts.
+    # A node has up to two brackets and seven commas; more may be in texts.
     if text.count(b"[") + text.count(b"{") > 4 * nodes + 500_000 or text.count(b",") > 8 * nodes + 500_000:
         raise ValueError(f"{SCHEMA!r} holds more lists or values than its {nodes} objects need")
     if not text.startswith(b"{") or b"\0" in text:

@@ -1,8 +1,8 @@
-"""XGBoost models whose categorical splits become splits of 0/1 columns: they predict the same in a quarter of the time.
+"""Turn categorical splits of XGBoost models into splits of 0/1 columns: they predict the same in a quarter of the time.
 
-A categorical split sends a row to the right if its category is in a set. Whether a node is of that kind is hard for a
-processor to foresee, and costs more than the rest of the way down a tree. A column that is 1 for the categories of a
-set makes an ordinary split of it. Where each split takes one level, as by default on large tables, there are few sets.
+A categorical split sends a row to the right if its category is in a set. A processor cannot predict well whether a node
+is of that kind, which costs more than the rest of the way down a tree. With a column that is 1 for the categories of a
+set, an ordinary split does the same. If each split takes one level, as by default on large tables, there are few sets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_SETS = 1_000
 """More columns would cost more than they save."""
 
 _LONGEST_BYTES = 2**26
-"""Longer models are left as they are: reading their text takes about ten times its memory."""
+"""Longer models are left as they are, as parsing their text takes about ten times its memory."""
 
 CategorySet = tuple[int, tuple[int, ...]]
 """Number of a column, and categories of it."""
@@ -29,15 +29,15 @@ CategorySet = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CategoryIndicators:
-    """0/1 columns that tell whether the category of a column is in a set.
+    """0/1 columns that say whether the category of a column is in a set.
 
     Attributes
     ----------
     columns : tuple of int
-        Columns of categories that splits ask for.
+        Categorical columns that are split.
     tables : tuple of (n_levels + 2, n_sets) float32 arrays
-        For each of them, whether each level is in each of its sets; then a row for unknown levels, which are in none,
-        and one of NaN for missing values.
+        For each of them, whether each level is in each set; then a row for unknown levels, which are in no set, and a
+        row of NaN for missing values.
     """
 
     columns: tuple[int, ...]
@@ -45,7 +45,7 @@ class CategoryIndicators:
 
     @classmethod
     def of_sets(cls, sets: Sequence[CategorySet]) -> CategoryIndicators:
-        """Return the columns for sets that are sorted by column."""
+        """Return the indicators for sets that are sorted by column."""
         columns = tuple(dict.fromkeys(column for column, _ in sets))
         tables = []
         for column in columns:
@@ -77,7 +77,7 @@ def _rows_of(codes: FloatArray, n_levels: int) -> IntArray:
 
 
 def without_categories(booster: Any, *, n_threads: int) -> tuple[Any, CategoryIndicators | None]:
-    """Return a booster with the same trees, but without categorical splits, and the columns that it needs besides.
+    """Return a booster with the same trees but without categorical splits, and the columns that it needs in addition.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def without_categories(booster: Any, *, n_threads: int) -> tuple[Any, CategoryIn
     booster : xgboost.Booster
         `booster` itself, if it has no categorical splits or too many different ones.
     indicators : CategoryIndicators or None
-        To be added to what it predicts; None if nothing has changed.
+        To be added to its rows; None if nothing has changed.
     """
     import xgboost
 
@@ -120,7 +120,7 @@ def without_categories(booster: Any, *, n_threads: int) -> tuple[Any, CategoryIn
 
 
 def _sets_of(tree: dict[str, Any]) -> list[tuple[int, CategorySet]]:
-    """Return the nodes of a tree that split on categories, and the sets whose rows they send to the right."""
+    """Return the nodes of a tree that split on categories, each with the set that it sends to the right."""
     nodes, starts, sizes = tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"]
     return [
         (node, (tree["split_indices"][node], tuple(tree["categories"][start : start + size])))

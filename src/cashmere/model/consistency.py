@@ -1,4 +1,4 @@
-"""The parts of a model fit each other: schema, target, encoders, members, ensemble, thresholds, calibration."""
+"""Check that the parts of a model fit: schema, target, encoders, members, ensemble, thresholds, calibration."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from cashmere.model.fold_model import FoldModel
 
 
 def check_encoders(path: Path, encoders: Any, schema: TableSchema) -> None:
-    """Refuse encoders that do not fit the columns of the schema.
+    """Raise if encoders do not fit the columns of the schema.
 
     Parameters
     ----------
     path : Path
         Their archive, for the error.
     encoders : list of dict of Encoding to FoldEncoder
-        Per fold.
+        Encoders of each fold.
     schema : TableSchema
         The columns.
 
@@ -95,7 +95,7 @@ def check_members(
     *,
     n_folds: int,
 ) -> None:
-    """Refuse members whose fold models do not fit the encoders and the classes.
+    """Raise if the fold models of members do not fit the encoders and the classes.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def check_members(
     models : dict of int to list of FoldModel
         The members.
     encoders : list of dict
-        Per fold, split after split.
+        Encoders of each fold, split after split.
     target : TargetCoding
         The classes.
     n_folds : int
@@ -113,7 +113,7 @@ def check_members(
     Raises
     ------
     ModelFileError
-        Naming the member and what does not fit.
+        If something does not fit; the message names it and the member.
     """
     for number, folds in models.items():
         try:
@@ -141,9 +141,9 @@ def _check_fold(where: str, model: FoldModel, encoders: dict[Encoding, FoldEncod
     require(hasattr(model.pipeline, "predict"), where, "holds no pipeline.")
     expected = max(encoders[model.encoding]._n_outputs, 1)
     try:
-        # CatBoost forgets the number of its columns when it is loaded, but not their names.
+        # A loaded CatBoost model knows the names of its columns, but not their number.
         found = model.pipeline.n_features_in_ or len(model.pipeline[0].feature_names_)
-    except (AttributeError, IndexError, TypeError):  # first steps of one's own need not count their columns
+    except (AttributeError, IndexError, TypeError):  # custom first steps need not count their columns
         return
     require(found == expected, where, f"reads {found} columns. Its encoder makes {expected}.")
 
@@ -157,7 +157,7 @@ def check_ensemble(
     calibration: Calibration | None,
     conformal: ConformalScores | None = None,
 ) -> None:
-    """Refuse an ensemble of other members than there are, a calibration or thresholds of other classes, and odd scores.
+    """Raise for members without files, a calibration or thresholds of other classes, or impossible conformal scores.
 
     Parameters
     ----------
@@ -166,15 +166,15 @@ def check_ensemble(
     ensemble : Ensemble
         How members are combined.
     members : set of int
-        Those there are.
+        Members with files.
     target : TargetCoding
         The classes.
     thresholds : (n_classes,) array or None
         How to decide between classes.
     calibration : Calibration or None
-        Of the probabilities.
+        Calibration of the probabilities.
     conformal : ConformalScores or None
-        For intervals and sets.
+        Scores for intervals and sets.
 
     Raises
     ------

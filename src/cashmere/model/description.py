@@ -1,4 +1,4 @@
-"""What a model is, read from its manifest alone."""
+"""Describe a model by its manifest alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelDescription:
     Attributes
     ----------
     facts : dict of str to str
-        What to show, in order.
+        Facts to show, in order.
     members : tuple of DescribedMember
         The ensemble.
     """

@@ -1,4 +1,4 @@
-"""The model folder: written so that it is complete at every instant, checked before anything in it is used."""
+"""The model folder, which is complete at every instant, and checked before anything in it is used."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from cashmere.model.signature import Signer, read_signature, sign_manifest, sign
 _logger = logging.getLogger(__name__)
 
 MODEL_VERSION = 6
-"""Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore. Version 4 has
-forests in narrow types, version 5 archives that are compressed; earlier programs would call them damaged. Version 6
+"""Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore. Version 4 added
+forests in narrow types, version 5 compressed archives, which earlier programs would call damaged. In version 6, models
 may predict with the newest fold only, which earlier programs would ignore."""
 
 Encoders = list[dict[Encoding, FoldEncoder]]
@@ -106,7 +106,7 @@ def save_model(
     newest_fold_only: bool = False,
     sign: bool = True,
 ) -> None:
-    """Write a model folder; at every instant it holds a complete model, the old one or the new one.
+    """Write a model folder, which at every instant holds a complete model, the old or the new one.
 
     Members are linked (or copied) from the run directory under names that carry their checksum, as the signature does;
     the manifest is replaced last, then files that do not belong to it are removed.
@@ -114,14 +114,13 @@ def save_model(
     Parameters
     ----------
     encoders : list
-        Per fold; split after split if members have models of several splits.
+        Encoders of each fold; split after split if members have models of several splits.
     n_folds : int, optional
-        Folds of a split; by default there is one split.
+        Folds of a split; by default, there is one split.
     newest_fold_only : bool
         See `cashmere.model.predictor.Predictor`.
     sign : bool
-        Whether this machine vouches for the members. Where there is no key and none can be made, the model stays
-        unsigned.
+        Whether this machine vouches for the members. If there is no key and none can be made, the model stays unsigned.
     """
     remove_leftovers(own_folder(folder))
     data = dump([{encoding.value: encoder for encoding, encoder in fold.items()} for fold in encoders])
@@ -166,7 +165,7 @@ def save_model(
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a regular file, in hexadecimal digits."""
+    """Return the SHA-256 of a regular file in hexadecimal digits."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -174,7 +173,7 @@ def file_digest(path: Path) -> str:
 def _link_or_copy(source: Path, destination: Path) -> None:
     if is_regular(destination):
         return
-    destination.unlink(missing_ok=True)  # a link of somebody else
+    destination.unlink(missing_ok=True)  # somebody else's link
     try:
         os.link(source, destination, follow_symlinks=False)
     except (OSError, NotImplementedError):  # another file system, or one without links
@@ -224,7 +223,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def entry_path(folder: Path, entry: Mapping[str, str]) -> Path:
-    """Return the path of a manifest entry; refuse one outside the folder."""
+    """Return the path of a manifest entry; raise if it is outside the folder."""
     name = entry["file"]
     if Path(name).name != name or not name.endswith(".skops"):
         raise ModelFileError(
@@ -234,13 +233,13 @@ def entry_path(folder: Path, entry: Mapping[str, str]) -> Path:
 
 
 def check_files(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse a model folder whose archives do not have the checksums of its manifest."""
+    """Raise if archives of a model folder do not have the checksums in its manifest."""
     for entry in [manifest["encoders"], *manifest["members"].values()]:
         check_archive_file(entry_path(folder, entry), entry["sha256"])
 
 
 def members_signed_here(folder: Path) -> dict[int, str]:
-    """Return the checksums of the members of a model that this machine has signed, by number; none of any other."""
+    """Return the checksums of a model's members by number; none unless this machine has signed the model."""
     try:
         manifest = read_manifest(folder)
         if read_signature(folder, manifest["checksum"]).signer is not Signer.THIS_MACHINE:

@@ -1,8 +1,8 @@
-"""A model from elsewhere is first loaded in a child process, and asked to predict two rows there.
+"""Load a model from elsewhere first in a child process, and predict two rows there.
 
 Archives are checked before and after reading, but libraries parse parts of them in native code, which can crash, and a
-model can be made to take much memory or time. A child takes the harm: it has limits of memory and time, one thread, a
-bare environment, and may write no file. What it does is in `cashmere.model.first_load_child`.
+model can be crafted to take much memory or time. So the harm is done in a child process with limited memory and time,
+one thread and a bare environment, which may not write files. See `cashmere.model.first_load_child`.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from cashmere.exceptions import ModelFileError
 from cashmere.model.zip_entries import unpacked_size
 
 LIMIT_SECONDS = 180.0
-"""Time for the child to start, to load and to predict, whatever the size of the model: on a busy machine, too."""
+"""Time for the child to start, load and predict even on a busy machine, apart from the size of the model."""
 
 LIMIT_CPU_SECONDS = 45.0
-"""Time of the processor for the same; what hangs usually computes."""
+"""CPU time for the same, as a child that hangs usually computes."""
 
 SECONDS_PER_GIB = 120.0
-"""Further time, of both kinds, for each GiB of unpacked archives."""
+"""Additional time, of both kinds, for each GiB of unpacked archives."""
 
 LIMIT_MIB = 1536.0
-"""Memory for the child beyond what its libraries take before it opens a file, whatever the size of the model."""
+"""Memory for the child beyond what its libraries take before it opens a file, apart from the size of the model."""
 
 MEMORY_PER_BYTE = 6.0
-"""Further memory for each byte of the unpacked archives: their bytes, the arrays, and texts as libraries parse them."""
+"""Additional memory for each byte of the unpacked archives: the bytes, the arrays, and parsed texts."""
 
 _ENDED_BY_TIME = {getattr(signal, name) for name in ("SIGXCPU", "SIGALRM") if hasattr(signal, name)}
 _MOST_ANSWER_BYTES = 100_000
@@ -52,7 +52,7 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
     manifest : dict
         As read and checked; the child refuses to load another one.
     trusted : sequence of str
-        Names of further types the reader trusts; the child must be able to import them.
+        Names of other types that the reader trusts; the child must be able to import them.
 
     Raises
     ------
@@ -97,7 +97,7 @@ _REFUSED = "It is not loaded here. Get the model again from its source."
 
 
 def _run_child(task: bytes, seconds: float) -> tuple[bytes, int | None]:
-    """Return the child's answer and its exit status; None if it took too long."""
+    """Return the child's answer and its exit status, which is None if it took too long."""
     variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     variables |= dict.fromkeys(_THREAD_VARIABLES, "1")
     variables["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
@@ -119,7 +119,7 @@ def _run_child(task: bytes, seconds: float) -> tuple[bytes, int | None]:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Kill the child and whatever it has started, unless it has ended by itself."""
+    """Kill the child and everything that it has started, unless it has already ended."""
     if child.poll() is None:
         with contextlib.suppress(OSError):
             if os.name == "posix":

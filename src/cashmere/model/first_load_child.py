@@ -1,8 +1,8 @@
-"""What the child process of `cashmere.model.first_load` does: ``python -m cashmere.model.first_load_child``.
+"""The child process of `cashmere.model.first_load`: ``python -m cashmere.model.first_load_child``.
 
 It reads a task from its standard input, loads a model, predicts two rows and writes one line of JSON: the problem, or
-null. It first takes limits upon itself, so that it needs nobody to end it: the alarm rings even in native code, and
-also if the process that started it is gone.
+null. It first limits itself, so that nobody needs to end it: the alarm works even in native code, and if the process
+that started it is gone.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from cashmere.model.zip_entries import unpacked
 
 
 def main() -> None:
-    """Load a model under limits and say what is wrong with it."""
+    """Load a model under limits, and report what is wrong with it."""
     answer = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries print what they think of a model
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # libraries may print their opinion of a model
     task = json.load(sys.stdin)
     _import_libraries(Path(task["folder"]))
     _limit(memory_bytes=task["memory_bytes"], cpu_seconds=task["cpu_seconds"], seconds=task["seconds"])
     json.dump(_problem(task), answer)
     answer.flush()
-    os._exit(0)  # without the destructors of what was loaded
+    os._exit(0)  # skip the destructors of what was loaded
 
 
 def _problem(task: dict[str, Any]) -> dict[str, str | None]:
@@ -56,13 +56,13 @@ def _problem(task: dict[str, Any]) -> dict[str, str | None]:
         problem = f"needs more than {mib:.0f} MiB of memory to load and to predict two rows. It is not loaded here."
     except CashmereError as error:
         problem = f"cannot predict two rows: {error}"
-    except Exception as error:  # whatever libraries raise on content that they did not write
+    except Exception as error:  # whatever libraries raise for content that they did not write
         problem = f"cannot be loaded and predict two rows ({type(error).__name__}: {error})."
     return {"path": None if path is None else str(path), "problem": problem}
 
 
 def _import_libraries(folder: Path) -> None:
-    """Import what the model is made of while files may still be written and memory is unlimited."""
+    """Import the libraries of the model while files may still be written and memory is unlimited."""
     import sklearn.ensemble
     import sklearn.neighbors
     import sklearn.neural_network
@@ -75,22 +75,22 @@ def _import_libraries(folder: Path) -> None:
         with contextlib.suppress(ImportError):
             library = __import__(name)
             if name == "catboost":
-                # It reserves a GiB and starts its threads when it makes its first pool. Under a limit that leaves room
-                # for the GiB but not for the threads, it would wait for them for ever.
+                # When it makes its first pool, it reserves a GiB and starts its threads. Under a limit that leaves room
+                # for the GiB but not for the threads, it would wait for them forever.
                 library.Pool([[0.0]])
 
 
 def _boosting_libraries(path: Path) -> list[str]:
-    """Return the boosting libraries that an archive mentions; the others take long to import, or may be missing."""
+    """Return the boosting libraries that an archive mentions, as others are slow to import or may be missing."""
     try:
         archive = unpacked(path.read_bytes())
-    except ValueError:  # loading it will say so
+    except ValueError:  # loading it will raise
         return []
     return [name for name in ("lightgbm", "xgboost", "catboost") if name.encode() in archive]
 
 
 def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
-    """Limit memory, time and files; on systems without such limits, the parent watches the time alone."""
+    """Limit memory, time and files; on systems without such limits, the parent only watches the time."""
     try:
         import resource
     except ImportError:  # Windows
@@ -98,7 +98,7 @@ def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if _HAS_PROC else 4 * 2**30
     for kind, limit, last in (
         (resource.RLIMIT_AS, used + memory_bytes, 0),
-        (resource.RLIMIT_CPU, int(cpu_seconds) + 1, 1),  # a second later it is killed without saying why
+        (resource.RLIMIT_CPU, int(cpu_seconds) + 1, 1),  # the hard limit, a second later, kills without a reason
         (resource.RLIMIT_FSIZE, 0, 0),
         (resource.RLIMIT_CORE, 0, 0),
     ):

@@ -1,4 +1,4 @@
-"""A learner that is followed along a path on the training rows of one fold."""
+"""Follow a learner along a path on the training rows of one fold."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from cashmere.space.path import FittedPath, PathData, PathParameter
 
 
 class FoldPath:
-    """Follow the learner of a pipeline; its other steps are fitted once, at the beginning.
+    """Follow the learner of a pipeline, whose other steps are fitted once at the beginning.
 
     Parameters
     ----------
     pipeline : scikit-learn Pipeline
         Unfitted; its last step is the learner.
     path : PathParameter
-        What to follow.
+        The path to follow.
     encoding : Encoding
         Encoding of the rows.
     X : (n_rows, n_features) array
@@ -47,7 +47,7 @@ class FoldPath:
     Attributes
     ----------
     added : AddedFeatures or None
-        Columns that the other steps have added to those of the table.
+        Columns that the other steps have added to the table.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class FoldPath:
             self._classes, y = np.unique(np.asarray(y, dtype=np.int64), return_inverse=True)
         self._path: FittedPath | None = None
         self.added: AddedFeatures | None = None
-        if self._classes is not None and len(self._classes) == 1:  # there is nothing to learn
+        if self._classes is not None and len(self._classes) == 1:  # nothing to learn
             return
         clock, n_columns = time.perf_counter(), X.shape[1]
         for _, step in pipeline.steps[:-1]:
@@ -108,7 +108,7 @@ class FoldPath:
         return for_all_classes(local, self._classes, self._n_classes)
 
     def model_at(self, position: float) -> FoldModel:
-        """Return the model as it was at a position that has been reached."""
+        """Return the model at a position that has been reached."""
         *before, (name, learner) = self._pipeline.steps
         if self._path is not None:
             learner = self._path.learner_at(position)

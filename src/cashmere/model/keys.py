@@ -50,7 +50,7 @@ def fingerprint(public_key: bytes) -> str:
 
 
 def signing_key() -> Ed25519PrivateKey:
-    """Return this machine's key; make it if there is none.
+    """Return this machine's key; create it if there is none.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def own_public_key() -> bytes | None:
 
 
 def trusted_keys() -> frozenset[bytes]:
-    """Return the public keys of others that `trust_key` has recorded; files that hold no key are passed over."""
+    """Return the public keys of others that `trust_key` has recorded; skip files that hold no key."""
     found = set()
     with contextlib.suppress(OSError, RuntimeError):
         for path in sorted((key_folder() / "trusted").glob("*.pem")):
@@ -145,7 +145,7 @@ def _public(public_key: bytes) -> Ed25519PublicKey:
 
 
 def signature_is_valid(public_key: bytes, signature: bytes, message: bytes) -> bool:
-    """Tell whether the owner of a key signed a message."""
+    """Return whether the owner of a key signed a message."""
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -162,7 +162,7 @@ def _make_key(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = Ed25519PrivateKey.generate()
     _write_new(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), mode=0o600)
-    kept = _read_private(path)  # of several processes that made one, the first to finish
+    kept = _read_private(path)  # if several processes made one, that of the first to finish
     _write_new(path.with_name("public-key.pem"), public_pem(kept.public_key().public_bytes_raw()), mode=0o644)
 
 
@@ -189,7 +189,7 @@ def _read_small(path: Path) -> bytes:
 
 
 def _write_new(path: Path, data: bytes, *, mode: int) -> None:
-    """Write a file that appears whole under its name; one that is there already stays."""
+    """Write a file atomically, unless it already exists."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:

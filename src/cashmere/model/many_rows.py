@@ -1,6 +1,6 @@
-"""Predict many rows with fold models: boosters some trees at a time, other learners on all cores.
+"""Predict many rows with fold models: with boosters some trees at a time, with other learners on all cores.
 
-Nearly all the time of a prediction goes into walking down trees; encoding the rows takes a hundredth of it.
+Nearly all of the time of a prediction is spent walking down trees; encoding the rows takes a hundredth of it.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from cashmere.model.fold_model import FoldModel
 from cashmere.model.trees_in_turns import TreesInTurns, in_turns
 
 LEAST_ROWS = 2_000
-"""With fewer rows, further calls and threads cost more than they save."""
+"""With fewer rows, additional calls and threads cost more than they save."""
 
 _WITH_THREADS = ("lightgbm", "xgboost", "catboost", "sklearn.ensemble._hist_gradient_boosting", "sklearn.neighbors")
 
 
 def has_threads(learner: Any) -> bool:
-    """Return whether a learner shares the rows that it predicts among threads by itself, with the same result.
+    """Return whether a learner itself distributes rows over threads when it predicts, with the same result.
 
-    Forests share their trees, and add them up in the order in which the threads finish.
+    Forests distribute their trees, and add them up in the order in which the threads finish.
     """
     return any(base.__module__.startswith(_WITH_THREADS) for base in type(learner).__mro__)
 
 
 def for_many_rows(model: FoldModel, n_rows: int, *, n_threads: int) -> FoldModel:
-    """Return a model that predicts the same up to rounding, but many rows faster; see `in_turns`.
+    """Return a model that predicts the same up to rounding, but is faster for many rows; see `in_turns`.
 
     Parameters
     ----------
     model : FoldModel
         Fitted.
     n_rows : int
-        Rows to be predicted in all.
+        Total number of rows to predict.
     n_threads : int
         Threads to use.
     """
@@ -50,7 +50,7 @@ def for_many_rows(model: FoldModel, n_rows: int, *, n_threads: int) -> FoldModel
 
 
 def predict_in_threads(model: FoldModel, X: FloatArray, *, n_threads: int) -> NDArray[np.float32]:
-    """Predict prepared rows as `FoldModel.predict` does, with all the threads.
+    """Predict prepared rows like `FoldModel.predict`, but with all threads.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def predict_in_threads(model: FoldModel, X: FloatArray, *, n_threads: int) -> ND
     X : (n_rows, n_features) float32 array
         In the encoding of the model.
     n_threads : int
-        Threads among which to share the rows, for learners that do not do so themselves.
+        Threads over which to distribute the rows, for learners that do not do so themselves.
     """
     n_parts = min(n_threads, 2 * len(X) // LEAST_ROWS)
     if n_parts < 2 or model.pipeline is None:

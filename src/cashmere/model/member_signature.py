@@ -1,7 +1,7 @@
-"""Who trained a member of a run: a signature beside its archive, so that a resume knows which ones are its own.
+"""Record who trained a member of a run: with a signature beside its archive, a resumed run recognises its own members.
 
-The database of a run tells which trials there were, but whoever changes an archive can change the database, too. A
-signature needs the key of this machine, which does not travel with the run.
+The database of a run lists its trials, but whoever changes an archive can also change the database. A signature needs
+the key of this machine, which does not travel with the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 
 def member_signature_path(archive: Path) -> Path:
-    """Return where the signature of a member's archive is."""
+    """Return the path of the signature of a member's archive."""
     return archive.with_name(f"signature-{archive.stem}.json")
 
 
@@ -30,9 +30,9 @@ def sign_member(archive: Path, content: bytes, *, run: str) -> None:
     archive : Path
         The file.
     content : bytes
-        What was written to it.
+        Its content.
     run : str
-        Identity of the run: what was signed for one run is not signed for another.
+        Identity of the run, as a signature for one run is not valid in another.
     """
     checksum = hashlib.sha256(content).hexdigest()
     try:
@@ -42,12 +42,12 @@ def sign_member(archive: Path, content: bytes, *, run: str) -> None:
 
 
 def is_signed_here(archive: Path, *, run: str) -> bool:
-    """Tell whether this machine wrote an archive of a run, as it is now.
+    """Return whether this machine wrote an archive of a run in its present form.
 
     Raises
     ------
     ModelFileError
-        If the archive was changed after it was signed, by whomever, or the signature is damaged or forged.
+        If the archive was changed after it was signed, or the signature is damaged or forged.
     OSError
         If the archive cannot be read.
     """

@@ -1,4 +1,4 @@
-"""What MLflow calls to load a model that `cashmere.tracking` has logged, and to predict with it."""
+"""The code that MLflow calls to load a model logged by `cashmere.tracking`, and to predict with it."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class MlflowModel:
 
 
 def _load_pyfunc(path: str) -> MlflowModel:
-    """Load the model folder among the files of a logged model; MLflow looks for a function of this name."""
+    """Load the model folder of a logged model; MLflow looks for a function of this name."""
     return MlflowModel(Predictor.load(path))

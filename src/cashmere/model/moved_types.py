@@ -13,18 +13,18 @@ MOVED_MODULES: dict[str, str] = {
     "cashmere.space.networks": "cashmere.space.estimators.networks",
     "cashmere.space.scores": "cashmere.space.estimators.scores",
     "cashmere.space.standardisation": "cashmere.space.estimators.standardisation",
-    "_loss": "sklearn._loss._loss",  # what scikit-learn 1.7 says of its losses
+    "_loss": "sklearn._loss._loss",  # as scikit-learn 1.7 names the module of its losses
 }
-"""Modules of model files of version 2 and earlier, and what they are called now."""
+"""Present names of modules in model files of version 2 and earlier."""
 
 MOVED_TYPES: dict[str, str] = {
     "cashmere.space.autosklearn6_estimators.OperatorAtFit": "cashmere.space.named.operator_at_fit.OperatorAtFit",
 }
-"""Single types that have left their module."""
+"""Present names of single types that have left their module."""
 
 
 def present_module(module: str, name: str) -> str:
-    """Return the module that holds a type of a model file today."""
+    """Return the module that now holds a type of a model file."""
     moved = MOVED_TYPES.get(f"{module}.{name}")
     return moved.rpartition(".")[0] if moved is not None else MOVED_MODULES.get(module, module)
 
@@ -35,7 +35,7 @@ def mentions_moved_types(text: bytes) -> bool:
 
 
 def with_present_names(schema: Any) -> Any:
-    """Return a copy of the schema of a skops archive in which every moved type has its present name."""
+    """Return a copy of the schema of a skops archive with the present names of moved types."""
     if isinstance(schema, list):
         return [with_present_names(each) for each in schema]
     if not isinstance(schema, dict):

@@ -35,7 +35,7 @@ from cashmere.model.remote_model import local_copy
 from cashmere.model.signature import read_signature
 
 _CHUNK_ROWS = 20_000
-"""Rows encoded and predicted at a time, so that arrays made on the way stay small."""
+"""Rows encoded and predicted at a time, so that intermediate arrays stay small."""
 
 
 @dataclass(kw_only=True)
@@ -101,7 +101,7 @@ class Predictor:
         return self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
 
     def _checked(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Raise an error for NaN or infinite predictions, rather than let them pass for missing values."""
+        """Raise an error for NaN or infinite predictions, which could be mistaken for missing values."""
         odd = ~np.isfinite(output if output.ndim == 1 else output.sum(axis=1))
         if odd.any():
             rows = np.flatnonzero(odd)
@@ -203,7 +203,7 @@ class Predictor:
                 "This model has no scores for intervals and sets: it is the constant predictor, or was saved by an "
                 "earlier version. Fit it again, or run `cashmere resume` on its run directory."
             )
-        self.conformal.rank(coverage)  # refuses what it cannot promise before the work begins
+        self.conformal.rank(coverage)  # raises before the work begins if the coverage cannot be guaranteed
         return self.conformal
 
     def _frame(self, table: Any) -> pd.DataFrame:
@@ -215,7 +215,7 @@ class Predictor:
         return np.concatenate([self._predict_chunk(chunk, models) for chunk in self._chunks(frame)])
 
     def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[NDArray[np.float64]]]:
-        """Yield, for some rows after the other, what the models of each fold predict that has scores of its own."""
+        """Yield, chunk by chunk, the predictions of the models of each fold that has its own scores."""
         assert self.conformal is not None
         models, n_folds = self._ready_models(len(frame)), len(self.conformal.folds)
         for chunk in self._chunks(frame):
@@ -232,7 +232,7 @@ class Predictor:
         return {max(models): models[max(models)]} if self.newest_fold_only else models
 
     def _ready_models(self, n_rows: int) -> dict[int, dict[int, FoldModel]]:
-        """Return the models that members predict with, made ready for so many rows."""
+        """Return the models that members predict with, optimised for this number of rows."""
         self.use_threads(available_cores() if n_rows >= LEAST_ROWS else 1)
         return {
             number: {
@@ -243,7 +243,7 @@ class Predictor:
         }
 
     def _chunks(self, frame: pd.DataFrame) -> Iterator[CodedTable]:
-        """Code a frame, count what was not understood, and yield it some rows at a time."""
+        """Code a frame, count unseen categories, and yield it some rows at a time."""
         n_rows = len(frame)
         coded = self.schema.code(frame, compact=n_rows > _CHUNK_ROWS)
         self.unseen_ = dict(coded.unseen)
@@ -273,10 +273,10 @@ class Predictor:
         return np.asarray(combined, dtype=np.float32)
 
     def use_threads(self, n_threads: int) -> None:
-        """Set the number of threads of learners: one for few rows, where starting threads costs more than it saves.
+        """Set the number of threads of learners: one for few rows, as starting threads would cost more than it saves.
 
-        Learners whose results would change with more threads always use one; `predict_in_threads` then shares the rows
-        among threads.
+        Learners whose results would change with more threads always use one; `predict_in_threads` then distributes the
+        rows over threads.
         """
         if n_threads == self._threads:
             return
@@ -350,7 +350,7 @@ class Predictor:
         manifest = read_manifest(path)
         if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:
             for entry in (manifest["encoders"], *manifest["members"].values()):
-                # Much is refused without a child.
+                # This refuses much without a child process.
                 check(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
             check_first_load(path, manifest, trusted=trusted)
         return cls.from_manifest(path, manifest, trusted=trusted)

@@ -1,4 +1,4 @@
-"""Two rows that fit the schema of a model, and what the model must make of them."""
+"""Two rows that fit the schema of a model, and checks of its predictions for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def probe(predictor: Predictor, files: Mapping[int, Path]) -> None:
     predictor : Predictor
         The model.
     files : dict of int to Path
-        Where each member comes from, for the error.
+        The file of each member, for the error.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def _fault(predicted: AnyArray, expected: tuple[int, ...]) -> str:
 
 
 def probe_rows(schema: TableSchema, medians: NDArray[np.float64]) -> pd.DataFrame:
-    """Return two rows: a typical one, and one where everything is missing.
+    """Return two rows: a typical one, and one with only missing values.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def _rows_of(predictor: Predictor) -> pd.DataFrame:
 
 
 def _medians(predictor: Predictor) -> NDArray[np.float64]:
-    """Return the training median of each value column, 0 for those that hold no numbers."""
+    """Return the training median of each value column, 0 for columns without numbers."""
     encoder = next(iter(predictor.encoders[0].values())) if predictor.encoders and predictor.encoders[0] else None
     medians = np.zeros(len(predictor.schema.value_names))
     if encoder is not None:

@@ -1,4 +1,4 @@
-"""Models at a URL: copied to a folder of this user once, and opened there like any other model."""
+"""Models at a URL: copied once to a folder of this user, and opened there like any other model."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from cashmere.model.files import entry_path, read_manifest
 from cashmere.model.signature import signature_path
 
 CACHE_VARIABLE = "CASHMERE_CACHE_FOLDER"
-"""Environment variable that names the folder for copies."""
+"""Environment variable with the folder for copies."""
 
 _AGAIN = "Check the address, and that you may read there."
 
 
 def local_copy(url: str) -> Path:
-    """Return a local folder with the model that a URL names, copied unless an earlier call has done so.
+    """Return a local folder with the model at a URL, copied unless an earlier call has done so.
 
-    Only the manifest is read each time: its checksum names the copy. So a copy is never out of date, and what is copied
-    is what the manifest names, nothing else. Whether it may be loaded is for the reader to check, as with any folder.
+    Only the manifest is read each time, and its checksum names the copy. So a copy is never outdated, and only files
+    that the manifest names are copied. As with any folder, the reader must check whether the model may be loaded.
 
     Parameters
     ----------
     url : str
-        Of a model folder, or of the run directory that holds one.
+        URL of a model folder, or of the run directory that holds one.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def local_copy(url: str) -> Path:
             write_atomically(folder / "manifest.json", content)
     manifest = read_manifest(folder)
     signature = signature_path(folder, manifest["checksum"])
-    signature.unlink(missing_ok=True)  # it may have been signed again since
+    signature.unlink(missing_ok=True)  # the model may have been signed again since
     with contextlib.suppress(FileNotFoundError):
         _fetch(url, signature)
     for entry in (manifest["encoders"], *manifest["members"].values()):

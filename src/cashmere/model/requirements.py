@@ -1,7 +1,7 @@
-"""What has to be installed where a model predicts: much less than where it was searched for.
+"""List what must be installed where a model predicts, which is much less than what a search needs.
 
-The list is complete, so that nothing else need be installed: ``pip install --no-deps -r requirements.txt``. An extra of
-the package cannot do this, because extras only add to what an installation always has.
+The list is complete, so nothing else needs to be installed: ``pip install --no-deps -r requirements.txt``. An extra of
+the package cannot do this, because extras can only add to the base dependencies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cashmere.model.remote_model import local_copy
 from cashmere.model.signature import signature_path
 
 _OF_EVERY_MODEL = ("msgspec", "numpy", "pandas", "scipy", "sklearn", "skops", "threadpoolctl")
-"""Modules that loading and predicting import, whatever the model."""
+"""Modules that loading and predicting import with any model."""
 
 _OF_SIGNED_MODELS = "cryptography"
 
@@ -74,7 +74,7 @@ def model_requirements(folder: str | Path, *, trusted: Iterable[str] = ()) -> li
 
 
 def _modules_behind(name: str) -> set[str]:
-    """Return the packages that define a type or function, and what the type inherits from."""
+    """Return the packages that define a function, or a type and its bases."""
     module, _, attribute = name.rpartition(".")
     found = getattr(importlib.import_module(module), attribute, None)
     bases = [base.__module__ for base in found.__mro__] if isinstance(found, type) else [module]
@@ -92,7 +92,7 @@ def _with_all_they_need(names: Iterable[str]) -> dict[str, str]:
         if (name, extra) in seen:
             continue
         seen.add((name, extra))
-        with contextlib.suppress(PackageNotFoundError):  # the model predicts without it here
+        with contextlib.suppress(PackageNotFoundError):  # here, the model predicts without it
             installed = distribution(name)
             versions[name] = Version(installed.version).public  # without a part such as +cpu, which no index has
             for required in map(Requirement, installed.requires or ()):

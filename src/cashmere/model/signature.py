@@ -1,9 +1,9 @@
-"""Who vouches for a model: a signature of its manifest, in a file beside it.
+"""Record who vouches for a model, by a signature of its manifest in a file beside it.
 
-The manifest names the checksum of every file of the model and has one itself; the signature covers that checksum, and
-so the whole model. Its file is named after the checksum, so that the signature of a new manifest can be written first.
-It holds the public key of the signer, so that anybody can check it. It says who signed; whether that is somebody to
-trust is for the reader to decide (`cashmere.model.keys`).
+The manifest holds the checksums of all files of the model, and its own; the signature covers the latter, and so the
+whole model. Its file is named after the checksum, so that the signature of a new manifest can be written first. It
+holds the public key of the signer, so that anybody can check it. It says who signed; whether to trust them is up to the
+reader (`cashmere.model.keys`).
 
 `write_signature` and `read_signature_file` do the same for any other checksum.
 """
@@ -28,7 +28,7 @@ _VERSION = 1
 
 
 class _Head(TypedDict):
-    """What tells the signature files of this version from others."""
+    """What distinguishes signature files of this version from others."""
 
     format: str
     version: int
@@ -50,7 +50,7 @@ class Signer(StrEnum):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the signer vouches for the content, so that it need not be tried in a child process."""
+        """Whether the reader trusts the signer, so that the content need not be tried in a child process."""
         return self in (Signer.THIS_MACHINE, Signer.TRUSTED)
 
 
@@ -63,7 +63,7 @@ class Signature:
     signer : Signer
         Who signed this manifest.
     fingerprint : str or None
-        The key, see `cashmere.model.keys.fingerprint`; None without a signature.
+        Fingerprint of the key, see `cashmere.model.keys.fingerprint`; None without a signature.
     """
 
     signer: Signer
@@ -74,7 +74,7 @@ class Signature:
 
 
 def signature_path(folder: Path, checksum: str) -> Path:
-    """Return where the signature of the manifest with this checksum is."""
+    """Return the path of the signature of the manifest with this checksum."""
     return folder / f"signature-{checksum[:12]}.json"
 
 
@@ -104,9 +104,9 @@ def write_signature(path: Path, statement: str, checksum: str, *, durable: bool 
     path : Path
         The file of the signature.
     statement : str
-        What is signed; it must say what the checksum is of, and hold the checksum.
+        Text to sign; it must contain the checksum, and say what it is a checksum of.
     checksum : str
-        Kept in the file, to tell a changed content from a forged signature.
+        Kept in the file, to distinguish changed content from a forged signature.
     durable : bool
         See `cashmere.base.files.writing`.
 
@@ -142,8 +142,8 @@ def read_signature(folder: Path, checksum: str) -> Signature:
     Raises
     ------
     ModelFileError
-        If there is a signature, but damaged, of another version or another manifest, or forged: not made by the key
-        that it names.
+        If there is a signature that is damaged, of another version or manifest, or forged: not made with the key that
+        it names.
     """
     changed = f"is the signature of another manifest than the one beside it. {_ADVICE}"
     return read_signature_file(signature_path(folder, checksum), _statement(checksum), checksum, if_changed=changed)
@@ -155,9 +155,9 @@ def read_signature_file(path: Path, statement: str, checksum: str, *, if_changed
     Parameters
     ----------
     path, statement, checksum
-        As for `write_signature`, the checksum that of the present content.
+        As for `write_signature`; the checksum is that of the present content.
     if_changed : str
-        The text of the error if the file is about another checksum.
+        Text of the error if the file contains another checksum.
 
     Raises
     ------

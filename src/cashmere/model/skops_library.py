@@ -1,7 +1,7 @@
 """Import skops without PyTorch.
 
-To list what it trusts, skops imports every package inside scikit-learn. One of them, a wrapper that scikit-learn needs
-for tensors only, imports PyTorch wherever it is installed: a second of computing and 180 MiB in each worker.
+To list what it trusts, skops imports every package inside scikit-learn. One of them, a wrapper that scikit-learn only
+needs for tensors, imports PyTorch if it is installed, which costs a second of CPU time and 180 MiB in each worker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def skops_io() -> Any:
     """Return the module ``skops.io``."""
     hide = "skops.io" not in sys.modules and _WRAPPER not in sys.modules
     if hide:
-        sys.modules[_WRAPPER] = None  # type: ignore[assignment]  # importing it fails, which scikit-learn allows for
+        sys.modules[_WRAPPER] = None  # type: ignore[assignment]  # makes its import fail, as scikit-learn allows
     try:
         import skops.io
 

@@ -1,7 +1,7 @@
-"""Boosters of hundreds of trees that predict many rows: some trees at a time, and XGBoost without categorical splits.
+"""Predict many rows with hundreds of trees of a booster: some at a time, and with XGBoost without categorical splits.
 
-LightGBM takes row after row through all its trees, XGBoost 64 rows. Hundreds of trees do not stay in the cache of a
-core, and are read from memory again and again; some of them at a time, with all rows, do
+LightGBM takes one row at a time through all its trees, XGBoost 64 rows. Hundreds of trees do not fit into the cache of
+a core, and are read from memory again and again. Some trees at a time, with all rows, do fit
 (docs/benchmarks.md#predicting-many-rows).
 """
 
@@ -17,29 +17,29 @@ from cashmere.model.category_indicators import CategoryIndicators, without_categ
 from cashmere.space.paths.boosted import predictions_of
 
 _TREES_AT_ONCE = {"lightgbm": 25, "xgboost": 100}
-"""Many more do not stay in the cache; with fewer, the rows are read too often."""
+"""Many more would not stay in the cache; with fewer, the rows would be read too often."""
 
 _OBJECTIVES = ("binary", "multiclass", "regression", "binary:logistic", "multi:softprob", "reg:squarederror")
-"""Of both libraries, those whose predictions are known here to be values or probabilities."""
+"""Objectives of both libraries whose predictions are known to be values or probabilities."""
 
 _ROWS_TO_REWRITE = 100_000
-"""From so many rows on, a booster of hundreds of trees is rewritten in less time than that saves."""
+"""From this many rows on, rewriting a booster of hundreds of trees takes less time than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreesInTurns:
-    """What predicts like a fitted pipeline whose learner is a booster.
+    """Predict like a fitted pipeline whose learner is a booster.
 
     Attributes
     ----------
     pipeline : scikit-learn Pipeline
         Fitted; classifiers on the codes 0, 1, ...
     booster : lightgbm.Booster or xgboost.Booster
-        That of the learner, or one without its categorical splits.
+        Booster of the learner, or one without its categorical splits.
     turns : list of (int, int)
         First round and end of each turn.
     n_threads : int
-        Threads among which the library shares the rows.
+        Threads over which the library distributes the rows.
     indicators : CategoryIndicators or None
         Columns that a booster without categorical splits needs.
     """
@@ -98,14 +98,14 @@ def in_turns(pipeline: Any, *, n_rows: int, n_threads: int) -> TreesInTurns | No
     pipeline : scikit-learn Pipeline
         Fitted; classifiers on the codes 0, 1, ...
     n_rows : int
-        Rows to be predicted in all: some work pays only where there are many.
+        Total number of rows to predict, as some work only pays off for many.
     n_threads : int
         Threads to use.
 
     Returns
     -------
     TreesInTurns or None
-        None if the learner is no booster of LightGBM or XGBoost, or a small one.
+        None if the learner is not a booster of LightGBM or XGBoost, or is a small one.
 
     Notes
     -----

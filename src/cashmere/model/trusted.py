@@ -1,17 +1,16 @@
 """The closed list of what a model file may hold.
 
-Nothing is trusted because skops trusts it: `cashmere.model.audit` lets pass only the pairs of a loader of skops and a
-type below, and objects only in the attributes below. `tests/model/test_trusted_types.py` writes every algorithm,
-operator, encoder and text column of every named space, and checks that the list holds what those archives hold and
-nothing else.
+Nothing is trusted because skops trusts it: `cashmere.model.audit` only accepts the pairs below of a loader of skops and
+a type, and objects only in the attributes below. `tests/model/test_trusted_types.py` writes every algorithm, operator,
+encoder and text column of every named space, and checks that the list holds exactly what those archives hold.
 
 Custom algorithms declare further types (`Algorithm.trusted_types`, and `trusted` of ``Predictor.load``):
 
 - ``"package.Type"`` lets a file make objects of the type, and name the type, or a function of that name. The
-  attributes of such objects may have any values, objects on the list and declared ones included. So whatever methods of
-  the type do with their attributes, a file can make them do. It cannot make skops call the type with arguments.
+  attributes of such objects may have any values, including objects on the list and declared ones. So whatever methods
+  of the type do with its attributes, a file can make them do. It cannot make skops call the type with arguments.
 - ``"Loader:package.Type"`` declares a type for one of the other loaders named below, for example
-  ``"LossNode:sklearn._loss._loss.CyHuberLoss"``. Loaders that are not below cannot be declared.
+  ``"LossNode:sklearn._loss._loss.CyHuberLoss"``. Other loaders cannot be declared.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 TUPLE = "()"
-"""Instead of attributes: the state of the type is a tuple."""
+"""In place of attributes if the state of the type is a tuple."""
 
 TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.data.preparation.FoldEncoder": "_reducers _vectorizers",
@@ -140,7 +139,7 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "xgboost.sklearn.XGBClassifier": "_Booster",
     "xgboost.sklearn.XGBRegressor": "_Booster",
 }
-"""Types of objects that skops builds from their state, each with those of its attributes that may hold objects."""
+"""Types of objects that skops builds from their state, each with the attributes that may hold objects."""
 
 TRUSTED: Mapping[str, tuple[str, ...]] = {
     "BytearrayNode": ("builtins.bytearray",),
@@ -191,10 +190,10 @@ TRUSTED: Mapping[str, tuple[str, ...]] = {
         "numpy.int64",
     ),
 }
-"""Types and functions, by the other loaders of skops."""
+"""Types and functions of the other loaders of skops."""
 
 KEY_TYPES = frozenset({"builtins.str", "numpy.int64"})
-"""What keys of dictionaries may be."""
+"""Allowed types of dictionary keys."""
 
 LOADERS_IN: Mapping[str, tuple[str, ...]] = {
     "_loss_function_": ("LossNode",),
@@ -204,7 +203,7 @@ LOADERS_IN: Mapping[str, tuple[str, ...]] = {
     "score_func": ("FunctionNode",),
     "tree_": ("TreeNode",),
 }
-"""Loaders of attributes that hold functions, types, trees or losses; the others hold objects built from their state."""
+"""Loaders of attributes that hold functions, types, trees or losses; others hold objects built from their state."""
 
 FIXED_VALUES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sklearn.feature_extraction.text.TfidfVectorizer": {
@@ -222,7 +221,7 @@ FIXED_VALUES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sklearn.feature_selection._from_model.SelectFromModel": {"importance_getter": ("auto",)},
     "sklearn.preprocessing._function_transformer.FunctionTransformer": {"func": (None,), "inverse_func": (None,)},
 }
-"""Attributes that could read files, take long or look up names, and the values they have in archives of cashmere."""
+"""Attributes that could read files, take long or look up names, with their values in archives of cashmere."""
 
 LONG_TEXTS: Mapping[str, tuple[str, ...]] = {"lightgbm.basic.Booster": ("_handle",)}
 """Attributes that hold a whole model as text."""

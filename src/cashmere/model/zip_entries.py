@@ -12,28 +12,28 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "schema.json"
-"""Entry that describes the objects of an archive."""
+"""The entry that describes the objects of an archive."""
 
 MAX_ENTRIES = 1_000_000
 """Gradient boosting of 300 rounds, 26 classes and 5 folds has 160 thousand."""
 
 MOST_BYTES = 2**32
-"""What the entries of an archive may take together, 4 GiB: as much as the models of all trials of a run on disk."""
+"""Total size of the entries of an archive, 4 GiB: the limit for the models of all trials of a run."""
 
 _MOST_TIMES = 32
-"""How many times as large as an archive its entries may be."""
+"""How many times larger than the archive its entries may be."""
 
 _LEAST_TO_PACK = 1024
-"""Bytes of the smallest entries that are deflated: headers of the others take longer than they are worth."""
+"""Size of the smallest entries that are deflated, in bytes; for smaller ones, it costs more than it saves."""
 
 _NAME = re.compile(r"[0-9]{1,20}\.np[yz]|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.bin")
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
 
 def packed(data: bytes) -> bytes:
-    """Return an archive with its larger entries deflated, at the level that takes least time.
+    """Return an archive with its larger entries deflated at the fastest level.
 
-    It stays as it is where this would make it so small that `unpacked` refuses it, as with arrays of zeros.
+    It stays as it is if `unpacked` would refuse the result for being too small, as with arrays of zeros.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(data: bytes) -> bytes:
-    """Return an archive with its entries stored as they are: itself if they are, as earlier versions wrote them.
+    """Return an archive with its entries uncompressed: itself if they already are, as in earlier versions.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def unpacked(data: bytes) -> bytes:
     Raises
     ------
     ValueError
-        If it is not a zip file, or its entries say that they are larger than 32 times the archive, or than 4 GiB. None
-        is unpacked to more than it says. The text continues "... is not read because".
+        If it is not a zip file, or its entries claim to be larger than 32 times the archive, or than 4 GiB. None is
+        unpacked beyond its claim. The text continues "... is not read because".
     """
     infos = _directory(data)
     if all(info.compress_type == zipfile.ZIP_STORED for info in infos):
@@ -73,15 +73,15 @@ def unpacked(data: bytes) -> bytes:
             for info in infos:
                 with archive.open(info) as entry:
                     plain.writestr(info.filename, entry.read(info.file_size))  # without a limit, more may come out
-    except Exception as error:  # damaged content fails in many ways
+    except Exception as error:  # damaged content raises all kinds of errors
         raise ValueError(f"it cannot be unpacked ({error})") from error
     return written.getvalue()
 
 
 def unpacked_size(path: Path) -> int:
-    """Return how many bytes the entries of an archive take, as its directory says, but not more than `unpacked` allows.
+    """Return the size of the entries of an archive by its directory, but at most what `unpacked` allows.
 
-    For a file that is no archive it is the size of the file.
+    For any other file, return its size.
     """
     size = path.stat().st_size
     try:
@@ -94,7 +94,7 @@ def unpacked_size(path: Path) -> int:
 def stored_entries(data: bytes) -> dict[str, memoryview]:
     """Return the entries of an archive as views of its bytes.
 
-    Entries must be stored as they are, see `unpacked`: then they cannot be larger than the file.
+    Entries must be uncompressed, see `unpacked`, so that they cannot be larger than the file.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def stored_entries(data: bytes) -> dict[str, memoryview]:
 
 
 def _directory(data: bytes) -> list[zipfile.ZipInfo]:
-    """Return the directory of a zip file, with names that skops writes, each once, and nothing encrypted."""
-    if (n_entries := data.count(b"PK\x01\x02")) > MAX_ENTRIES:  # before a record is made of each
+    """Return the directory of a zip file; raise for names that skops does not write, repeated or encrypted entries."""
+    if (n_entries := data.count(b"PK\x01\x02")) > MAX_ENTRIES:  # before a record of each is made
         raise ValueError(f"it has {n_entries} entries; at most {MAX_ENTRIES} are expected")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -152,7 +152,7 @@ def _directory(data: bytes) -> list[zipfile.ZipInfo]:
 
 
 def with_schema(entries: Mapping[str, memoryview], schema: Mapping[str, Any]) -> bytes:
-    """Return an archive of the same entries with another schema."""
+    """Return an archive with the same entries and another schema."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w") as archive:
         for name, entry in entries.items():

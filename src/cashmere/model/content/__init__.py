@@ -1,4 +1,4 @@
-"""What permitted types hold must fit together before anything predicts with it."""
+"""Check that the content of permitted types is consistent before anything predicts with it."""
 
 from cashmere.model.content.boosters import check_entries
 from cashmere.model.content.fault import ContentError

@@ -1,4 +1,4 @@
-"""Columns that a model adds to its table: they are made from columns that are there, and are as many as they may be."""
+"""Columns that a model adds to its table: they must be made from existing columns, and not be too many."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Boosting libraries in an archive: their own formats are checked on the entries, before their parsers see them.
+"""Boosting libraries in an archive: entries in their own formats are checked before their parsers see them.
 
-A node of the archive that stands for such a model, and where its text or bytes are:
+The nodes of the archive that stand for such a model, and where its text or bytes are:
 
 ``xgboost.core.Booster``              ``handle``: bytes, an entry of the archive
 ``lightgbm.basic.Booster``            ``_handle``: a text in the node
 ``cashmere...CategoryLGBM...``        ``_booster_text``: an array of bytes, an entry of the archive
 
-CatBoost's reader survives damage; its models are left to the child process that first loads a model.
+CatBoost's reader survives damage, so its models are left to the child process that first loads a model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cashmere.model.content.xgboost_document import check_xgboost
 Buffer = bytes | memoryview
 
 _UNSAFE_OPTIONS = {"predict_disable_shape_check"}
-"""Options of LightGBM that let it read columns that are not there."""
+"""Options of LightGBM that let it read columns that do not exist."""
 
 
 def check_entries(nodes: Iterable[dict[str, Any]], entries: Mapping[str, Buffer]) -> None:
@@ -62,7 +62,7 @@ def _check_lightgbm(text: str, options: Any) -> None:
 
 
 def _state(node: Any) -> dict[str, Any]:
-    """Return the nodes of an object's attributes, or of a dict's items."""
+    """Return the nodes of an object's attributes, or of the items of a dict."""
     for _ in range(2):
         if isinstance(node, dict) and isinstance(node.get("content"), dict):
             node = node["content"]

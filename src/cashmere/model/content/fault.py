@@ -1,4 +1,4 @@
-"""What is wrong with the content of an archive, and how it is said."""
+"""Checks of the content of an archive, and the error that they raise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cashmere.base.arrays import AnyArray
 
 
 class ContentError(ValueError):
-    """Content that does not fit together; the text names the place and what is wrong with it."""
+    """Inconsistent content; the text names the place and what is wrong there."""
 
 
 def require(holds: object, where: str, problem: str) -> None:
@@ -28,7 +28,7 @@ def array(where: str, value: Any, shape: Sequence[int], *, kinds: str = "f", fin
     where : str
         Its place, for the message.
     value : object
-        What should be an array.
+        The supposed array.
     shape : sequence of int
         The shape; -1 for any length.
     kinds : str
@@ -39,9 +39,9 @@ def array(where: str, value: Any, shape: Sequence[int], *, kinds: str = "f", fin
     Raises
     ------
     ContentError
-        If it is something else.
+        If one of these does not hold.
     """
-    # Texts are made only when needed: models have thousands of arrays.
+    # Texts are made only when needed, as models have thousands of arrays.
     if not isinstance(value, np.ndarray):
         raise ContentError(f"{where} is of type {type(value).__name__}. Expected an array.")
     if value.ndim != len(shape) or any(n not in (-1, m) for n, m in zip(shape, value.shape, strict=True)):

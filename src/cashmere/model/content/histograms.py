@@ -1,6 +1,6 @@
 """Histogram gradient boosting of scikit-learn: trees as arrays of nodes, and bits for sets of categories.
 
-Prediction follows children, reads features and looks bits up without checking any of them.
+Prediction follows children, reads features and looks up bits without checking any of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Networks: each layer reads what the one before it writes."""
+"""Networks: each layer must read what the previous one writes."""
 
 from __future__ import annotations
 

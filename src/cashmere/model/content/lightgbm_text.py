@@ -1,7 +1,7 @@
 """The text of a LightGBM model, checked line by line before LightGBM reads it.
 
-LightGBM finds each tree by a size that the text announces, and follows children, features and sets of categories
-without checking them.
+LightGBM finds each tree by a size given in the text, and follows children, features and sets of categories without
+checking them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_lightgbm(where: str, text: str, *, objectives: Collection[str] = _OBJE
     text : str
         As `lightgbm.Booster.model_to_string` writes it.
     objectives : collection of str
-        What the model may have been fitted for.
+        Objectives that the model may have.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def check_lightgbm(where: str, text: str, *, objectives: Collection[str] = _OBJE
 
 
 def _check_trees(where: str, trees: list[dict[str, str]], n_features: int) -> None:
-    """Check trees, given as their lines; the numbers of all are read together."""
+    """Check trees, given as their lines; the numbers of all trees are parsed together."""
     n_leaves = np.array([_whole(where, tree, "num_leaves") for tree in trees])
     n_sets = np.array([_whole(where, tree, "num_cat", 0) for tree in trees])
     require(all(tree.get("is_linear", "0") == "0" for tree in trees), where, "has linear leaves.")
@@ -101,7 +101,7 @@ def _check_trees(where: str, trees: list[dict[str, str]], n_features: int) -> No
         texts = [tree.get(name, "") for tree in trees]
         found = np.array([text.count(" ") + 1 if text else 0 for text in texts])
         expected = lengths.setdefault(name, found)
-        # A tree of one leaf needs no more than its value.
+        # A tree of one leaf needs only its value.
         wrong = (found != expected) & ((name == "leaf_value") | (found > 0) | (n_leaves > 1) & (name in _NEEDED))
         if wrong.any():
             k = int(np.argmax(wrong))
@@ -117,7 +117,7 @@ def _check_trees(where: str, trees: list[dict[str, str]], n_features: int) -> No
 
 
 def _check_children(where: str, left: AnyArray, right: AnyArray, n_leaves: IntArray) -> None:
-    """Check inner nodes 0, 1, ... and leaves -1, -2, ... as trees; leaves are numbered on after the inner nodes."""
+    """Check inner nodes 0, 1, ... and leaves -1, -2, ... as trees, by numbering leaves after the inner nodes."""
     n_inner = n_leaves - 1
     sizes = n_inner + n_leaves
     ends = np.cumsum(sizes)

@@ -1,6 +1,6 @@
 """Nearest neighbours: the KD and ball trees of scikit-learn, and the estimators that search them.
 
-A query walks through the nodes and reads rows by their numbers without checking either.
+A query walks through nodes and reads rows by number without checking either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NODE_FIELDS = ("idx_start", "idx_end", "is_leaf", "radius")
 
 
 def check_search_tree(where: str, tree: Any) -> None:
-    """Check a `KDTree` or `BallTree`: every row is in one leaf, and every node is where a query looks for it."""
+    """Check a `KDTree` or `BallTree`: every row is in one leaf, and every node is where a query expects it."""
     data, rows, nodes, bounds, leaf_size, n_levels, n_nodes, *_, distance, weights = tree.__getstate__()
     data = array(f"{where}: data", np.asarray(data), (-1, -1))
     n, n_features = data.shape

@@ -1,4 +1,4 @@
-"""Everything in a loaded archive is visited, and what is of a type with a check is checked."""
+"""Visit everything in a loaded archive, and check objects of each type that has a check."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CHECKS: dict[str, Check] = {
     "ArithmeticFeatures": check_arithmetic_features,
     **dict.fromkeys(SHAPES, check_shapes),
 }
-"""For the name of a type, or of one it derives from: how objects of it are checked once they are fitted."""
+"""Checks of fitted objects, by the name of their type or of one of its bases."""
 
 _FITTED = {
     "BaseDecisionTree": "tree_",
@@ -54,7 +54,7 @@ _FITTED = {
     "BaggingClassifier": "estimators_",
     "BaseGradientBoosting": "estimators_",
 }
-"""Attributes without which an object is not fitted: pipelines also hold the parameters they were made from."""
+"""Attributes without which an object is not fitted, like the parameters that pipelines were made from."""
 
 _LIBRARIES = ("cashmere", "lightgbm", "sklearn")
 
@@ -62,19 +62,19 @@ _LEAVES = (str, bytes, bytearray, int, float, complex, bool, type(None), np.gene
 
 
 def check_objects(content: Any, where: str = "content") -> None:
-    """Visit everything that an object holds, and check it.
+    """Visit and check everything that an object holds.
 
     Parameters
     ----------
     content : object
         As loaded from an archive.
     where : str
-        What to call it in messages.
+        Its name in messages.
 
     Raises
     ------
     ContentError
-        Naming the place of what does not fit together.
+        If something is inconsistent; the message names the place.
     """
     waiting: list[tuple[str, Any]] = [(where, content)]
     seen: set[int] = set()
@@ -113,6 +113,6 @@ def _check(where: str, value: Any) -> None:
             check(name, value)
         except ContentError:
             raise
-        except Exception as error:  # an attribute that is missing, or of another type than any check expects
+        except Exception as error:  # such as an attribute that is missing or has an unexpected type
             raise ContentError(f"{name} is incomplete ({type(error).__name__}: {str(error)[:200]}).") from error
         return

@@ -44,9 +44,9 @@ SHAPES: dict[str, str] = {
     "DummyClassifier": "class_prior_ K",
     "DummyRegressor": "constant_ 1 1",
 }
-"""For each type, its arrays and their shapes. F: columns it reads; K: classes; D: columns of a decision, 1 for two
-classes; a small letter: any length, the same in all arrays of an object; ``?``: may be absent; ``~``: may hold NaN and
-infinities."""
+"""Arrays of each type, with their shapes. F: columns that it reads; K: classes; D: columns of a decision, 1 for two
+classes; a lower-case letter: any length, the same in all arrays of an object; ``?``: may be absent; ``~``: may hold NaN
+and infinities."""
 
 
 def check_shapes(where: str, estimator: Any) -> None:
@@ -80,7 +80,7 @@ def check_clusters(where: str, model: Any) -> None:
 
 
 def check_polynomial(where: str, model: Any) -> None:
-    """Check `PolynomialFeatures`: the number of products is that of its degree."""
+    """Check `PolynomialFeatures`: the number of products fits its degree."""
     n_features = count(f"{where}.n_features_in_", model.n_features_in_)
     least, most = model._min_degree, model._max_degree
     require(0 <= count(where, least, 0) <= count(where, most) <= _MOST_DEGREE, where, f"has the degree {most}.")

@@ -1,4 +1,4 @@
-"""Whether arrays of nodes are trees. Many are checked at once: models have thousands of small ones."""
+"""Check that arrays of nodes are trees, many at once, as models have thousands of small ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def tree_depths(
     Parameters
     ----------
     sizes : (n_trees,) int array
-        Nodes of each tree; the arrays below hold the nodes of one tree after those of another.
+        Number of nodes of each tree; the arrays below hold the nodes of tree after tree.
     left, right : (n_nodes,) int arrays
         Children of the inner nodes, counted from 0 in each tree; ignored for leaves.
     inner : (n_nodes,) bool array
         Which nodes have children.
     name : callable
-        What to call a tree, given its position.
+        Returns the name of a tree, given its position.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Support vector machines: arrays that libsvm reads by the numbers of rows and classes it is told."""
+"""Support vector machines: arrays that libsvm reads by the given numbers of rows and classes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def check_support_vectors(where: str, model: Any) -> None:
     pairs = n_classes * (n_classes - 1) // 2
     array(f"{where}.support_", model.support_, (n,), kinds="i")
     per_class = array(f"{where}._n_support", model._n_support, (n_classes,), kinds="i")
-    if hasattr(model, "classes_"):  # regression leaves the counts undefined, and does not read them
+    if hasattr(model, "classes_"):  # regression leaves the counts undefined and does not read them
         same = bool((per_class >= 0).all()) and int(per_class.astype(np.int64).sum()) == n
         require(same, where, f"counts other support vectors than the {n} it holds.")
     for name in ("_dual_coef_", "dual_coef_"):
         _dense(f"{where}.{name}", model, getattr(model, name), (n_classes - 1, n))
     for name in ("_intercept_", "intercept_"):
         array(f"{where}.{name}", getattr(model, name), (pairs,))
-    # scikit-learn 1.7 has only the parameter.
+    # In scikit-learn 1.7, there is only the parameter.
     gives_probabilities = (
         model._effective_probability if hasattr(model, "_effective_probability") else model.probability
     )
@@ -40,13 +40,13 @@ def check_support_vectors(where: str, model: Any) -> None:
 
 
 def _dense(where: str, model: Any, value: Any, shape: tuple[int, int]) -> Any:
-    """Check an array that is sparse where the model was fitted to sparse rows."""
+    """Check an array that is sparse if the model was fitted to sparse rows."""
     if not model._sparse:
         return array(where, value, shape)
     require(isinstance(value, csr_matrix | csr_array), where, "is not sparse, as its model says.")
     same = all(n in (-1, m) for n, m in zip(shape, value.shape, strict=True))
     require(same and value.data.dtype == np.float64, where, f"has the shape {value.shape}.")
     array(where, value.data, (-1,))
-    if -1 not in shape:  # coefficients: libsvm reads one for every place
+    if -1 not in shape:  # coefficients: libsvm reads one for each position
         require(len(value.data) == shape[0] * shape[1], where, "leaves coefficients out.")
     return value

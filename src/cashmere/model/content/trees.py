@@ -110,7 +110,7 @@ def _fits(where: str, estimator: Any, n_features: int, n_classes: int) -> None:
 
 
 def _n_classes(where: str, estimator: Any) -> int:
-    """Return how many values a node of its trees has: one per class, or one for regression."""
+    """Return how many values a node of the trees has: one per class, or one for regression."""
     if not hasattr(estimator, "classes_"):
         return 1
     n_classes = len(array(f"{where}.classes_", estimator.classes_, (-1,), kinds="iuf"))

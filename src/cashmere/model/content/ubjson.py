@@ -1,8 +1,8 @@
-"""Universal Binary JSON as XGBoost writes it, and nothing more of it.
+"""Universal Binary JSON, only as far as XGBoost writes it.
 
 A value is a marker and its bytes, big-endian: ``Z`` null, ``T`` and ``F`` truth, ``i U I l L`` whole numbers of 8 to 64
 bits, ``d D`` floats, ``S`` a text, ``{ }`` an object, ``[#`` length an array, ``[$`` type ``#`` length one of numbers.
-Lengths are always 64-bit (``L``). What XGBoost does not write is refused, so that its own parser cannot understand a
+Lengths are always 64-bit (``L``). What XGBoost does not write is refused, so that its own parser cannot interpret a
 file differently.
 """
 

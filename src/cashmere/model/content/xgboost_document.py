@@ -26,7 +26,7 @@ _PER_NODE = {
     "split_type": "iu",
     "sum_hessian": "f",
 }
-"""Arrays of a tree with a number per node, and their kinds."""
+"""Arrays of a tree with one number per node, and their kinds."""
 
 _SETS = ("categories", "categories_nodes", "categories_segments", "categories_sizes")
 _TREE = {*_PER_NODE, *_SETS, "id", "tree_param"}
@@ -108,7 +108,7 @@ def _check_learner(where: str, learner: dict[str, Any]) -> tuple[int, int]:
 
 
 def _is_one_level(text: str) -> bool:
-    """Tell whether a list in a text holds one number between 0 and 1: with more there would be more outputs."""
+    """Return whether a text is a list of one number between 0 and 1, as each would have an output."""
     try:
         return 0 < float(text.removeprefix("[").removesuffix("]")) < 1
     except ValueError:
@@ -116,7 +116,7 @@ def _is_one_level(text: str) -> bool:
 
 
 def _check_base_score(where: str, text: str, n_groups: int) -> None:
-    """Check a number, or a list of one or one per class; it is a text."""
+    """Check a text that holds a number, a list of one, or a list with one per class."""
     scores = text.removeprefix("[").removesuffix("]").split(",") if text.startswith("[") else [text]
     try:
         values = [float(score) for score in scores]
@@ -175,7 +175,7 @@ def _check_nodes(where: str, trees: list[dict[str, Any]], n_features: int) -> No
     left, right = values["left_children"].astype(np.int64), values["right_children"].astype(np.int64)
     inner = left != _LEAF
     require(np.array_equal(inner, right != _LEAF), where, "has a node with one child.")
-    # Nodes that pruning has deleted stay in the arrays. They are leaves without a parent: taken out before the check.
+    # Nodes deleted by pruning stay in the arrays, as leaves without a parent. Remove them before the check.
     n_deleted = np.array([int(tree["tree_param"].get("num_deleted", "0")) for tree in trees])
     deleted = (values["split_indices"] == _DELETED) & bool(n_deleted.any())
     tree_of = np.repeat(np.arange(len(sizes)), sizes)
@@ -199,7 +199,7 @@ def _check_parents(
     deleted: BoolArray,
     sides: tuple[IntArray, IntArray],
 ) -> None:
-    """Check that every child names its parent; XGBoost follows parents, too, while it reads a tree."""
+    """Check that every child names its parent, as XGBoost also follows parents while it reads a tree."""
     roots = np.repeat(np.cumsum(sizes) - sizes, sizes)
     size = np.repeat(sizes, sizes)
     in_range = (parents >= 0) & (parents < size) | (parents == _NO_PARENT)
@@ -224,7 +224,7 @@ def _without(where: str, deleted: BoolArray, sizes: IntArray, inner: BoolArray, 
 
 
 def _check_sets(where: str, trees: list[dict[str, Any]], sizes: IntArray, by_category: IntArray) -> None:
-    """Check the sets of categories: one for each node that splits by category, each a part of its tree's list."""
+    """Check the sets of categories: one for each categorical split, each a part of its tree's list."""
     lengths = {name: np.array([len(tree[name]) for tree in trees]) for name in _SETS}
     categories, nodes, starts, counts = (
         np.concatenate([tree[name] for tree in trees]).astype(np.int64) for name in _SETS
@@ -242,7 +242,7 @@ def _check_sets(where: str, trees: list[dict[str, Any]], sizes: IntArray, by_cat
 
 
 def _check_config(where: str, config: Any, learner: dict[str, Any]) -> None:
-    """Check the settings: texts in objects in lists, for the processor, and the same learner as the model's."""
+    """Check the settings: nothing but texts in objects and lists, the device a CPU, and the learner of the model."""
     _plain(where, config)
     require(isinstance(config, dict), where, "is no object.")
     facts = _texts(f"{where}: generic_param", config.get("generic_param"))
