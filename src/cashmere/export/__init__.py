@@ -23,7 +23,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import public names when they are first used: onnx and onnxruntime are optional."""
+    """Import public names on first use, because onnx and onnxruntime are optional."""
     if name not in _HOMES:
         raise AttributeError(f"module 'cashmere.export' has no attribute {name!r}")
     for package in ("onnx", "onnxruntime"):
@@ -33,5 +33,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names too, whether or not they have been imported."""
+    """List all public names, whether or not they have been imported."""
     return sorted({*globals(), *__all__})

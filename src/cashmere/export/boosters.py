@@ -1,4 +1,4 @@
-"""The trees of LightGBM, XGBoost and scikit-learn's histogram boosting; and CatBoost, whose trees are tables."""
+"""The trees of LightGBM, XGBoost and scikit-learn's histogram boosting, and of CatBoost, whose trees are tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN_MEANS = "splits on categories by CatBoost's own means of the target, which 
 
 
 def lightgbm_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """Return what LightGBM's trees add up to, ``(n_rows, n_outputs)``, float64."""
+    """Return the sum of LightGBM's trees, ``(n_rows, n_outputs)``, float64."""
     trees = list(_lightgbm_trees(learner.booster_.model_to_string()))
     n_outputs = learner.booster_.num_model_per_iteration()
     return sum_of_trees(graph, matrix, trees, [[k % n_outputs] for k in range(len(trees))], n_outputs)
@@ -40,7 +40,7 @@ def _lightgbm_trees(text: str) -> Iterator[Tree]:
         n_inner = len(values) - 1
         kinds, threshold = numbers("decision_type", np.int64), numbers("threshold", np.float64)
         left, right = (_after_inner(numbers(name, np.int64), n_inner) for name in ("left_child", "right_child"))
-        # Where no value was missing in training, one that is missing counts as 0.
+        # Unless values were missing in training, a missing one counts as 0.
         missing_left = np.where(kinds & _NAN_IS_MISSING, (kinds & _DEFAULT_LEFT) > 0, threshold >= 0)
         is_split_on_levels = (kinds & _CATEGORICAL) > 0
         bounds, words = numbers("cat_boundaries", np.int64), numbers("cat_threshold", np.uint32)
@@ -61,7 +61,7 @@ def _lightgbm_trees(text: str) -> Iterator[Tree]:
 
 
 def _after_inner(children: AnyArray, n_inner: int) -> AnyArray:
-    """Return numbers of nodes from LightGBM's, in which leaf k is -k - 1; here leaves follow the inner nodes."""
+    """Convert LightGBM's numbers of nodes, in which leaf k is -k - 1, to ours, in which leaves follow inner nodes."""
     return np.where(children < 0, n_inner - children - 1, children)
 
 
@@ -70,12 +70,12 @@ def _padded(column: AnyArray, n_leaves: int) -> AnyArray:
 
 
 def _bits(words: AnyArray) -> tuple[int, ...]:
-    """Return the positions of the bits that are set in words of 32 bits."""
+    """Return the positions of the set bits in 32-bit words."""
     return tuple(32 * k + bit for k, word in enumerate(words.tolist()) for bit in range(32) if word >> bit & 1)
 
 
 def xgboost_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """Return what XGBoost's trees add up to, ``(n_rows, n_outputs)``, float64."""
+    """Return the sum of XGBoost's trees, ``(n_rows, n_outputs)``, float64."""
     document = json.loads(bytes(learner.get_booster().save_raw("json")))["learner"]
     booster = document["gradient_booster"]
     if booster["name"] != "gbtree":
@@ -84,7 +84,7 @@ def xgboost_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
     parameters = document["learner_model_param"]
     n_outputs = max(1, int(parameters["num_class"]))
     groups = [[group] for group in booster["model"]["tree_info"]]
-    # One number, or since XGBoost 3 a list of one for each output: in the units of predictions, not of margins.
+    # One number, or since XGBoost 3 a list with one per output, in the units of predictions, not of margins.
     base = np.array(json.loads(f"[{parameters['base_score'].strip('[]')}]"))
     if document["objective"]["name"] == "binary:logistic":
         base = np.log(base / (1 - base))
@@ -101,7 +101,7 @@ def _xgboost_tree(tree: dict[str, Any]) -> Tree:
         levels[node] = Levels(codes=tuple(tree["categories"][start : start + size]), go_left=False)
     return Tree(
         column=np.array(tree["split_indices"]),
-        # Rows below a threshold go left: at most the next smaller float32.
+        # Rows below a threshold go left, that is, rows up to the next smaller float32.
         threshold=np.nextafter(conditions, np.float32(-np.inf)).astype(np.float64),
         left=left,
         right=right,
@@ -113,7 +113,7 @@ def _xgboost_tree(tree: dict[str, Any]) -> Tree:
 
 
 def histogram_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """Return what the trees of scikit-learn's histogram boosting add up to, ``(n_rows, n_outputs)``, float64."""
+    """Return the sum of the trees of scikit-learn's histogram boosting, ``(n_rows, n_outputs)``, float64."""
     origin, codes = _before_coding(learner)
     rounds = learner._predictors
     trees = [_histogram_tree(tree, origin, codes) for trees in rounds for tree in trees]
@@ -123,9 +123,9 @@ def histogram_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
 
 
 def _before_coding(learner: Any) -> tuple[AnyArray, dict[int, AnyArray]]:
-    """Return which column of the matrix each column of the trees is, and the codes of those that are categories.
+    """Return the column of the matrix for each column of the trees, and the codes of categorical columns.
 
-    scikit-learn numbers categories again, and puts them before the other columns.
+    scikit-learn renumbers categories, and puts their columns before the others.
     """
     is_category = learner.is_categorical_
     if is_category is None:
@@ -145,7 +145,7 @@ def _histogram_tree(tree: Any, origin: AnyArray, codes: dict[int, AnyArray]) -> 
     for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~is_leaf).tolist():
         known = codes[int(column[node])]
         is_left = np.isin(np.arange(len(known)), _bits(tree.raw_left_cat_bitsets[nodes["bitset_idx"][node]]))
-        # Categories that training lacked go where missing values go: so those that go elsewhere are named.
+        # Unseen categories go where missing values go, so list those that go to the other side.
         go_left = not missing_left[node]
         named = known[is_left if go_left else ~is_left]
         levels[node] = Levels(codes=tuple(named.astype(np.int64).tolist()), go_left=go_left)
@@ -162,14 +162,14 @@ def _histogram_tree(tree: Any, origin: AnyArray, codes: dict[int, AnyArray]) -> 
 
 
 def catboost_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """Return what CatBoost's trees add up to, ``(n_rows, n_outputs)``, float64.
+    """Return the sum of CatBoost's trees, ``(n_rows, n_outputs)``, float64.
 
-    Every level of a tree asks one question of all rows, so the answers are the digits of the number of a leaf.
+    Every level of a tree has the same split for all rows, so the results are the binary digits of the number of a leaf.
 
     Raises
     ------
     ConversionError
-        If trees split on categories: CatBoost's means of the target over their levels are no part of ONNX.
+        If trees split on categories, as ONNX lacks CatBoost's means of the target over their levels.
     """
     if learner.get_param("cat_features"):
         raise ConversionError({"catboost": _OWN_MEANS})
@@ -207,7 +207,7 @@ def _catboost_document(learner: Any) -> dict[str, Any]:
 
 
 def _with_gaps_as_numbers(graph: Graph, document: dict[str, Any], matrix: Value) -> Value:
-    """Return the matrix with missing values below, or above, all borders, as each column treats them."""
+    """Return the matrix with missing values below or above all borders, as each column treats them."""
     filling: FloatArray = np.full(len(document["features_info"]["float_features"]), -math.inf, dtype=np.float32)
     for feature in document["features_info"]["float_features"]:
         if feature["nan_value_treatment"] == "AsTrue":

@@ -1,4 +1,4 @@
-"""How close the predictions of a converted model are to those of the original."""
+"""Compare the predictions of a converted model with those of the original."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from cashmere.model.predictor import Predictor
 
 MOST_ROWS = 1000
 _ALTERED_SHARE = 5
-"""One altered row for so many rows."""
+"""Number of rows per altered row."""
 
 _SINGLE_ROWS = 30
-"""Rows that are predicted one by one as well."""
+"""Number of rows that are also predicted one by one."""
 
 _SECONDS = 0.2
-"""For the latency of each model, about."""
+"""Approximate time to measure the latency of each model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class Comparison:
         results = [_results(session, inputs) for inputs in self._inputs]
         got, labels = (np.concatenate([each[name] for each in results]) for name in (wanted, PREDICTION))
         differences = self._differences(self._outputs, got)
-        # Runtimes compute a single row in other ways than many.
+        # Runtimes compute a single row differently from many.
         alone = np.concatenate([_results(session, row)[wanted] for row in self._single_rows()])
         of_single_rows = self._differences(self._outputs[: len(alone)], alone)
         return Certificate(
@@ -168,13 +168,13 @@ class Comparison:
         return predictor.predict_proba(frame) if self._is_classification else predictor.predict(frame)
 
     def _differences(self, expected: AnyArray, got: AnyArray) -> FloatArray:
-        """Return the difference of each row, for classes the largest of them; infinite where one is no number."""
+        """Return the difference of each row, the largest over the classes; infinite if one is NaN."""
         differences = np.abs(expected.astype(np.float64) - got) / self._unit
         each = differences if differences.ndim == 1 else differences.max(axis=1)
         return np.where(np.isnan(each), np.inf, each)
 
     def _single_rows(self) -> list[dict[str, AnyArray]]:
-        """Return the first rows as inputs of their own."""
+        """Return the first rows as separate inputs."""
         rows = range(min(_SINGLE_ROWS, len(self._given)))
         return [{name: column[[i]] for name, column in self._inputs[0].items()} for i in rows]
 
@@ -196,7 +196,7 @@ def _session(content: bytes) -> Any:
 
 
 def _results(session: Any, inputs: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-    """Return the outputs by the names that they have if no column is called so."""
+    """Return the outputs by name, without the underscores that avoid clashes with columns."""
     names = [output.name for output in session.get_outputs()]
     return {name.rstrip("_"): value for name, value in zip(names, session.run(names, inputs), strict=True)}
 

@@ -1,4 +1,4 @@
-"""The columns of a table as inputs of a graph, and the matrices that encoders make of them."""
+"""The columns of a table as inputs of a graph, and the matrices that encoders make from them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from cashmere.export.inputs import check_columns_convert, input_type
 
 _SECONDS_OF_A_DAY = 86_400.0
 _DAYS_OF_AN_ERA = 146_097
-"""Days of 400 years."""
+"""Days in 400 years."""
 
 _DAYS_BEFORE_1970 = 719_468
-"""Since the March of the year 0."""
+"""Days from 1 March of the year 0 to 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,7 @@ class CodedColumns:
     numbers : Value or None
         Numbers, booleans and parts of dates, ``(n_rows, n_numbers)``, float32; NaN where missing.
     codes : tuple of Value
-        For each categorical column the number of the level, ``(n_rows,)``; the number of levels where it is missing or
-        was not seen.
+        Level number of each categorical column, ``(n_rows,)``; the number of levels if the value is missing or unseen.
     """
 
     numbers: Value | None
@@ -59,18 +58,18 @@ def coded_columns(graph: Graph, schema: TableSchema) -> CodedColumns:
 
 
 def _finite(graph: Graph, parts: list[Value]) -> Value:
-    """Return columns side by side; numbers that are too large for float32 become the largest."""
+    """Return columns side by side; numbers too large for float32 become the largest."""
     numbers = graph.side_by_side(*parts)
     numbers = graph.where(numbers > LARGEST, LARGEST, numbers)
     return graph.where(numbers < -LARGEST, -LARGEST, numbers)
 
 
 def _date_parts(graph: Graph, seconds: Value, *, with_time: bool) -> Value:
-    """Return year, month, day, weekday and days since 1970, and the hour, of seconds since 1970, as float32.
+    """Turn seconds since 1970 into year, month, day, weekday, days since 1970 and perhaps the hour, as float32.
 
     Notes
     -----
-    Years begin in March here, so that a leap day is their last; in eras of 400 years (Hinnant, chrono-compatible
+    Years begin in March here, so that a leap day is their last day, in eras of 400 years (Hinnant, chrono-compatible
     low-level date algorithms, https://howardhinnant.github.io/date_algorithms.html#civil_from_days).
     """
     is_missing = seconds.is_missing()
@@ -95,7 +94,7 @@ def _date_parts(graph: Graph, seconds: Value, *, with_time: bool) -> Value:
 
 
 def _quotient(value: Value, divisor: int) -> Value:
-    """Return the quotient of whole numbers, which are kept as float64, rounded down."""
+    """Return the rounded-down quotient of whole numbers, stored as float64."""
     return value.graph.node("Floor", value / divisor)
 
 
@@ -119,5 +118,5 @@ def encoded(graph: Graph, encoder: FoldEncoder, columns: CodedColumns) -> Value:
         for table, codes in zip(encoder._tables, columns.codes, strict=True)
         if table.shape[1]
     ]
-    # As the encoder does, a column of zeros stands for columns that have told nothing.
+    # As in the encoder, a column of zeros replaces columns without information.
     return graph.side_by_side(*parts) if parts else graph.rows_of(np.zeros(1, dtype=np.float32), columns.codes[0])

@@ -1,4 +1,4 @@
-"""From a fitted ensemble to one ONNX graph: columns, encoders, members, ensemble, calibration, decision."""
+"""Convert a fitted ensemble to one ONNX graph: columns, encoders, members, ensemble, calibration, decision."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STEPS: Mapping[str, Converter] = {
     "Nystroem": steps.similarities,
     "ArithmeticFeatures": steps.arithmetic_features,
 }
-"""By the name of the class. A custom class of the same name does not get far: its predictions are compared."""
+"""Converters by name of the class. A custom class with the same name would be noticed, as predictions are compared."""
 
 _LEARNERS: Mapping[str, Converter] = {
     "CategoryLGBMClassifier": learners.lightgbm_classifier,
@@ -67,7 +67,7 @@ _LEARNERS: Mapping[str, Converter] = {
 }
 
 PREDICTION, PROBABILITIES = "prediction", "probabilities"
-"""Names of the results."""
+"""Names of the outputs."""
 
 
 def convert(predictor: Predictor) -> ModelProto:
@@ -117,24 +117,24 @@ def convert(predictor: Predictor) -> ModelProto:
     _decide(graph, predictor, combined.cast(np.float32).cast(np.float64))
     n_columns = predictor.target.n_classes if predictor.target.task_type.is_classification else None
     alone = {n: value if n_columns else graph.node("Squeeze", value, np.array([1])) for n, value in members.items()}
-    for number, value in alone.items():  # last, so that they are easily taken away
+    for number, value in alone.items():  # last, so that they are easy to remove
         graph.output(graph.free_name(member_output(number)), value, n_columns)
     return graph.to_model(_facts(predictor))
 
 
 def member_name(predictor: Predictor, number: int) -> str:
-    """Return how a member is called in texts, such as ``member 7 (lightgbm)``."""
+    """Return the name of a member in texts, such as ``member 7 (lightgbm)``."""
     algorithm = predictor.information.get("algorithms", {}).get(str(number), "constant")
     return f"member {number} ({algorithm})"
 
 
 def member_output(number: int) -> str:
-    """Return the name of the output that holds what a member predicts."""
+    """Return the name of the output with the predictions of a member."""
     return f"member {number}"
 
 
 def _fold_model(graph: Graph, model: FoldModel, matrix: Value) -> Value:
-    """Return what the model of a fold predicts: ``(n_rows, n_classes)``, or one column of values; float32."""
+    """Return the predictions of a fold model: ``(n_rows, n_classes)``, or one column of values; float32."""
     if model.classes is None:
         return _learner(graph, model.pipeline, matrix).cast(np.float32)
     if len(model.classes) == 1:
@@ -182,7 +182,7 @@ def _mean(graph: Graph, parts: list[Value]) -> Value:
 
 
 def _combined(graph: Graph, predictor: Predictor, members: Mapping[int, Value]) -> Value:
-    """Return what the ensemble makes of its members, float64."""
+    """Return the combined predictions of the members, float64."""
     ensemble = predictor.ensemble
     parts = [members[number].cast(np.float64) for number in ensemble.members]
     if isinstance(ensemble, StackedEnsemble):
@@ -217,7 +217,7 @@ def _calibrated(graph: Graph, predictor: Predictor, combined: Value) -> Value:
 
 
 def _decide(graph: Graph, predictor: Predictor, combined: Value) -> None:
-    """Declare the results: labels and probabilities, or values."""
+    """Declare the outputs: labels and probabilities, or values."""
     if not predictor.target.task_type.is_classification:
         values = graph.node("Squeeze", combined.cast(np.float32), np.array([1]))
         graph.output(graph.free_name(PREDICTION), values)
@@ -231,7 +231,7 @@ def _decide(graph: Graph, predictor: Predictor, combined: Value) -> None:
 
 
 def _chosen(graph: Graph, shares: Value, thresholds: FloatArray | None) -> Value:
-    """Return the codes of the classes, see `cashmere.ensembles.threshold.decide`."""
+    """Return the codes of the decided classes, see `cashmere.ensembles.threshold.decide`."""
     if thresholds is None:
         return graph.node("ArgMax", shares, axis=1, keepdims=0)
     if len(thresholds) == 2:

@@ -18,10 +18,10 @@ from cashmere.export.certificate import Certificate, Comparison
 from cashmere.model.predictor import Predictor
 
 BOUND = 1e-4
-"""Largest difference between predictions that is accepted; float32 arithmetic leaves up to about 1e-5."""
+"""Largest accepted difference between predictions; float32 arithmetic causes up to about 1e-5."""
 
 _MOST_BYTES = 2**31 - 1
-"""Protocol buffers hold no more."""
+"""Limit of protocol buffers."""
 
 
 def export_onnx(predictor: Predictor, path: str | Path, rows: Any, *, bound: float = BOUND) -> Certificate:

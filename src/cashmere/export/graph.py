@@ -15,27 +15,27 @@ ML = "ai.onnx.ml"
 """Domain of the operators for trees and labels."""
 
 _OPSETS = {"": 17, ML: 3}
-"""Versions of the operators: old enough for runtimes of 2022."""
+"""Versions of the operators, old enough for runtimes of 2022."""
 
 _IR_VERSION = 8
 
 _BOOLEANS = frozenset(("Equal", "Greater", "GreaterOrEqual", "IsNaN", "Less"))
 _WHOLE_NUMBERS = frozenset(("ArgMax", "Shape"))
-"""Operators whose result is not of the type of their first input."""
+"""Operators whose result does not have the type of their first input."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """An input, a constant, or what a node computes; arithmetic with it adds nodes.
+    """An input, a constant, or the result of a node; arithmetic with it adds nodes.
 
-    Arrays and numbers in arithmetic become constants of its type.
+    In arithmetic, arrays and numbers become constants of its type.
 
     Attributes
     ----------
     graph : Graph
-        Where it belongs.
+        Graph that it belongs to.
     name : str
-        Its name there.
+        Its name in the graph.
     dtype : numpy.dtype
         Type of its elements; object for texts.
     """
@@ -44,7 +44,7 @@ class Value:
     name: str
     dtype: np.dtype[Any]
 
-    __array_ufunc__ = None  # so that arrays leave arithmetic with values to them
+    __array_ufunc__ = None  # so that arrays leave arithmetic to the value
 
     def __add__(self, other: Operand) -> Value:
         return self.graph.node("Add", self, self._like(other))
@@ -85,15 +85,15 @@ class Value:
         return self.graph.node("Gather", self, np.asarray(numbers, dtype=np.int64), axis=1)
 
     def at_least(self, least: Operand) -> Value:
-        """Return the value, or the bound where it is below."""
+        """Return the larger of the value and a bound."""
         return self.graph.node("Max", self, self._like(least))
 
     def at_most(self, most: Operand) -> Value:
-        """Return the value, or the bound where it is above."""
+        """Return the smaller of the value and a bound."""
         return self.graph.node("Min", self, self._like(most))
 
     def is_missing(self) -> Value:
-        """Return where it is NaN."""
+        """Return where the value is NaN."""
         return self.graph.node("IsNaN", self)
 
     def _like(self, other: Operand) -> Operand:
@@ -101,11 +101,11 @@ class Value:
 
 
 Operand = Value | AnyArray | float
-"""What a node computes from; what is no value becomes a constant."""
+"""An input of a node; anything but a `Value` becomes a constant."""
 
 
 class Graph:
-    """Collects nodes; arrays among their inputs become constants, equal ones only once."""
+    """Collects nodes; arrays among their inputs become constants, equal ones a single constant."""
 
     def __init__(self) -> None:
         self._inputs: dict[str, Any] = {}
@@ -116,12 +116,12 @@ class Graph:
         self._count = 0
 
     def input(self, name: str, dtype: np.dtype[Any]) -> Value:
-        """Declare a column: ``(n_rows, 1)``."""
+        """Declare an input column, ``(n_rows, 1)``."""
         self._inputs[name] = helper.make_tensor_value_info(name, _onnx_type(dtype), ["rows", 1])
         return Value(self, name, dtype)
 
     def output(self, name: str, value: Value, n_columns: int | None = None) -> None:
-        """Declare a result: ``(n_rows, n_columns)``, or ``(n_rows,)``."""
+        """Declare an output, ``(n_rows, n_columns)`` or ``(n_rows,)``."""
         self._nodes.append(helper.make_node("Identity", [value.name], [name]))
         shape: list[str | int | None] = ["rows"] if n_columns is None else ["rows", n_columns]
         self._outputs.append(helper.make_tensor_value_info(name, _onnx_type(value.dtype), shape))
@@ -156,24 +156,24 @@ class Graph:
         return self._add(operator, values, dtype, attributes)
 
     def where(self, condition: Operand, chosen: Operand, other: Value) -> Value:
-        """Return a value with elements of another in their place where a condition holds."""
+        """Return elements of `chosen` where a condition holds, and of `other` elsewhere."""
         return self.node("Where", condition, other._like(chosen), other)
 
     def side_by_side(self, *parts: Value) -> Value:
-        """Return matrices as one."""
+        """Return matrices joined by columns."""
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=1)
 
     def sum_over(self, value: Value, axis: int, *, keep: bool) -> Value:
-        """Return the sums along an axis; whether it is kept, of length 1."""
+        """Return the sums along an axis, which is kept with length 1 if `keep` is true."""
         return self.node("ReduceSum", value, np.array([axis]), keepdims=int(keep))
 
     def rows_of(self, row: AnyArray, like: Value) -> Value:
-        """Return a matrix that holds a row as often as another matrix has rows."""
+        """Repeat a row to the number of rows of another matrix."""
         n_rows = self.node("Gather", self.node("Shape", like), np.array([0]))
         return self.node("Expand", row[None], self.node("Concat", n_rows, np.array([len(row)]), axis=0))
 
     def codes(self, texts: Value, levels: tuple[str, ...]) -> Value:
-        """Return the position of each text among the levels; their number, if it is none of them."""
+        """Return the position of each text among the levels, or the number of levels if it is not among them."""
         keys = {"keys_strings": list(levels), "values_int64s": list(range(len(levels))), "default_int64": len(levels)}
         return self._add("LabelEncoder", [texts], np.dtype(np.int64), keys, domain=ML)
 
@@ -182,7 +182,7 @@ class Graph:
         return self._add("TreeEnsembleRegressor", [matrix], np.dtype(np.float32), attributes, domain=ML)
 
     def constant(self, operand: Operand) -> Value:
-        """Return a constant; one that is equal to an earlier one is the same, and a value stays itself."""
+        """Return an operand as a constant, reusing an equal one; return a `Value` as it is."""
         if isinstance(operand, Value):
             return operand
         array = np.asarray(operand)
@@ -200,7 +200,7 @@ class Graph:
         Parameters
         ----------
         facts : mapping of str to str
-            What to keep beside the graph.
+            Facts to store beside the graph.
         """
         graph = GraphProto(name="cashmere")
         graph.input.extend(self._inputs.values())

@@ -83,16 +83,16 @@ def _place(schema: TableSchema, name: str) -> int:
 
 
 def with_gaps_and_unseen_levels(schema: TableSchema, frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Return rows some of whose values are missing, or of levels that training lacked.
+    """Return the rows with some values made missing, or replaced by unseen levels.
 
     Parameters
     ----------
     schema : TableSchema
-        What the columns mean.
+        Describes the columns.
     frame : (n_rows, n_columns) DataFrame
         Rows as for `Predictor.predict`.
     rng : numpy.random.Generator
-        Chooses the values: about a third of them are missing, and a sixth of the categories unseen.
+        Chooses the values: about a third become missing, and a sixth of the categories unseen.
     """
     changed = frame.astype(object)
     for place, column in enumerate(schema.columns):

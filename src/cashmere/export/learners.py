@@ -1,4 +1,4 @@
-"""What learners compute from the matrix they are given: probabilities, or a column of values."""
+"""Convert learners, which compute probabilities or a column of values from a matrix."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ def _two_classes(graph: Graph, second: Value) -> Value:
 
 
 def _from_margins(graph: Graph, margins: Value, n_classes: int) -> Value:
-    """Return class probabilities; of two classes there is one margin, that of the second."""
+    """Return class probabilities; for two classes there is one margin, that of the second."""
     if n_classes > 2:
         return graph.node("Softmax", margins, axis=1)
     return _two_classes(graph, graph.node("Sigmoid", margins))
 
 
 def lightgbm_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """LightGBM for classes."""
+    """LightGBM for classification."""
     return _from_margins(graph, lightgbm_margins(graph, learner, matrix), learner.n_classes_)
 
 
 def xgboost_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """XGBoost for classes."""
+    """XGBoost for classification."""
     return _from_margins(graph, xgboost_margins(graph, learner, matrix), learner.n_classes_)
 
 
 def histogram_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """Histogram boosting for classes."""
+    """Histogram boosting for classification."""
     return _from_margins(graph, histogram_margins(graph, learner, matrix), len(learner.classes_))
 
 
 def catboost_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """CatBoost for classes."""
+    """CatBoost for classification."""
     return _from_margins(graph, catboost_margins(graph, learner, matrix), len(learner.classes_))
 
 
 def forest(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """Mean of trees: of class shares, or of values."""
+    """Mean of the class shares or values of trees."""
     n_trees = len(learner.estimators_)
     trees = [_sklearn_tree(each.tree_, n_trees) for each in learner.estimators_]
     n_outputs = trees[0].values.shape[1]
@@ -88,7 +88,7 @@ def network(graph: Graph, learner: Any, matrix: Value) -> Value:
 
 
 def _linear(matrix: Value, weights: AnyArray, offset: AnyArray) -> Value:
-    """Return a linear function of the columns, in the wider type of matrix and weights."""
+    """Return a linear function of the columns, in the wider of the types of matrix and weights."""
     return matrix.cast(np.result_type(matrix.dtype, weights.dtype)) @ weights + offset
 
 
@@ -119,12 +119,12 @@ def _activated(graph: Graph, learner: Any, values: Value) -> Value:
 
 
 def realmlp_classifier(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """RealMLP for classes."""
+    """RealMLP for classification."""
     return _from_margins(graph, realmlp(graph, learner, matrix).cast(np.float64), len(learner.classes_))
 
 
 def realmlp_regressor(graph: Graph, learner: Any, matrix: Value) -> Value:
-    """RealMLP for values, which stay within those of training."""
+    """RealMLP for regression, whose values stay within those of training."""
     values = realmlp(graph, learner, matrix).cast(np.float64)
     return values.at_least(learner.lowest_).at_most(learner.highest_)
 
@@ -158,7 +158,7 @@ def _similarity(graph: Graph, machine: Any, matrix: Value) -> Value:
 
 
 def _duels(machine: Any) -> AnyArray:
-    """Return what each support vector counts in the decision between each two classes, ``(n_vectors, n_pairs)``."""
+    """Return the weight of each support vector in the decision between two classes, ``(n_vectors, n_pairs)``."""
     ends = np.cumsum(machine.n_support_)
     owned = [slice(end - n, end) for end, n in zip(ends, machine.n_support_, strict=True)]
     columns = []

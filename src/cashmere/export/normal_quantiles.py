@@ -25,11 +25,11 @@ _TAIL = (
         1.05075007164441684324e-9,
     ),
 )
-"""Coefficients of numerators and denominators, of the lowest power first."""
+"""Coefficients of numerators and denominators, lowest power first."""
 
 
 def normal_quantile(graph: Graph, shares: Value, *, least: float) -> Value:
-    """Return the values below which a standard normal number is with the given probabilities.
+    """Return the quantiles of the standard normal distribution for the given probabilities.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def normal_quantile(graph: Graph, shares: Value, *, least: float) -> Value:
     shares : Value
         Probabilities, float64.
     least : float
-        Smaller ones count as this, larger ones as one minus this; at least 1e-10.
+        Probabilities are clipped to this and one minus this; at least 1e-10.
 
     References
     ----------
@@ -55,7 +55,7 @@ def normal_quantile(graph: Graph, shares: Value, *, least: float) -> Value:
 
 
 def _polynomial(x: Value, coefficients: tuple[float, ...]) -> Value:
-    """Return a polynomial, by Horner's rule."""
+    """Return a polynomial by Horner's rule."""
     value = x * coefficients[-1]
     for coefficient in coefficients[-2:0:-1]:
         value = (value + coefficient) * x

@@ -1,6 +1,6 @@
-"""Steps before a learner: scaling, bases, features. Each computes in the precision of its own library.
+"""Convert the steps before a learner: scaling, bases, features. Each computes in the precision of its library.
 
-A later step may magnify the last digits of an earlier one a million times, so it is not enough to be exact.
+A later step may magnify the last digits of an earlier one a million times, so exact results would not be enough.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cashmere.export.normal_quantiles import normal_quantile
 from cashmere.space.estimators.combinations import n_arithmetic_features
 
 _AT_THE_ENDS = 1e-7
-"""`BOUNDS_THRESHOLD` of scikit-learn: so near to an end, ranks are 0 and 1; and normal scores are cut at this rank."""
+"""`BOUNDS_THRESHOLD` of scikit-learn: ranks this close to an end are 0 or 1. Normal scores are clipped there."""
 
 
 def standard_scaler(graph: Graph, step: Any, matrix: Value) -> Value:
@@ -35,12 +35,12 @@ def robust_scaler(graph: Graph, step: Any, matrix: Value) -> Value:
 
 
 def quantile_transformer(graph: Graph, step: Any, matrix: Value) -> Value:
-    """Replace values by normal scores of their ranks, which are interpolated between quantiles."""
+    """Replace values by the normal scores of their ranks, which are interpolated between quantiles."""
     if step.output_distribution != "normal":
         raise ConversionError({"scaler": f"makes columns {step.output_distribution}, for which there is no converter"})
     quantiles, references = step.quantiles_.astype(np.float64), step.references_.astype(np.float64)
     exact = matrix.cast(np.float64)
-    # Where quantiles are equal, the rank is in the middle of what the two directions of interpolation give.
+    # If quantiles are equal, the rank is the mean of the interpolations in both directions.
     upwards = _interpolated(graph, exact, quantiles, references)
     downwards = _interpolated(graph, -exact, -quantiles[::-1], -references[::-1])
     ranks = ((upwards - downwards) * 0.5).cast(matrix.dtype).cast(np.float64)
@@ -71,7 +71,7 @@ def _interpolated(graph: Graph, matrix: Value, knots: FloatArray, heights: Float
 
 
 def piecewise_linear_columns(graph: Graph, step: Any, matrix: Value) -> Value:
-    """Bend columns by bins between their edges."""
+    """Replace columns by their positions within bins."""
     bins: list[tuple[float, ...]] = []
     for number, padded in enumerate(step.edges_.T):
         edges = padded[~np.isnan(padded)].tolist()

@@ -1,8 +1,8 @@
 """Sums of trees as one operator.
 
 Trees of all libraries become `Tree`. A split on categories becomes a chain of comparisons with single codes that share
-their child: that is how ONNX says "one of these". Everything is computed in double precision, in which the float32
-values of columns and thresholds are exact, so rows never take another branch than in the library.
+a child, as ONNX cannot compare with a set. Everything is computed in double precision, in which the float32 values of
+columns and thresholds are exact, so rows always take the same branches as in the library.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Levels:
     codes : tuple of int
         Categories that go to one side; all others go to the other side.
     go_left : bool
-        To which.
+        Whether that side is the left one.
     """
 
     codes: tuple[int, ...]
@@ -42,16 +42,16 @@ class Tree:
     Attributes
     ----------
     column : (n_nodes,) int array
-        Which column decides.
+        Column to split on.
     threshold : (n_nodes,) array
         Rows with at most this value go left.
     left, right : (n_nodes,) int array
-        Numbers of the children; those of leaves count for nothing.
+        Numbers of the children; ignored for leaves.
     is_leaf : (n_nodes,) bool array
     missing_left : (n_nodes,) bool array
         Whether rows without a value go left.
     values : (n_nodes, n_values) array
-        What leaves add.
+        Values that leaves add.
     levels : mapping of int to Levels
         Nodes that split on categories instead of a threshold.
     """
@@ -78,9 +78,9 @@ def sum_of_trees(
     matrix : Value
         ``(n_rows, n_columns)``.
     trees : sequence of Tree
-        What to add up.
+        Trees to add up.
     targets : sequence of sequences of int
-        For each tree, to which outputs its values are added.
+        For each tree, the outputs to which its values are added.
     n_targets : int
         Number of outputs.
 
@@ -101,14 +101,14 @@ def sum_of_trees(
 
 
 class _NodeTable:
-    """The nodes of many trees as the operator takes them: one long list for each of their properties."""
+    """The nodes of many trees in the form of the operator: one long list for each property."""
 
     def __init__(self) -> None:
         self.n_trees = 0
         self._parts: dict[str, list[AnyArray]] = {}
 
     def append(self, tree: Tree, outputs: Sequence[int]) -> None:
-        """Add the nodes of a tree whose root is no leaf."""
+        """Add the nodes of a tree whose root is not a leaf."""
         inner = ~tree.is_leaf
         nodes = {
             "nodes_featureids": np.where(inner, tree.column, 0),
@@ -150,7 +150,7 @@ def _with_chain(nodes: dict[str, AnyArray], tree: Tree, node: int, levels: Level
     chosen, other = (tree.left, tree.right) if levels.go_left else (tree.right, tree.left)
     longer = {name: np.concatenate([column, np.zeros(n_more, column.dtype)]) for name, column in nodes.items()}
     longer["nodes_featureids"][chain] = tree.column[node]
-    # Without a category, at most -1 is what no code is.
+    # Without categories, compare in a way that no code fulfils: at most -1.
     longer["nodes_modes"][chain] = _EQUAL if levels.codes else _AT_MOST
     longer["nodes_values"][chain] = levels.codes or -1.0
     longer["nodes_truenodeids"][chain] = chosen[node]
