@@ -1,4 +1,4 @@
-"""`AutoClassifier` and `AutoRegressor`: the whole search behind scikit-learn's contract."""
+"""`AutoClassifier` and `AutoRegressor`: the whole search with scikit-learn's interface."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        assert finished.predictor is not None  # it was asked for
+        assert finished.predictor is not None  # it was requested
         self._predictor = finished.predictor
         self.study_ = finished.study
         weights = finished.weights
@@ -255,7 +255,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
         return export_onnx(self._predictor, path, self._frame(X), bound=bound)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the client of a cluster, which cannot be pickled; the address of its scheduler takes its place."""
+        """Replace the client of a cluster, which cannot be pickled, by the address of its scheduler."""
         state: dict[str, Any] = super().__getstate__()
         if not isinstance(self.executor, str | None):
             scheduler = getattr(self.executor, "scheduler", None)
@@ -281,7 +281,7 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
 
 
 def _display(verbose: int) -> Callable[[], Progress]:
-    """Return what shows progress."""
+    """Return the display of progress for a verbosity."""
     if not verbose:
         return Silence
     return NotebookProgress if runs_in_kernel() else PlainLines

@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 _PREPARATIONS_IN_A_BUDGET = 4
-"""How often the time for preparing a table should fit into a budget: it is given up only after the whole budget."""
+"""How often preparing a table should fit into a suggested budget. Preparation is only given up after the whole one."""
 
 
 class CashmereError(Exception):
@@ -47,7 +47,7 @@ class CashmereError(Exception):
 
 
 def _restore(kind: type[CashmereError], arguments: tuple[object, ...], attributes: dict[str, Any]) -> CashmereError:
-    error = kind.__new__(kind, *arguments)  # not __init__, which takes the parts of the text and not the text
+    error = kind.__new__(kind, *arguments)  # skip __init__, which expects the parts of the text
     error.__dict__.update(attributes)
     return error
 
@@ -65,11 +65,11 @@ class DeployableWarning(UserWarning):
 
 
 class LeftOutWarning(UserWarning):
-    """A search leaves out algorithms that cannot keep predictions monotone."""
+    """A search leaves out algorithms that cannot keep predictions monotone, or cannot use class weights."""
 
 
 class LatencyWarning(UserWarning):
-    """The model takes more time to predict a row than ``max_latency`` allows."""
+    """The model takes more time to predict a row than ``max_latency`` allows, or the limit could not be applied."""
 
 
 class ClusterWarning(UserWarning):
@@ -192,7 +192,7 @@ _SHOWN_LETTERS = 80
 
 
 def _shown(name: str) -> str:
-    """Return a name as part of a list: quoted if it would disturb it, shortened if it is long."""
+    """Return a name as an item of a list: quoted if it could be misread, shortened if it is long."""
     short = name if len(name) <= _SHOWN_LETTERS else f"{name[: _SHOWN_LETTERS - 1]}…"
     return short if short.isprintable() and short.strip() == short != "" else repr(short)
 

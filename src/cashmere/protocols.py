@@ -50,11 +50,11 @@ class BatchStrategy(Protocol):
 
     @property
     def decides_in_batches(self) -> bool:
-        """Whether it can with its options."""
+        """Whether the strategy can do so with its options."""
         ...
 
     def suggest_batch(self, history: History, rng: np.random.Generator, n: int) -> Sequence[Suggestion]:
-        """Return the next n decisions, different from each other; a pure function as `Strategy.suggest`.
+        """Return the next n decisions, which differ from each other; a pure function like `Strategy.suggest`.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class MetricCheck(Protocol):
     """An addition to `Strategy` for strategies whose options do not suit every metric."""
 
     def check_metric(self, metric: Loss) -> None:
-        """Refuse a metric, before the first trial.
+        """Raise before the first trial if the strategy cannot use a metric.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Objective(Protocol):
 
 
 class Supervisor(Protocol):
-    """What a running trial can ask, and what it can tell before it has finished."""
+    """What a running trial can ask, and report before it has finished."""
 
     def seconds_left(self) -> float:
         """Return the seconds until the trial will be stopped; infinity without a limit."""
@@ -165,7 +165,7 @@ class Supervisor(Protocol):
         ...
 
     def keep(self, outcome: Outcome) -> None:
-        """Hand over what the trial has achieved so far: its outcome, should it be stopped before it ends."""
+        """Hand over what the trial has achieved so far, which becomes its outcome if it is stopped."""
         ...
 
 
@@ -184,14 +184,14 @@ class SupervisedObjective(Protocol):
 
 @runtime_checkable
 class PortableObjective(Protocol):
-    """An addition to `Objective` for functions that read files: what takes their trials to another machine."""
+    """An addition to `Objective` for functions that read files, so that their trials can run on other machines."""
 
     def files(self) -> Mapping[str, Path]:
-        """Return the files that trials read, by their paths below a folder, with slashes."""
+        """Return the files that trials read, by their paths with slashes below a folder."""
         ...
 
     def in_folder(self, folder: Path) -> Objective:
-        """Return the same function for a machine where this folder holds the files."""
+        """Return the same function for a machine that has the files in this folder."""
         ...
 
 

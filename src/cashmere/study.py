@@ -1,6 +1,6 @@
 """The study: ask the strategy, run the trial, tell the store, in an order that does not depend on the machine.
 
-For large numbers of workers this order can be given up: `Order.ARRIVAL`.
+For large numbers of workers, this order can be given up: `Order.ARRIVAL`.
 """
 
 from __future__ import annotations
@@ -63,27 +63,27 @@ from cashmere.strategies.shared.promotion import on_all_rows, promotion
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 
 _FIRST_RESULT_SECONDS = 3.0
-"""With less time left, a trial is started only if it is likely to end, whether or not it has earlier results."""
+"""With less time left, a trial is only started if it is likely to end, even if it would have earlier results."""
 
 _DECIDING_SHARE = 0.25
-"""Share of the seconds of trials that decisions may take under a budget of time; beyond, random draws take their place.
-Where trials take a tenth of a second, several of them are worth more than one good decision."""
+"""Under a time budget, decisions may take this share of the seconds of trials; beyond it, random draws replace them. If
+trials take a tenth of a second, several of them are worth more than one good decision."""
 
 _DECIDING_SECONDS = 2.0
-"""Seconds for decisions that are free in any case."""
+"""Seconds that decisions may take in any case."""
 
 BATCHES_FROM = 64
-"""Lookahead from which strategies decide several trials at once: below, every decision is one of its own."""
+"""Lookahead from which strategies decide several trials at once."""
 
 BATCHES_IN_LOOKAHEAD = 8
-"""Batches of a lookahead. As it is twice the workers, a batch is what a quarter of them needs for their next trials."""
+"""Batches in a lookahead. As the lookahead is twice the workers, a batch is enough for a quarter of them."""
 
 _WORKERS_PER_WAITING_TRIAL = 4
-"""For so many workers one trial is submitted ahead, and waits for the first that becomes free. So workers go on while
-the coordinator decides a batch or chooses the ensemble: for a quarter of a trial's seconds, if all last equally."""
+"""Workers for which one trial is submitted ahead, to wait for the first free one. So workers continue while the
+coordinator decides a batch or selects the ensemble, for a quarter of a trial's time if all trials take equally long."""
 
 _EARLY_SHARE = 0.4
-"""Share of the planned time in which configurations are promoted only if enough others were tried beside them."""
+"""Share of the planned time during which configurations are promoted only if enough others were tried, too."""
 
 logger = logging.getLogger(__name__)
 
@@ -92,10 +92,10 @@ Callback = Callable[["Study", Observation], None]
 _DECIDING, _STORING = "deciding", "storing"
 
 _SECONDS_PER_MIB = 0.02
-"""To store an outcome, as long as none has been stored: a slow disk."""
+"""Expected time to store outcomes until one has been stored, as on a slow disk."""
 
 _FORGOTTEN_SECONDS = 5.0
-"""How much of its time a study may forget that is killed."""
+"""How much of its elapsed time a study may lose if it is killed."""
 
 
 class Study:
@@ -248,27 +248,27 @@ class Study:
         )
 
     def _time_left(self, end: int) -> TimeLeft | None:
-        """Return what is left of the planned time after some trials, by their recorded seconds."""
+        """Return what is left of the planned time after the first `end` trials, by their recorded seconds."""
         if self._planned_seconds is None:
             return None
         spent = sum(o.duration_seconds + OVERHEAD_SECONDS for o in self._committed[:end])
         return TimeLeft(share=max(0.0, 1.0 - spent / self._planned_seconds))
 
     def _set_plan(self, plan: WorkBudget | None) -> None:
-        """Keep the plan, unless the store knows an earlier one."""
+        """Set the plan, unless the store has an earlier one."""
         text = (self._store.facts().plan if self._store is not None else None) or str(plan)
         self._plan = WorkBudget.from_text(text)  # parsed from the text, as a resumed study will read it
         if self._store is not None:
             self._store.set_fact("plan", text)
 
     def _replay(self) -> None:
-        """Load stored trials: commit the leading ones, keep later ones until their turn to be asked comes."""
+        """Load stored trials: commit the leading ones, keep later ones until it is their turn."""
         while (observation := self._arrived.get(len(self._trials))) is not None:
             self._trials.append(observation.trial)
         self._commit()
 
     def _commit(self) -> list[Observation]:
-        """Move outcomes of decided trials to the history: in trial order, or whatever has come."""
+        """Move outcomes of decided trials to the history, in trial order or as they have arrived."""
         if self._is_by_arrival:
             fresh = [self._arrived.pop(n) for n in sorted(self._arrived) if n < len(self._trials)]
             for each in fresh:
@@ -284,18 +284,18 @@ class Study:
         return fresh
 
     def _pending(self, end: int) -> list[Trial]:
-        """Return the decided trials beyond the first committed ones."""
+        """Return the decided trials that are not among the first `end` committed ones."""
         if not self._is_by_arrival:
             return self._trials[end:]
         known = {o.trial.number for o in self._committed[:end]}
         return [trial for trial in self._trials if trial.number not in known]
 
     def _n_visible(self) -> int:
-        """Return how many of the committed outcomes the next decision may see at least."""
+        """Return how many committed outcomes the next decision may see at least."""
         return self._n_shown_to(len(self._trials))
 
     def _n_shown_to(self, number: int) -> int:
-        """Return how many of the committed outcomes the decision of a trial may see at least."""
+        """Return how many committed outcomes the decision of a trial may see at least."""
         if self._is_by_arrival:
             return len(self._committed)
         return min(len(self._committed), max(0, number - self.lookahead + 1))
@@ -346,7 +346,7 @@ class Study:
         )
         stored = self._arrived.get(number)
         if stored is not None and not self._can_repeat:
-            trial = stored.trial  # seconds have decided, in part by the clock of an earlier call
+            trial = stored.trial  # its decision depended on seconds, perhaps on the clock of an earlier call
         if stored is not None and stored.trial.key != trial.key:
             raise InconsistentResumeError(
                 self._store.folder if self._store else "study",
@@ -358,7 +358,7 @@ class Study:
         return trial
 
     def _stop_above(self, fidelity: float) -> float:
-        """Return the worst fold of the best trial on as many rows among those whose outcome the lookahead reveals."""
+        """Return the worst fold of the best trial on this share of rows that the lookahead reveals."""
         if self.fold_racing == "none":
             return math.inf
         known = self._committed[: self._n_visible()]
@@ -370,10 +370,10 @@ class Study:
         return np.random.SeedSequence(self.seed, spawn_key=(number,)).spawn(2)
 
     def _decide(self) -> Suggestion | None:
-        """Return the next decision, or None if it needs more outcomes than are known.
+        """Return the next decision, or None if it needs more outcomes.
 
-        The strategy first sees the outcomes that the lookahead reveals, then, while they do not suffice, one more at a
-        time, so what it finally sees does not depend on which ones have arrived.
+        The strategy first sees the outcomes that the lookahead reveals, then one more at a time until they suffice. So
+        what it finally sees does not depend on which ones have arrived.
         """
         number = len(self._trials)
         if self._decision is None and number in self._arrived and not self._can_repeat:
@@ -416,10 +416,10 @@ class Study:
         return self._decision
 
     def _next_of_batch(self, number: int) -> Suggestion:
-        """Return the next of the decisions taken together; take them first if there are none left.
+        """Return the next decision of the batch; if none is left, decide the next batch.
 
-        In the order of trials, batches begin at fixed numbers and see what the lookahead shows to their first trial. So
-        a resumed study takes the same decisions again, also from the middle of a batch.
+        In the order of trials, batches begin at fixed numbers and see what the lookahead reveals to their first trial.
+        So a resumed study takes the same decisions again, even in the middle of a batch.
         """
         if not self._batch:
             clock = Deadline(None)
@@ -449,21 +449,21 @@ class Study:
 
     @functools.cached_property
     def _batch_size(self) -> int:
-        """How many decisions are taken together."""
+        """Number of decisions that are taken together."""
         if self.lookahead < BATCHES_FROM or not isinstance(self.strategy, BatchStrategy):
             return 1
         return self.lookahead // BATCHES_IN_LOOKAHEAD if self.strategy.decides_in_batches else 1
 
     @property
     def _decides_too_long(self) -> bool:
-        """Whether decisions have taken more than their share of a budget of time in this call."""
+        """Whether decisions have taken more than their share of a time budget in this call."""
         if self._planned_seconds is None:
             return False
         allowed = max(_DECIDING_SECONDS, _DECIDING_SHARE * self._spent_by_trials())
         return sum(self.suggest_seconds.values()) > allowed
 
     def _promotion(self) -> Suggestion | None:
-        """Return the configuration to try on more rows, None if none has earned it."""
+        """Return the configuration to try on more rows, or None if none deserves it."""
         n_known = len(self._committed)
         planned = None if self._plan is None else self._plan.worker_seconds
         is_late = planned is not None and self._spent_by_trials() > _EARLY_SHARE * planned
@@ -477,7 +477,7 @@ class Study:
         )
 
     def _next_warm_start(self) -> Configuration | None:
-        """Return the next configuration to evaluate before the strategy is asked, None if there is none left."""
+        """Return the next configuration to evaluate before the strategy is asked, or None if none is left."""
         number = len(self._trials)
         if len(self._rungs) > 1:
             number = sum(trial.origin.kind is not OriginKind.PROMOTED for trial in self._trials)
@@ -500,9 +500,9 @@ class Study:
 
     @property
     def _planned_seconds(self) -> float | None:
-        """Planned worker-seconds if time is all that limits the study: costs matter only then.
+        """Planned worker seconds if only time limits the study; costs only matter then.
 
-        A number of trials is a promise that the same seed gives the same run, which seconds would break.
+        A number of trials promises that the same seed gives the same run, a promise that seconds would break.
         """
         return None if self._plan is None or self._plan.trials is not None else self._plan.worker_seconds
 
@@ -513,7 +513,7 @@ class Study:
 
     @property
     def _can_repeat(self) -> bool:
-        """Whether a resumed study takes the decisions again that it took before."""
+        """Whether a resumed study takes the same decisions again."""
         return not self._is_by_arrival and len(self._rungs) == 1
 
     @functools.cached_property
@@ -599,7 +599,7 @@ class Study:
         return self._commit()
 
     def _checked(self, outcome: Outcome, *, beside: Sequence[Outcome]) -> Outcome:
-        """Return the outcome, or a failure if its predictions do not fit those of trials before and of some beside."""
+        """Return the outcome, or a failure if its predictions do not fit those of earlier trials or of `beside`."""
         if outcome.predictions is None:
             return outcome
         before = (o.outcome for o in itertools.chain(self._committed, self._arrived.values()))
@@ -687,7 +687,7 @@ class Study:
             self._keep_elapsed(_FORGOTTEN_SECONDS)
             while len(self._trials) < limit and len(running) < n_submitted and self._can_ask_within(left()):
                 seconds = left()
-                # The last ones wait until a worker is free: half of the time may be gone by then.
+                # Trials beyond the workers wait for a free one, by when half of the time may be gone.
                 seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
                 if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
                     break
@@ -709,7 +709,7 @@ class Study:
             too_late += self._tell_in_time(taken, left, callback)
             if on_tick is not None:
                 on_tick()
-        # Running trials were decided but never observed: forget the decisions, they can be made again.
+        # Running trials were decided but not observed. Forget these decisions, as they can be made again.
         self._unfinished = {trial.number: (trial, future) for future, trial in running.items()}
         self._unfinished |= {trial.number: (trial, None) for trial in too_late}
         self._seconds_left = _for_ever
@@ -725,7 +725,7 @@ class Study:
         left: Callable[[], float],
         callback: Callback | None,
     ) -> list[Trial]:
-        """Tell the outcomes that have come together; return the trials for whose outcome there is no time left."""
+        """Tell outcomes that have arrived together; return the trials whose outcomes there is no time to store."""
         told, too_late, size = [], [], 0.0
         try:
             for trial, future in sorted(taken, key=lambda pair: pair[0].number):
@@ -735,7 +735,7 @@ class Study:
                 else:
                     told.append((trial, outcome))
                     size += _mib(outcome)
-        finally:  # an executor that has failed does not cost what had finished before
+        finally:  # if the executor has failed, still keep what had finished before
             if told:
                 clock = time.perf_counter()
                 self._announce(self.tell_all(told), callback)
@@ -762,13 +762,13 @@ class Study:
         return sum(future is not None and not future.done() for _, future in self._unfinished.values())
 
     def _keep_elapsed(self, pause: float = 0.0) -> None:
-        """Store the time that has gone, unless less of it has gone since the store last knew: it may be killed."""
+        """Store the elapsed time, in case of a kill, unless it was stored less than `pause` seconds ago."""
         if self._store is not None and self.elapsed - self._elapsed_stored >= pause:
             self._elapsed_stored = self.elapsed
             self._store.set_fact("elapsed_seconds", self._elapsed_stored)
 
     def _rewind(self) -> None:
-        """Go back to before the first trial without an outcome; put later outcomes aside, for their turn."""
+        """Go back to the first trial without an outcome; set later outcomes aside until it is their turn."""
         known = {o.trial.number for o in self._committed}
         end = next(number for number in range(len(self._trials) + 1) if number not in known)
         self._arrived |= {o.trial.number: o for o in self._committed if o.trial.number >= end}
@@ -812,7 +812,7 @@ class Study:
                 callback(self, observation)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the open store and what a run has passed when pickling; keep the history."""
+        """Pickle the history, without the open store and the callables that a run has passed."""
         committed = [_in_memory(o) for o in self._committed]
         return {
             **self.__dict__,
@@ -826,7 +826,7 @@ class Study:
 
 
 def submitted_at_once(n_workers: int) -> int:
-    """Return how many trials an executor is given at a time: one for each worker, and some that wait."""
+    """Return how many trials to submit to an executor at a time: one for each worker, and some that wait."""
     return n_workers + max(1, n_workers // _WORKERS_PER_WAITING_TRIAL)
 
 
@@ -860,7 +860,7 @@ def _for_ever() -> float:
 
 
 def _taken(finished: queue.SimpleQueue[Future[Outcome]], *, timeout: float) -> list[Future[Outcome]]:
-    """Return the futures that have finished; if none has, wait some seconds for the first."""
+    """Return the futures that have finished; if none has, wait up to `timeout` seconds for the first."""
     taken = []
     try:
         taken.append(finished.get(timeout=timeout))
@@ -875,7 +875,7 @@ def _number(observation: Observation) -> int:
 
 
 def _mib(outcome: Outcome) -> float:
-    """Return the size of what is written for an outcome; the constant stands for what small ones take."""
+    """Return the size of what is written for an outcome, plus a constant for the cost of small ones."""
     n_bytes = 0 if outcome.predictions is None else outcome.predictions.nbytes
     return 1.0 + (n_bytes + len(outcome.model or b"")) / 2**20
 

@@ -19,7 +19,7 @@ from cashmere.report import summarise_run, write_report
 from cashmere.storage import run_leaderboard
 
 _BATCH = 1000
-"""Values of metrics that MLflow takes at a time."""
+"""How many metric values MLflow accepts at a time."""
 
 
 def log_to_mlflow(folder: str | Path) -> str:
@@ -78,7 +78,7 @@ def log_to_mlflow(folder: str | Path) -> str:
                 input_example=typical_row(predictor),
                 pip_requirements=requirements,
             )
-            # After the model, with which MLflow would log those that are there a second time.
+            # After the model, because MLflow would log existing metrics again with it.
             metrics = [mlflow.entities.Metric(*value) for value in _metrics(summary)]
             for first in range(0, len(metrics), _BATCH):
                 mlflow.MlflowClient().log_batch(active.info.run_id, metrics=metrics[first : first + _BATCH])
@@ -117,10 +117,10 @@ def _metrics(summary: Mapping[str, Any]) -> Iterator[tuple[str, float, int, int]
 
 
 def _signature(predictor: Predictor) -> Any:
-    """Return what goes in and comes out, for MLflow.
+    """Describe inputs and outputs for MLflow.
 
-    It checks the names of columns only. What a column may hold is checked by the model, which allows more: missing
-    values, or whole numbers among others.
+    MLflow only checks the names of columns. The model checks their content, and accepts more: missing values, or whole
+    numbers among others.
     """
     from mlflow.models import ModelSignature, infer_signature
     from mlflow.types.schema import AnyType, ColSpec, DataType, ParamSchema, ParamSpec, Schema
