@@ -49,7 +49,7 @@ def test_call_that_ends_its_process_is_an_error_and_does_not_harm_others(pool):
     assert pool.submit(len, "abc").result(60) == 3
 
 
-def test_error_that_cannot_travel_is_told_by_its_traceback(pool):
+def test_error_that_cannot_be_pickled_comes_back_as_its_traceback(pool):
     with pytest.raises(CallError, match="LockedError: locked"):
         pool.submit(fail, LockedError).result(60)
 

@@ -76,7 +76,7 @@ def test_trials_fit_into_threads_and_memory():
 
 
 @pytest.mark.parametrize("executor", ["tcp", 3, object()])
-def test_what_is_no_cluster_is_refused(executor):
+def test_anything_but_a_cluster_is_refused(executor):
     with pytest.raises(InvalidParameterError, match=r"executor must be a synchronous Dask client, the address"):
         open_and_close(executor)
 

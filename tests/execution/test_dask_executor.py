@@ -20,7 +20,7 @@ def client():
 
 
 def folders_of_sites(client):
-    """Return what is left of executors in the local directories of the workers."""
+    """Return the remains of executors in the local directories of the workers."""
     found = client.run(lambda dask_worker: [str(path) for path in Path(dask_worker.local_directory).glob("cashmere-*")])
     return [path for paths in found.values() for path in paths]
 

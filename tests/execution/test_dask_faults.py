@@ -1,4 +1,4 @@
-"""What happens to trials when parts of a Dask cluster are lost; real processes are killed."""
+"""Trials when parts of a Dask cluster are lost: real processes are killed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def wait_until(holds, seconds=60):
 
 
 def kill_dask_worker():
-    """To be called by a trial, whose parent is a guard, whose parent is the Dask worker."""
+    """Kill the Dask worker from a trial, whose parent is a guard, whose parent is the Dask worker."""
     psutil.Process().parent().parent().kill()
     time.sleep(60)
 
@@ -180,7 +180,7 @@ def test_worker_that_hangs_is_lost_and_its_late_outcome_is_ignored(tmp_path):
         worker.suspend()
         assert future.result(timeout=60).loss == 0.25
         assert "number 1 of at most 3" in (tmp_path / "lost_workers.log").read_text()
-        if worker.is_running():  # its nanny may have replaced it already
+        if worker.is_running():  # its nanny may already have replaced it
             worker.resume()
         assert [executor.submit(square, trial(i)).result(timeout=60).loss for i in range(1, 4)] == [0.25] * 3
         executor.shutdown()
@@ -197,7 +197,7 @@ def test_trials_that_dask_steals_for_another_worker_run_once(tmp_path):
     def n_stolen(dask_scheduler):
         return sum(dask_scheduler.extensions["stealing"].metrics["request_count_total"].values())
 
-    # Dask gives all trials to the one worker there is; without the setting it keeps them at the scheduler.
+    # Dask gives all trials to the only worker; without the setting, it would keep them at the scheduler.
     with (
         dask.config.set({"distributed.scheduler.worker-saturation": "inf"}),
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,

@@ -131,7 +131,7 @@ class TestWorkerProcessExecutor(ExecutorContract):
                 time.sleep(0.001)
             for pid in started:
                 while psutil.Process(pid).cmdline() == psutil.Process().cmdline():
-                    time.sleep(0.001)  # a copy of this process, which is about to become another program
+                    time.sleep(0.001)  # a fork of this process, which is about to execute another program
                 # Out of our process group long before Python runs in it.
                 assert os.getpgid(pid) != os.getpgid(0)
             assert future.result(timeout=60).status is TrialStatus.SUCCESS
@@ -153,7 +153,7 @@ class TestWorkerProcessExecutor(ExecutorContract):
 
 
 def kill_new_worker(known=()):
-    """Wait for a child of this process that is not known, kill it at once, and return its number."""
+    """Wait for a new child of this process, kill it at once, and return its number."""
     while not (new := {child.pid for child in psutil.Process().children()} - set(known)):
         time.sleep(0.001)
     for pid in new:
@@ -236,7 +236,7 @@ def test_models_that_take_long_to_pack_leave_less_time_to_fit():
     sender = CheckpointSender(SlowPipe(), 100.0)
     time.sleep(0.2)
     sender.wants_checkpoint()
-    sender.keep(quarter(trial(0)))  # takes as long as the trial so far, and models grow with it
+    sender.keep(quarter(trial(0)))  # takes as long as the trial so far, as models grow with it
     assert sender.seconds_left() <= 95 - 2 * 0.4
 
 
@@ -249,7 +249,7 @@ def test_end_of_the_search_leaves_the_last_checkpoint(tmp_path):
     future = executor.submit(Checkpointing(quarter, tell), trial(0))
     while not (tmp_path / "kept").exists():
         time.sleep(0.05)
-    time.sleep(1.0)  # for the coordinator to read what was sent
+    time.sleep(1.0)  # so that the coordinator reads what was sent
     executor.shutdown()
     outcome = future.result(timeout=60)
     assert (outcome.loss, outcome.cut_short.kind) == (0.25, CauseKind.SEARCH_ENDED)
@@ -319,7 +319,7 @@ def test_lack_of_memory_or_time_leaves_the_last_checkpoint(one_worker, then, kin
 
 
 @pytest.mark.parametrize("then", [fail, leave])
-def test_trial_that_fails_by_itself_has_failed_whatever_it_had_handed_over(one_worker, then):
+def test_trial_that_fails_by_itself_has_failed_despite_its_checkpoints(one_worker, then):
     outcome = one_worker.submit(Checkpointing(quarter, then), trial(0)).result(timeout=60)
     assert (outcome.status, outcome.loss, outcome.cut_short) == (TrialStatus.ERROR, None, None)
 
@@ -331,7 +331,7 @@ def test_checkpoint_that_cannot_be_used_fails_the_trial(one_worker):
 
 
 class HandingOverForEver:
-    """Leave a thread, or a forked child, that goes on to hand over checkpoints after the trial."""
+    """Leave a thread or a forked child that continues to send checkpoints after the trial."""
 
     def __init__(self, *, forks):
         self._forks = forks
@@ -354,12 +354,12 @@ class HandingOverForEver:
             supervisor.keep(quarter(trial))
             return quarter(trial)
         else:
-            os.waitpid(child, 0)  # which returns as a worker would
+            os.waitpid(child, 0)  # it returns as a worker would
         return square(trial)
 
 
 @pytest.mark.parametrize("forks", [False, True])
-def test_nobody_speaks_for_the_next_trial(one_worker, forks):
+def test_no_checkpoint_is_sent_during_the_next_trial(one_worker, forks):
     outcome = one_worker.submit(HandingOverForEver(forks=forks), trial(0, 0.1)).result(timeout=60)
     assert (outcome.loss, outcome.cut_short) == (pytest.approx(0.01), None)
     outcome = one_worker.submit(sleep, trial(1)).result(timeout=60)

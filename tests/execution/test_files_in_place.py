@@ -10,7 +10,7 @@ from cashmere.execution.files_in_place import FilesInPlace
 
 @pytest.fixture
 def described(tmp_path):
-    """Return the description of two files, one of them mostly a hole."""
+    """Return the description of two files, one of which is mostly a hole."""
     matrix = np.lib.format.open_memmap(tmp_path / "matrix.npy", "w+", np.float32, (20_000, 1000))
     matrix[12_345] = 7
     matrix.flush()

@@ -40,7 +40,7 @@ def test_commands_of_the_manifests_run_a_search_and_continue_it(tmp_path):
         for args in ([*scheduler["args"], "--host", "127.0.0.1"], workers["args"])
     ]
     try:
-        for _ in range(2):  # the second time it continues
+        for _ in range(2):  # the second time, it continues
             command = [*job["command"], *job["args"]]
             finished = subprocess.run(
                 command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120

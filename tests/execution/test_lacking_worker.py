@@ -1,4 +1,4 @@
-"""A worker without LightGBM: it finds neither the package nor its version, as where it is not installed."""
+"""A worker without LightGBM, which finds neither the package nor its version."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ importlib.metadata.version = version
 
 @contextlib.contextmanager
 def lacking_worker(address: str, folder: Path) -> Iterator[None]:
-    """Start a worker whose Python has no LightGBM, nor have the processes that it starts."""
+    """Start a worker whose Python, like that of the processes that it starts, has no LightGBM."""
     (folder / "sitecustomize.py").write_text(WITHOUT_LIGHTGBM)
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     program = "from distributed.cli.dask_worker import main; main()"

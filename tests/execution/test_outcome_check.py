@@ -1,4 +1,4 @@
-"""What a trial returns or hands over is an outcome that can be used, or a failure that says what is wrong."""
+"""What a trial returns becomes a usable outcome, or a failure that says what is wrong."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ NAMES = [*UNUSABLE, *NOT_FINITE]
         Outcome(status=TrialStatus.STOPPED, fold_losses=(0.5,)),
     ],
 )
-def test_what_trials_return_is_usable(outcome):
+def test_usual_outcomes_of_trials_are_usable(outcome):
     assert why_unusable(outcome) is None
     restored = restored_outcome(pack(outcome))
     assert (restored.status, restored.loss, restored.model) == (outcome.status, outcome.loss, outcome.model)
 
 
 @pytest.mark.parametrize(("found", "kind"), CASES, ids=NAMES)
-def test_what_is_no_outcome_is_a_failure_that_says_so(found, kind):
+def test_anything_but_an_outcome_is_a_failure_that_says_so(found, kind):
     restored = restored_outcome(pack(found))
     assert (restored.status, restored.error.kind, restored.predictions) == (TrialStatus.ERROR, kind, None)
     assert len(str(restored.error)) > 20
@@ -96,5 +96,5 @@ def test_checkpoint_is_a_success(status):
 
 
 @pytest.mark.parametrize("message", [b"", b"garbage", pack(GOOD)[:-20], b"\x80\x05K"])
-def test_what_cannot_be_restored_is_a_failure(message):
+def test_outcome_that_cannot_be_restored_is_a_failure(message):
     assert restored_outcome(message).error.kind is CauseKind.UNUSABLE

@@ -1,4 +1,4 @@
-"""A Ray cluster that a command reaches by the address of its client server; `make test-ray` runs this."""
+"""A command on a Ray cluster, given by the address of its client server; `make test-ray` runs this."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
 pytestmark = pytest.mark.slow
 
 SECURED = {**os.environ, **ENVIRONMENT, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-"""The cluster asks for a token, as it does where Ray has left one in the home directory."""
+"""The cluster requires a token, as if Ray had left one in the home directory."""
 
 
 @contextlib.contextmanager

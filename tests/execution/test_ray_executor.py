@@ -34,7 +34,7 @@ SETTINGS = RunSettings(budget=Budget(trials=3), resampling="holdout", target_nam
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster():
-    with local_ray(4):  # the executor that tests of a class share keeps two cores
+    with local_ray(4):  # the executor shared by the tests of a class keeps two cores
         yield
 
 
@@ -46,12 +46,12 @@ def executor(tmp_path):
 
 
 def folders_of_sites():
-    """Return what is left of executors on this machine."""
+    """Return the remains of executors on this machine."""
     return list(Path(ray.get_runtime_context().get_temp_dir()).glob("cashmere-*"))
 
 
 def kill_actor():
-    """To be called by a trial, whose parent is a guard, whose parent is the process of the actor."""
+    """Kill the actor from a trial, whose parent is a guard, whose parent is the process of the actor."""
     psutil.Process().parent().parent().kill()
     time.sleep(60)
 

@@ -48,7 +48,7 @@ def write(folder):
     (folder / "file").write_text("content")
 
 
-def test_processes_fill_the_folder_once_and_it_goes_with_the_last_of_them(tmp_path):
+def test_processes_fill_the_folder_once_and_the_last_of_them_removes_it(tmp_path):
     path = tmp_path / "shared"
     with process_using(path) as first, process_using(path) as second:
         seen = [first.stdout.readline(), second.stdout.readline()]
@@ -68,11 +68,11 @@ def test_folder_that_nobody_uses_any_more_is_filled_again(tmp_path):
         folder = SharedFolder(path, write)
         assert (folder.files / "file").read_text() == "content"
         folder.leave()
-        folder.leave()  # once more does no harm
+        folder.leave()  # calling it again does no harm
     wait_until(lambda: not list(tmp_path.iterdir()))
 
 
-def test_what_cannot_be_filled_is_removed(tmp_path):
+def test_folder_that_cannot_be_filled_is_removed(tmp_path):
     def fail(folder):
         (folder / "half").touch()
         raise OSError("no space left")

@@ -13,7 +13,7 @@ def n_children():
     return len(psutil.Process().children(recursive=True))
 
 
-def test_site_gives_back_its_processes_before_its_files(monkeypatch, tmp_path):
+def test_site_ends_its_processes_before_it_gives_up_its_files(monkeypatch, tmp_path):
     monkeypatch.setattr(sites, "_IDLE_SECONDS", 0.3)
     monkeypatch.setattr(sites, "_UNUSED_SECONDS", 1.5)
     left = []

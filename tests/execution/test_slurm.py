@@ -1,4 +1,4 @@
-"""What docs/clusters/slurm.md shows, on a real SLURM on this machine; `make test-slurm` installs it."""
+"""The examples of docs/clusters/slurm.md on a real SLURM on this machine; `make test-slurm` installs it."""
 
 from __future__ import annotations
 
