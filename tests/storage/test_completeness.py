@@ -25,7 +25,7 @@ def curve(trials):
 
 
 def test_trials_that_ended_before_one_with_a_lower_number_count(tmp_path):
-    # Under a budget of time outcomes join as they arrive: a kill during a long first trial loses none of the others.
+    # Under a time budget, outcomes count as they arrive: a kill during a long first trial loses none of the others.
     with RunStore(tmp_path) as store:
         store.add([finished(1), finished(2)], finished_at=1.0)
         store.set_fact("curve", curve(2))

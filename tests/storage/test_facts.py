@@ -20,7 +20,7 @@ def test_facts_come_back_as_they_were_set(tmp_path):
         assert store.facts() == RunFacts(goal={"trials": 3, "seconds": None}, baseline_loss=0.1 + 0.2)
 
 
-def test_fact_that_no_reader_knows_is_refused(tmp_path):
+def test_unknown_fact_is_refused(tmp_path):
     with RunStore(tmp_path) as store, pytest.raises(UnknownNameError, match="cross_fitted_loss"):
         store.set_fact("cross_fitted_los", 0.5)
 
@@ -36,7 +36,7 @@ def test_facts_are_read_under_their_earlier_names(tmp_path):
         assert store.facts().cross_fitted_loss == 0.5
 
 
-def test_facts_of_other_versions_are_passed_over(tmp_path):
+def test_facts_of_other_versions_are_ignored(tmp_path):
     RunStore(tmp_path).close()
     with sqlite3.connect(tmp_path / "run.sqlite") as database:
         database.execute("INSERT INTO facts VALUES ('no_longer_known', '1')")

@@ -1,4 +1,4 @@
-"""One writer at a time, and what a replaced writer can do no harm to; with processes that are really stopped."""
+"""One writer at a time: a writer that was replaced does no harm. Processes are really stopped."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ with RunStore({folder!r}, lease_seconds=LEASE) as store:
 
 
 def stored(store: RunStore, number: int, seed: int) -> str:
-    """Store a trial whose predictions and model follow from the seed."""
+    """Store a trial whose predictions and model depend on the seed."""
     rng = np.random.default_rng(seed)
     outcome = Outcome(
         status=TrialStatus.SUCCESS,
@@ -69,7 +69,7 @@ def run(tmp_path):
 
 @contextmanager
 def writer(folder: Path):
-    """Start a process that stores a trial for each line it is given, and answers."""
+    """Start a process that stores a trial for each line of its input, and answers."""
     code = WRITER.format(tests=str(Path(__file__).parents[1]), folder=str(folder))
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -117,7 +117,7 @@ def test_what_a_replaced_writer_stores_is_refused_and_harms_nothing(run):
             process.stdin.close()
             assert process.wait(20) == 0  # closes its store, which must not touch ours
             stored(store, 3, 4)
-    with RunStore(run) as store:  # nobody holds it now
+    with RunStore(run) as store:  # no process holds it now
         assert [(n, loss) for n, loss, _ in contents(store)] == [(0, 0.01), (1, 0.02), (2, 0.03), (3, 0.04)]
     with RunStore(run, read_only=True) as store:
         assert [row["loss"] for row in store.rows()] == [0.01, 0.02, 0.03, 0.04]
@@ -125,7 +125,7 @@ def test_what_a_replaced_writer_stores_is_refused_and_harms_nothing(run):
 
 
 def test_writer_replaced_between_its_check_and_its_write_harms_nothing(run, monkeypatch):
-    """The worst instant: the check has passed, and the process is stopped before it writes."""
+    """At the worst instant, the check has passed, and the process is stopped before it writes."""
     old = RunStore(run, lease_seconds=LEASE)
     stored(old, 0, 1)
     old._lease._released.set()  # it does not renew, as if it were stopped
@@ -167,13 +167,13 @@ def test_killed_writer_is_followed_at_once_and_without_a_new_epoch(run):
 
 
 def elsewhere(folder: Path, monkeypatch) -> None:
-    """Make this process one of another machine, whose locks do not reach the first."""
+    """Pretend that this process runs on another machine, where locks of the first are not seen."""
     monkeypatch.setattr(lease, "this_machine", lambda folder: "boot of another machine")
     (folder / "lock").unlink()
 
 
 def test_free_lock_proves_nothing_behind_another_mount(run):
-    """Two containers on one machine that mount a network file system each do not see each other's locks."""
+    """Two containers on one machine with separate mounts of a network file system do not see each other's locks."""
     here = lease.this_machine(run)
     record = {"token": "0" * 32, "host": "container", "process": os.getpid(), "seconds": 60.0}
     elsewhere = f"{here.rpartition(' ')[0]} ffffffff"
@@ -189,14 +189,14 @@ def test_writer_on_another_machine_is_waited_for(run, monkeypatch):
     with writer(run) as process:
         assert tell(process, 0, 1) == "stored 0"
         elsewhere(run, monkeypatch)
-        with RunStore(run, read_only=True) as store:  # reading needs no lease, and sees what is in the log
+        with RunStore(run, read_only=True) as store:  # reading needs no lease, and includes the log
             assert len(store.rows()) == 1
         time.sleep(1.5 * LEASE)
         with pytest.raises(RunLockedError, match="another process"):  # it renews its lease
             RunStore(run)
         process.kill()
         process.wait()
-        with pytest.raises(RunLockedError, match="another process"):  # nobody here can know that it has ended
+        with pytest.raises(RunLockedError, match="another process"):  # this machine cannot know that it has ended
             RunStore(run)
         time.sleep(1.5 * LEASE)
         with RunStore(run) as store:
@@ -243,7 +243,7 @@ def test_directory_that_was_taken_over_is_not_removed(run):
 
 
 def test_lease_of_a_stranger_ends(run):
-    """Neither a time in the future nor a long duration keeps a directory that somebody gave us from being continued."""
+    """Neither a time in the future nor a long duration prevents continuing a directory that somebody gave us."""
     RunStore(run).close()
     record = {"token": "t", "machine": "theirs", "host": "h", "process": 1, "seconds": 60.0}
     for content, age in [

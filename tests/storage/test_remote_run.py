@@ -44,7 +44,7 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(run):
-    """Serve the folder of the run on the loopback; yield the URL, and what it was asked for."""
+    """Serve the folder of the run on the loopback interface; yield the URL, and the requested paths."""
     asked = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
@@ -112,12 +112,12 @@ def test_model_that_was_replaced_is_copied_again(run, tmp_path):
     manifest = json.loads((place / "manifest.json").read_text())
     manifest["information"]["note"] = "changed"
     (place / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelFileError, match="has been changed"):  # as it is refused in a folder
+    with pytest.raises(ModelFileError, match="has been changed"):  # as in a folder
         Predictor.load(place.as_uri())
 
 
 def test_model_that_nobody_signed_is_first_loaded_in_a_child(run, tmp_path, monkeypatch):
-    """What comes from a URL is trusted as much as what comes in a folder."""
+    """A model from a URL is trusted like one in a folder."""
     place = shutil.copytree(run / "model", tmp_path / "model")
     for path in place.glob("signature-*"):
         path.unlink()
@@ -205,6 +205,6 @@ def test_commands_take_urls(run, tmp_path, monkeypatch):
     ("place", "expected"),
     [("s3://b/r", True), ("s3:/b", True), ("http://h", True), ("C:/run", False), ("a/b", False), ("/a:b/c", False)],
 )
-def test_paths_are_told_from_urls(place, expected):
+def test_paths_are_distinguished_from_urls(place, expected):
     assert is_url(place) is expected
     assert remote.below("s3://b/r/", "x") == "s3://b/r/x"

@@ -128,7 +128,7 @@ def test_reading_needs_no_lock(tmp_path):
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_trial_of_a_directory_that_was_moved_is_not_stored(tmp_path, replaced):
-    """Its worker may have failed because the prepared folds were gone: that says nothing about the trial."""
+    """Its worker may have failed because the prepared folds were gone, which says nothing about the trial."""
     folder = tmp_path / "run"
     with RunStore(folder) as store:
         store.add([(trial(0), outcome())], finished_at=1)
@@ -155,7 +155,7 @@ def test_damaged_database_is_a_typed_error(tmp_path, damage):
     with pytest.raises(CorruptStoreError, match="damaged"):
         RunStore(tmp_path)
     with pytest.raises(CorruptStoreError):
-        RunStore(tmp_path)  # the lock was given back
+        RunStore(tmp_path)  # the lock was released
 
 
 @pytest.mark.parametrize("position", [3, 60, 127, 140, -1])
@@ -226,7 +226,7 @@ def test_facts_are_remembered(tmp_path):
         assert store.facts().goal is None
 
 
-def test_rows_end_where_a_trial_is_still_out(tmp_path):
+def test_rows_end_before_an_unfinished_trial(tmp_path):
     with RunStore(tmp_path) as store:
         for i in (0, 1, 3, 4):
             store.add([(trial(i), outcome(i))], finished_at=i)
@@ -339,7 +339,7 @@ def test_path_that_no_trial_took_is_a_typed_error(tmp_path, row):
 
 
 def half_made_database(folder):
-    """Leave in a folder what a process leaves whose directory moves while it makes the database."""
+    """Leave the files of a process whose directory was moved while it created the database."""
     folder.mkdir()
     other = folder.with_name("other")
     other.mkdir()

@@ -64,7 +64,7 @@ def test_weights_are_those_of_the_ensemble():
     assert dict(zip(table["trial"], table["weight"], strict=True)) == {1: 0.0, 0: 0.4}
 
 
-def test_origin_and_configuration_of_each_trial_are_told():
+def test_origin_and_configuration_of_each_trial_are_listed():
     other = row(1, 0.1, origin="warm start", configuration={"algorithm": "svm", "svm:C": 2.0})
     table = leaderboard([row(0, 0.2, origin="mod\x1b[31mel"), other])
     assert table["origin"].tolist() == ["warm start", "model"]
@@ -74,7 +74,7 @@ def test_origin_and_configuration_of_each_trial_are_told():
     ]
 
 
-def test_tables_of_nothing_have_their_columns():
+def test_empty_tables_have_their_columns():
     assert tuple(leaderboard([]).columns) == (*LEADERBOARD_COLUMNS, "configuration")
     assert tuple(failures_table([]).columns) == FAILURE_COLUMNS
 
@@ -112,7 +112,7 @@ def test_stacked_members_share_the_weight():
     assert ensemble_weights(None) == {}
 
 
-def test_default_and_own_metrics_are_known():
+def test_default_and_custom_metrics_are_known():
     assert stored_metric({"metric": None}, "binary").name == "log_loss"
     assert stored_metric({"metric": "<function f>", "own_objects": ["metric"]}, "binary") is None
     assert stored_metric({"metric": "no such metric"}, "binary") is None

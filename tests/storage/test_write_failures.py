@@ -36,17 +36,17 @@ def test_full_disk_asks_for_space(run, error):
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
-def test_lost_permission_is_told(run, number):
+def test_lost_permission_is_explained(run, number):
     text = failing_with(OSError(number, os.strerror(number), str(run / "table.npz")), run)
     assert f"({os.strerror(number)}). Permit writing" in text
 
 
-def test_read_only_database_is_told(run):
+def test_read_only_database_is_explained(run):
     error = sqlite3.OperationalError("attempt to write a readonly database")
     assert "Permit writing" in failing_with(error, run)
 
 
-def test_moved_directory_is_told(run):
+def test_moved_directory_is_explained(run):
     run.rename(run.with_name("moved"))
     error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(run / "model" / "manifest.json"))
     text = failing_with(error, run)
