@@ -1,4 +1,4 @@
-"""The beginning of a run ends in time, can be interrupted, and leaves nothing behind then."""
+"""The beginning of a run ends in time, and can be interrupted; then it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -102,14 +102,14 @@ def test_small_tables_are_prepared_whatever_the_time():
 
 @pytest.fixture
 def ctrl_c():
-    """Let Ctrl+C through where the tests run in the background: their shell ignores it, and children would, too."""
+    """Do not ignore Ctrl+C, as a shell makes background processes and their children do."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
-    """Begin a run, press Ctrl+C once a file is there, and return exit status and messages."""
+    """Begin a run, press Ctrl+C once a file exists, and return exit status and messages."""
     command = [*COMMAND, table, "--target", "target", "--budget", "10m", "--out", folder, "--workers", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while not any(folder.glob(sign)):
@@ -126,7 +126,7 @@ def test_interrupt_during_the_preparation_leaves_nothing_or_a_model(table, tmp_p
     folder = tmp_path / "run"
     status, errors = interrupted(table, folder, sign)
     assert status == 130 and "Traceback" not in errors
-    if folder.exists():  # the search had begun meanwhile: it ends with a model
+    if folder.exists():  # the search had begun meanwhile, so it ends with a model
         assert f"Continue with: cashmere resume {folder}" in errors
         assert (folder / "model" / "manifest.json").exists()
     else:

@@ -1,4 +1,4 @@
-"""What a run begins with: the opening of the package, one of the user, or the defaults."""
+"""What a run begins with: the opening of the package, the user's own, or the defaults."""
 
 from __future__ import annotations
 

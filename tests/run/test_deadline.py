@@ -26,7 +26,7 @@ def slow_accuracy(y, predicted):
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """A run of many trials whose metric is slow: choosing the last ensemble and judging it would take a minute."""
+    """A run of many trials with a slow metric: choosing and judging the last ensemble would take a minute."""
     folder = tmp_path_factory.mktemp("deadline") / "run"
     frame = demo_table().head(200)
     X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]
@@ -41,7 +41,7 @@ def fitted(tmp_path_factory):
 def test_call_ends_within_its_budget(fitted):
     model, _, _, seconds = fitted
     assert model.study_.history
-    assert seconds < 1.5 * SECONDS + 2  # a few seconds more than is promised, for busy machines
+    assert seconds < 1.5 * SECONDS + 2  # a few seconds more than promised, for busy machines
 
 
 def test_steps_without_time_are_left_out_and_the_rest_fits_together(fitted):

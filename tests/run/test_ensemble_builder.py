@@ -102,7 +102,7 @@ def test_growing_the_ensemble_equals_choosing_once(metric):
 
 
 def too_certain(n: int, n_rows: int = 1500) -> tuple[History, np.ndarray]:
-    """Models whose log-odds are twice as large as they should be."""
+    """Overconfident models, whose log-odds are twice as large as they should be."""
     rng = np.random.default_rng(0)
     score = rng.normal(size=n_rows)
     y = (rng.random(n_rows) < 1 / (1 + np.exp(2 - score))).astype(np.int64)
@@ -237,7 +237,7 @@ def test_calibration_that_is_stopped_changes_nothing():
     assert state(chosen) == state(whole)
 
 
-def test_trial_whose_models_are_gone_is_no_member():
+def test_trial_whose_models_are_gone_is_not_a_member():
     whole, y = history(10)
     first = builder(y)
     first.update(whole)

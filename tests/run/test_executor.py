@@ -38,7 +38,7 @@ def test_a_number_of_trials_has_no_rungs():
     assert not trial_limits(RunSettings(n_workers=1), Budget(trials=5), (1 / 3, 1.0)).seconds_by_share
 
 
-def test_limits_that_are_asked_for_are_kept():
+def test_given_limits_are_kept():
     limits = trial_limits(RunSettings(trial_seconds=5.0, memory_mib=64.0), Budget(seconds=1e6))
     assert (limits.seconds, limits.memory_mib) == (5.0, 64.0)
 

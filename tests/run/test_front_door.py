@@ -1,4 +1,4 @@
-"""Command line and estimators go through one door: they refuse, continue and end alike."""
+"""Command line and estimators share one entry: they refuse, continue and end alike."""
 
 from __future__ import annotations
 

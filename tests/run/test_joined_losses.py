@@ -1,4 +1,4 @@
-"""Best trial and constant prediction are compared with the ensemble on the rows that it is judged on."""
+"""Best trial and constant prediction are compared with the ensemble on the same rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N, FOLDS = 120, 5
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A table whose last two blocks are far from all before: their errors are much larger than those of the others."""
+    """A table whose last two blocks differ from all before, so that their errors are much larger."""
     rng = np.random.default_rng(0)
     level = np.where(np.arange(N) < 96, 0.0, 30.0)
     table = pd.DataFrame({"level": level + rng.normal(size=N), "other": rng.normal(size=N)})
@@ -50,7 +50,7 @@ def test_losses_are_those_of_all_rows_together(run):
     starts = range(N // 2, N, N // 2 // FOLDS)
     constant = np.concatenate([y[order[start:][: N // 2 // FOLDS]] - y[order[:start]].mean() for start in starts])
     assert joined["constant"] == pytest.approx(rmse(constant), rel=1e-5)
-    later = constant[len(constant) // 2 :]  # the newer half of the rows of the ensemble is judged by choices of before
+    later = constant[len(constant) // 2 :]  # the newer half of the rows of the ensemble is judged by earlier choices
     assert joined["constant_cross_fitted"] == pytest.approx(rmse(later), rel=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Runs whose model may take only so long for one row."""
+"""Runs with a limit of the time that their model takes for one row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_only_the_fastest_is_left_if_none_keeps_the_limit(credit):
     assert len(members(model)) == 1
 
 
-def test_a_limit_that_could_not_be_applied_is_told(credit, monkeypatch):
+def test_a_limit_that_could_not_be_applied_gives_a_warning(credit, monkeypatch):
     monkeypatch.setattr(LatencyLimit, "apply", lambda *given, **options: None)
     monkeypatch.setattr(Session, "_measure_latency", lambda *given: {})
     with pytest.warns(LatencyWarning, match="max_latency was not applied"):
@@ -51,7 +51,7 @@ def test_a_limit_that_could_not_be_applied_is_told(credit, monkeypatch):
 
 
 def test_too_slow_trials_are_not_chosen(credit, tmp_path):
-    """Seconds of trials are remembered: those of a finished run are replaced, and the run is resumed."""
+    """The stored seconds of the trials of a finished run are replaced, and the run is resumed."""
     model = make_model(tmp_path / "run", max_latency=100.0).fit(*credit)
     assert len(members(model)) > 1
     slow = model.ensemble_["trial"].iloc[0]

@@ -1,4 +1,4 @@
-"""What a search does whose cluster is lost: the trials run in this process, and the executor says what clusters say."""
+"""A search whose cluster is lost: trials run in this process, and the executor raises the error of a cluster."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class LostAfter(InProcessExecutor):
 
 @pytest.fixture
 def fit(tmp_path, monkeypatch):
-    """Return a function that fits a run of four trials whose cluster is lost after some."""
+    """Return a function that fits a run of four trials whose cluster is lost after some of them."""
     settings = RunSettings(budget=Budget(trials=4), resampling="holdout", isolation="none", space=small_space)
 
     def fit(n_trials, **options):

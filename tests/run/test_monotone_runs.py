@@ -30,7 +30,7 @@ TREES = ["extra_trees", "random_forest"]
 
 @functools.cache
 def table():
-    """Return a table of which half of the rows contradict the directions."""
+    """Return a table in which half of the rows contradict the directions."""
     rng, n = np.random.default_rng(2), 260
     frame = pd.DataFrame(
         {
@@ -45,7 +45,7 @@ def table():
 
 
 def falls(predict, column, sign):
-    """Return how far predictions go in the wrong direction on a grid, other columns as in some rows."""
+    """Return how far predictions go in the wrong direction on a grid, with the other columns of some rows."""
     frame, _ = table()
     values = np.unique(np.r_[frame[column], np.linspace(-5, 9, 50)])
     rows = frame.sample(10, random_state=3)
@@ -100,12 +100,12 @@ def create(folder, y=None, **options):
         return {algorithm.name for algorithm in run.space.algorithms}
 
 
-def test_what_is_left_out_is_said_once_before_the_search(tmp_path):
+def test_algorithms_left_out_are_named_once_before_the_search(tmp_path):
     with pytest.warns(LeftOutWarning, match="logistic_regression, mlp, knn, svm") as told:
         found = create(tmp_path / "a", monotone="age+")
     assert len(told) == 1
     assert {"lightgbm", "catboost", "random_forest"} <= found
-    create(tmp_path / "b", monotone="age+", include="lightgbm,xgboost")  # what is not asked for is not missed
+    create(tmp_path / "b", monotone="age+", include="lightgbm,xgboost")  # no warning about what was not requested
     with pytest.raises(SpaceError, match="'mlp' cannot be used here: it cannot keep predictions monotone"):
         create(tmp_path / "c", monotone="age+", include="mlp")
     with RunDirectory.open(tmp_path / "a") as run:

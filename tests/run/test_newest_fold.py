@@ -23,7 +23,7 @@ N, N_FOLDS = 240, 3
 
 
 def drifting():
-    """What a column means for the target changes with time."""
+    """A table in which the effect of a column on the target changes with time."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=N), "b": rng.normal(size=N)})
     return frame, (frame["a"] * np.linspace(1, 4, N) + 0.1 * rng.normal(size=N)).rename("y")
@@ -70,7 +70,7 @@ def test_the_model_predicts_with_the_newest_fold(folder):
 
 
 def test_it_predicts_the_newest_rows_as_they_were_scored(folder):
-    """The loss of these rows is that of the model which is deployed."""
+    """The loss of these rows is that of the deployed model."""
     predictor = Predictor.load(folder)
     with RunDirectory.open(folder, {"space": linear_and_trees}) as run:
         stored = run.store.load(run.space.configuration_space)
@@ -84,7 +84,7 @@ def test_it_predicts_the_newest_rows_as_they_were_scored(folder):
 
 def test_intervals_surround_its_predictions(folder):
     predictor = Predictor.load(folder)
-    assert [len(scores) for scores in predictor.conformal.folds] == [N // 2]  # of all folds together
+    assert [len(scores) for scores in predictor.conformal.folds] == [N // 2]  # of all folds joined
     low, high = predictor.predict_interval(X).T
     np.testing.assert_allclose((low + high) / 2, predictor.predict(X), rtol=1e-6)
 
@@ -96,7 +96,7 @@ def test_a_refit_is_compared_on_the_newest_rows(folder, tmp_path):
         alone = replace(Predictor.load(folder).ensemble, members=(number,), weights=(1.0,))
         compared = compare_refit(run, [stored[number]], alone, run.metric)
     assert compared.n_rows == len(newest.validation)
-    assert compared.single_loss < compared.folds_loss  # the folds of the rows before end earlier
+    assert compared.single_loss < compared.folds_loss  # the folds of the earlier rows end earlier
     refined = refine_run(folder, refit=True, own_objects={"space": linear_and_trees}, out=tmp_path / "refit")
     refitted = Predictor.load(tmp_path / "refit")
     assert {len(models) for models in refitted.models.values()} == {1} and refitted.conformal is None

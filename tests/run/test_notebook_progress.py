@@ -22,7 +22,7 @@ model = AutoClassifier(budget="2trials", isolation="none", verbose={verbose}).fi
 
 @pytest.fixture(scope="module")
 def execute():
-    """A function that runs code in a real kernel, and returns what its cell would show."""
+    """A function that runs code in a real kernel and returns the output of its cell."""
     manager, client = start_new_kernel(startup_timeout=120)
 
     def run(code):
@@ -58,7 +58,7 @@ def test_search_has_one_display_that_changes_in_place(execute):
     assert "ended: 2 trials" in pages[-1] and "<progress" not in pages[-1] and "left" not in pages[-1]
     assert "<svg" in pages[-1] and "log_loss" in pages[-1]
     assert shown[-1][1]["data"]["text/plain"].startswith("ended: 2 trials, 0 failed, best single 0.")
-    # Results are tables of their own, and the estimator has scikit-learn's diagram.
+    # Results are separate tables, and the estimator has scikit-learn's diagram.
     for expression, expected in (("ensemble_", "algorithm"), ("leaderboard_", "configuration")):
         ((kind, content),) = execute(f"model.{expression}")
         assert kind == "execute_result" and "<table" in content["data"]["text/html"]
@@ -100,4 +100,4 @@ def test_display_changes_rarely_is_escaped_and_says_the_end():
     assert "searching: 1 trials" in first and "1:15 left" in first and "<progress" in first
     assert "<script>" not in first and "&lt;script&gt;" in first
     assert "finishing" in finishing and "ended: 3 trials, 1 failed" in ended and "<progress" not in ended
-    assert ended.count("<path") == 1 and "V41" in ended  # the second score, although it was not shown
+    assert ended.count("<path") == 1 and "V41" in ended  # including the second score, which was not shown

@@ -18,7 +18,7 @@ def few(profile):
 
 
 def fit(folder, n_workers, space, n_rows, n_trials, resampling):
-    """Return the digest of a run, and what each trial saw on its path."""
+    """Return the digest of a run, and the path of each trial."""
     table = demo_table().head(n_rows)
     model = AutoClassifier(
         space=space,
@@ -46,4 +46,4 @@ def test_digests_are_equal_for_1_2_and_4_workers(tmp_path, space, n_rows, n_tria
     digests, paths = zip(*runs, strict=True)
     assert len(set(digests)) == 1
     assert paths[0] == paths[1] == paths[2]
-    assert sum(path is not None for path in paths[0]) >= n_trials / 3  # neighbours and support vectors follow none
+    assert sum(path is not None for path in paths[0]) >= n_trials / 3  # neighbours and support vectors have none

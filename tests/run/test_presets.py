@@ -1,4 +1,4 @@
-"""Presets are settings under one name, and what is given counts more."""
+"""Presets are named settings, which given ones override."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_preset_is_read_and_decides_about_the_same_settings(name):
     assert (of_options == RunSettings()) == (name == BALANCED)
 
 
-def test_what_is_given_counts_more():
+def test_given_settings_override_the_preset():
     assert RunSettings.from_options(preset="fast", budget="9trials").budget == Budget(trials=9)
     assert RunSettings.from_parameters(AutoClassifier(preset="fast", budget=30).get_params()).budget == Budget(
         seconds=30

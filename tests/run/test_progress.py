@@ -1,4 +1,4 @@
-"""How the state of a search is told."""
+"""How the state of a search is shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cashmere.records.budget import Budget, Deadline
 from cashmere.run.progress import PlainLines, Status, searching
 
 
-def test_lines_tell_the_time_left_only_where_it_is_known():
+def test_lines_show_the_time_left_only_if_it_is_known():
     stream = io.StringIO()
     lines = PlainLines(stream)
     status = Status(trials=3, best_score=0.5, ensemble_score=0.4, metric="rmse", seconds_left=75.0)

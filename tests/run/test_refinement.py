@@ -1,4 +1,4 @@
-"""A finished run, chosen from again: bounds of size and latency, other metrics and methods."""
+"""Select again from a finished run: bounds of size and latency, other metrics and methods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def front(folder):
-    """The front; from now on all latencies are known."""
+    """The front; afterwards, all latencies are known."""
     return refine_run(folder).front
 
 
@@ -44,7 +44,7 @@ def folder_bytes(folder):
     return sum(path.stat().st_size for path in folder.iterdir())
 
 
-def test_looking_writes_no_model(folder, front):
+def test_without_bounds_no_model_is_written(folder, front):
     assert not front["chosen"].any()
     assert not list(folder.glob("model-*"))
 
@@ -135,7 +135,7 @@ def test_what_one_model_loses_is_measured_with_the_models_of_the_run(folder, fro
         ensemble = WeightedEnsemble((1,), (1.0,))
         compared = compare_refit(run, [member], ensemble, run.metric)
         judged = run.splits[0].validation
-        # The model of the first fold was fitted on all rows but those that are judged.
+        # The model of the first fold was fitted on all rows except those that are judged.
         expected = run.metric.loss(run.rows.y[judged], member.predictions[judged])
     assert compared.single_loss == pytest.approx(expected, rel=1e-5)
 

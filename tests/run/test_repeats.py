@@ -99,7 +99,7 @@ def test_a_resumed_run_keeps_its_splits(repeated, tmp_path):
     assert {n: len(each) for n, each in models.items()} == {n: 3 if n == number else 9 for n in models}
 
 
-def test_a_file_that_no_fact_tells_of_is_overwritten(tmp_path):
+def test_a_file_without_a_fact_is_overwritten(tmp_path):
     folder = tmp_path / "run"
     fitted(folder, budget="3trials", repeats=1)
     for number in range(3, 6):
@@ -129,7 +129,7 @@ def test_how_often_members_are_repeated(tmp_path, settings, budget, expected):
 
 
 def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_path, repeated):
-    """The ensemble knows trials as they arrive, the history in their order."""
+    """The ensemble has trials as they arrive, the history in their order."""
 
     class Members:
         def is_own(self, number):

@@ -1,4 +1,4 @@
-"""A run on a cluster is the run on one machine: same trials, losses and weights, bit for bit."""
+"""A run on a cluster equals the run on one machine: same trials, losses and weights, bit for bit."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_rule_is_also_read_by_its_earlier_name():
 
 
 @pytest.mark.parametrize("name", sorted(DEFAULTS))
-def test_resume_may_change_what_does_not_decide(name):
+def test_resume_may_change_settings_that_decide_nothing(name):
     other = {
         "budget": Budget(trials=1), "n_workers": 3, "lookahead": 64, "seed": 7, "memory_mib": 100.0,
         "trial_seconds": 5.0, "isolation": "none", "ensemble": "best", "ensemble_size": 3,
@@ -101,7 +101,7 @@ def test_resume_may_change_what_does_not_decide(name):
     assert changed == (None if name in free else (name, DEFAULTS[name], other))
 
 
-def test_automatic_resampling_may_be_asked_for_again():
+def test_automatic_resampling_may_be_given_again():
     assert RunSettings(resampling="5fold").changed_in(RunSettings(resampling="auto")) is None
 
 

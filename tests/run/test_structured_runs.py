@@ -45,7 +45,7 @@ def quick_space(profile):
 
 
 def visits(n=N, seed=0):
-    """Some visits of each patient, on one day after the other."""
+    """Some visits of each patient, on consecutive days."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -78,7 +78,7 @@ def is_apart(structure, fold):
 
 
 def near_copies(n_groups, seed):
-    """Rows of a group are near copies with the same label, which the features hardly tell."""
+    """Rows of a group are near copies with the same label, which hardly depends on the features."""
     rng = np.random.default_rng(seed)
     centres, labels = rng.normal(size=(n_groups, 6)), rng.integers(0, 2, n_groups)
     centres[:, 0] += 0.8 * labels
@@ -95,7 +95,7 @@ def test_copies_in_other_folds_flatter_and_groups_do_not(tmp_path):
         fitted = model(budget="6trials", resampling="3fold", run_directory=tmp_path / name).fit(X, y, **given)
         claimed = Predictor.load(tmp_path / name).information["cross_fitted_loss"]
         gaps[name] = log_loss(y_new, fitted.predict_proba(X_new)) - claimed
-    assert gaps["random"] > 0.4  # it claims to know what it has learned by heart
+    assert gaps["random"] > 0.4  # it is confident about rows that it has memorised
     assert abs(gaps["groups"]) < 0.1
 
 
@@ -202,7 +202,7 @@ def test_rungs_of_prepared_folds_respect_the_structure(kind, tmp_path):
             left = np.setdiff1d(fold.train, rows)
             if kind is StructureKind.TIME:
                 assert not len(left) or structure.codes[rows].min() >= structure.codes[left].max()
-            else:  # one group at most is cut
+            else:  # at most one group is split
                 assert len(set(structure.codes[rows]) & set(structure.codes[left])) <= 1
             np.testing.assert_array_equal(
                 prepared.load(k, Encoding.ORDINAL, share)[0][:, 0], coded.values[rows, 0].astype("f4")

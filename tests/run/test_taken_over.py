@@ -1,4 +1,4 @@
-"""A run whose process is stopped, replaced, and continued: the run is that of a process that was never stopped."""
+"""A run whose process is stopped, replaced and continued equals one whose process was never stopped."""
 
 from __future__ import annotations
 
