@@ -1,4 +1,4 @@
-"""Columns that a model adds: an archive that makes them of others, or of too many, is refused."""
+"""Columns that a model adds: an archive that makes them from missing columns, or makes too many, is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Content that does not fit together is refused by name; test_trusted_types.py lets every fitted model pass."""
+"""Inconsistent content is refused by name; in test_trusted_types.py, every fitted model passes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def models():
     with pytest.warns(Warning, match="Maximum iterations"):
         network.fit(X, Y)
     columns, offsets = RealMLPClassifier(width=5, n_layers=2), RealMLPRegressor(width=5, n_layers=2)
-    columns.begin(X, Y)  # weights are drawn, not learned: what they are does not matter here
+    columns.begin(X, Y)  # weights are drawn, not learned, as they do not matter here
     offsets.begin(X, X[:, 0])
     return {
         "realmlp": columns,
@@ -218,7 +218,7 @@ def text(models):
 
 
 def replace_line(text, name, change):
-    """Change the first line of that name, and the announced sizes of the trees."""
+    """Change the first line with that name, and the announced sizes of the trees."""
     line = next(line for line in text.split("\n") if line.startswith(f"{name}="))
     changed = f"{name}={change(line.partition('=')[2])}"
     text = text.replace(line, changed, 1)
@@ -280,7 +280,7 @@ def document():
 
 
 def number(name, position, value, width):
-    """Change a number in the first array of that name."""
+    """Change a number in the first array with that name."""
 
     def change(data):
         start = data.index(name.encode() + b"[$") + len(name) + 13 + position * width

@@ -38,7 +38,7 @@ LATER = (
     "cashmere.space.estimators.realmlp.RealMLPClassifier",
     "cashmere.space.estimators.realmlp.RealMLPRegressor",
 )
-"""Types of ours that came after the file of all types."""
+"""Our types that are newer than the file of all types."""
 
 written_by_newer = pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.9"),
@@ -96,7 +96,7 @@ def test_a_script_resumes_its_earlier_run(unpacked):
 
 
 def check_space_of_then(folder, history):
-    """The space ``default`` of then is ``classic``; all that reads the run says so."""
+    """The space that was called ``default`` is now ``classic``, which everything that reads the run says."""
     names = {name.rpartition(":")[2] for o in history for name in o.trial.configuration}
     assert {"n_estimators", "iterations"} <= names
     assert all(o.trial.configuration.config_space.name == "classic" for o in history)

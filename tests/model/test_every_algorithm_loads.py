@@ -1,4 +1,4 @@
-"""A saved ensemble of every algorithm of a space loads again, past all checks, and predicts what it predicted."""
+"""A saved ensemble of every algorithm of a space passes all checks when it is loaded, and predicts the same."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_every_algorithm_loads(space, task, tmp_path, monkeypatch):
     assert set(loaded.models) == set(numbers)
     assert np.isfinite(loaded.predict_raw(X)).all()
     if space == "default":
-        # With a GiB left, CatBoost takes it all at once and waits for threads that no longer fit.
+        # With only a GiB left, CatBoost takes all of it, and waits for threads that no longer fit.
         monkeypatch.setattr(first_load, "LIMIT_MIB", 1024.0)
         first_load.check_first_load(tmp_path / "model", read_manifest(tmp_path / "model"))

@@ -1,4 +1,4 @@
-"""What a child process that first loads a model makes of models that crash, hang, fill memory or predict nonsense."""
+"""A child process that first loads a model, with models that crash, hang, fill memory or predict nonsense."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture
 def child(monkeypatch, tmp_path):
-    """Let the child load models by another program."""
+    """Let the child run another program."""
     real = subprocess.Popen
 
     def run(text: str):
@@ -99,7 +99,7 @@ def test_a_child_that_hangs_is_killed_with_what_it_has_started(model, child, mon
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory")
 def test_a_model_that_needs_too_much_memory_is_refused(model, monkeypatch, tmp_path):
-    monkeypatch.setattr(first_load, "LIMIT_MIB", -100.0)  # less than its libraries have taken
+    monkeypatch.setattr(first_load, "LIMIT_MIB", -100.0)  # less than its libraries take
     monkeypatch.setattr(first_load, "MEMORY_PER_BYTE", 0.0)
     manifest = read_manifest(model)
     manifest["information"]["note"] = "x" * 40_000_000  # more than what its libraries have taken and released

@@ -1,4 +1,4 @@
-"""Many rows are predicted as few are, whatever is done to make it faster."""
+"""Many rows are predicted like few ones, however that is made faster."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_lightgbm_predicts_the_same_some_trees_at_a_time(task):
     X, _ = table(LEAST_ROWS, task)
     faster = for_many_rows(model, LEAST_ROWS, n_threads=1)
     assert len(faster.pipeline.turns) > 2
-    np.testing.assert_allclose(faster.predict(X), model.predict(X), rtol=2e-7)  # sums of doubles in another order
+    np.testing.assert_allclose(faster.predict(X), model.predict(X), rtol=2e-7)  # doubles are added in another order
 
 
 @pytest.mark.parametrize("n_rows", [LEAST_ROWS, 100_000])
@@ -63,7 +63,7 @@ def test_xgboost_predicts_the_same_bit_for_bit(task, n_rows):
     pytest.importorskip("xgboost")
     model = fitted("xgboost", task, n_rounds=230)
     X, _ = table(LEAST_ROWS, task)
-    X[:3, 2] = np.nan, 12, 1000  # missing, and levels that no row of training had
+    X[:3, 2] = np.nan, 12, 1000  # missing and unseen levels
     faster = for_many_rows(model, n_rows, n_threads=1)
     assert len(faster.pipeline.turns) > 2
     assert (faster.pipeline.indicators is not None) == (n_rows == 100_000)

@@ -1,4 +1,4 @@
-"""Models cut out of a path: they are saved and loaded like any other, and predict what the path did."""
+"""Models cut from a path are saved and loaded like any other, and predict what the path did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = [(task, a.name) for task in TaskType for a in default_space(task).algori
 
 
 def begin(task, name, *, absent=()):
-    """Follow an algorithm to its fourth position on rows that lack some classes."""
+    """Follow an algorithm to its fourth position, on rows without some of the classes."""
     space = default_space(task)
     configuration = space.completed({"algorithm": name})
     algorithm, encoding = space.algorithm_of(configuration), space.encoding_of(configuration)

@@ -1,4 +1,4 @@
-"""Model folders: complete at every instant, loaded without pickle, refused when touched."""
+"""Model folders are complete at every instant, loaded without pickle, and refused if modified."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_flipped_byte_is_refused(touched, kind, share):
 
 
 def rewrite(folder, change) -> None:
-    """Change the manifest as somebody would who also knows how to repair its checksum."""
+    """Change the manifest like an attacker who also knows how to repair its checksum."""
     from cashmere.model.files import _checksum
 
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -288,7 +288,7 @@ def test_missing_columns_are_all_named(model_folder):
 
 
 class Odd:
-    """A combination of members that ends in no number for some rows."""
+    """A combination of members that gives NaN for some rows."""
 
     members = (0,)
 
@@ -303,7 +303,7 @@ class Odd:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 0.0])
 @pytest.mark.parametrize("method", ["predict", "predict_proba"])
-def test_predictions_that_are_no_numbers_are_refused(model_folder, value, method):
+def test_predictions_that_are_not_finite_are_refused(model_folder, value, method):
     X, _ = load_iris(return_X_y=True, as_frame=True)
     model = Predictor.load(model_folder)
     model.ensemble = Odd(value)

@@ -1,4 +1,4 @@
-"""What a model needs where it predicts: listed exactly, and nothing else is imported there."""
+"""What a model needs to predict is listed exactly, and nothing else is imported."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NotInstalled:
 
 sys.meta_path.insert(0, NotInstalled())
 """
-"""Code that makes all distributions but those in the first argument look as if they were not installed."""
+"""Code that hides all distributions except those in the first argument."""
 
 
 def names(lines: list[str]) -> set[str]:

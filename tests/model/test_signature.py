@@ -1,4 +1,4 @@
-"""Models are signed by the machine that fits them; others may be trusted, and nobody can sign in their name."""
+"""Models are signed by the machine that fits them; others can be trusted, and nobody can sign in their name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def model(fitted, tmp_path):
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """Go to another machine: one with other keys."""
+    """Pretend to be another machine, with other keys."""
 
     def go(name: str = "elsewhere"):
         monkeypatch.setenv("CASHMERE_KEY_FOLDER", str(tmp_path / name))
@@ -70,7 +70,7 @@ def run(*arguments):
 
 @pytest.fixture
 def children(monkeypatch):
-    """Count the children that load models first."""
+    """Count the child processes that first load models."""
     started = []
     real = first_load._run_child
     monkeypatch.setattr(first_load, "_run_child", lambda *task: (started.append(task), real(*task))[1])
@@ -99,7 +99,7 @@ def test_verification_can_be_switched_off(model, elsewhere, children):
     assert not children
 
 
-def test_a_trusted_key_counts_as_ones_own(model, elsewhere, children, tmp_path):
+def test_a_trusted_key_counts_like_the_own_key(model, elsewhere, children, tmp_path):
     public = tmp_path / "theirs.pem"
     assert run("key", "-o", public).exit_code == 0
     elsewhere()
@@ -210,7 +210,7 @@ def test_a_resumed_run_of_ones_own_stays_signed_and_leaves_one_signature(fitted,
 
 @pytest.fixture
 def own(fitted, tmp_path):
-    """A copy of a run of this machine that has come back from elsewhere."""
+    """A copy of a run of this machine that comes back from elsewhere."""
     return shutil.copytree(fitted, tmp_path / "run")
 
 

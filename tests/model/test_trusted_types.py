@@ -1,4 +1,4 @@
-"""The closed list of model files holds what archives of the named spaces hold, and nothing else."""
+"""The closed list of model files holds exactly what archives of the named spaces hold."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytest.importorskip("torch")
 EARLIER = Path(__file__).parent / "earlier" / "types-0.1.skops.xz"
 
 OF_EARLIER_VERSIONS = ("sklearn.linear_model._passive_aggressive.PassiveAggressiveClassifier",)
-"""`make test-min` needs them."""
+"""Needed by `make test-min`."""
 
 of_the_lock_file = pytest.mark.skipif(
     (parse_version(sklearn.__version__), parse_version(skops.__version__))
@@ -84,7 +84,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def written():
-    """What archives hold, and the pipelines that predict something else after loading."""
+    """What archives hold, and the pipelines whose predictions change by loading."""
     seen, changed = Seen(), []
     seen.add(audit(lzma.decompress(EARLIER.read_bytes()), "earlier").schema)
     for label, encoder in encoders():
