@@ -1,4 +1,4 @@
-"""Every learner and step, converted on its own, computes what it did before."""
+"""Every learner and step, converted alone, computes what it did before."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def schema(frame):
 
 @pytest.fixture(scope="module")
 def unseen(frame, schema):
-    """Rows not trained on, then the training rows with gaps and unseen levels."""
+    """Unseen rows, then the training rows with gaps and unseen levels."""
     altered = with_gaps_and_unseen_levels(schema, frame.head(N_TRAIN), np.random.default_rng(2))
     return pd.concat([frame.iloc[N_TRAIN:].astype(object), altered], ignore_index=True)
 

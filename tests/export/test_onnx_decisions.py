@@ -33,7 +33,7 @@ SHARPER = Calibration(scales=(2.0, 1.5, 1.0), offsets=(0.0, 0.1, -0.2), gain=0.1
 
 
 def predictor_of(labels, ensemble=WEIGHTED, **others):
-    """Return an ensemble of a constant and a linear member, on two folds, of which one lacks the first class."""
+    """Return an ensemble of a constant and a linear member on two folds, one of which lacks the first class."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"a": rng.normal(size=N_ROWS), "b": rng.choice(["x", "y", "z"], N_ROWS)})
     target = np.array(labels, dtype=object if isinstance(labels[0], str) else None)[np.arange(N_ROWS) % len(labels)]

@@ -1,4 +1,4 @@
-"""Whole ensembles as ONNX files, with certificates; and searches for what converts."""
+"""Whole ensembles as ONNX files, with certificates, and searches for models that convert."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table():
     n_rows = 150
     table = pd.DataFrame(
         {
-            "prediction": rng.normal(size=n_rows),  # as the output is called
+            "prediction": rng.normal(size=n_rows),  # the name of the output
             "colour": rng.choice(["red", "green", "blue"], n_rows),
             "town": pd.Categorical(rng.choice(["north", "south"], n_rows)),
             "size": rng.integers(0, 9, n_rows),
