@@ -36,14 +36,14 @@ def quick_space(profile):
 
 
 class LinearSpace:
-    """One cheap algorithm: the checks of scikit-learn fit several hundred times."""
+    """One cheap algorithm, as the checks of scikit-learn fit several hundred times."""
 
     def __call__(self, profile):
         linear = "logistic_regression" if profile.task_type.is_classification else "ridge"
         return make_space("default", profile).restricted_to([linear])
 
     def __repr__(self):
-        return "linear_space"  # names tests: the address in a function's would differ in every process
+        return "linear_space"  # it names tests, and the address in a function's repr would differ in every process
 
 
 linear_space = LinearSpace()
@@ -228,7 +228,7 @@ def test_tuned_threshold_helps_on_unseen_rows_of_a_real_table():
     def g_mean(labels):
         return np.sqrt(np.prod([np.mean(labels[y[unseen] == name] == name) for name in ("bad", "good")]))
 
-    assert model.decision_threshold_ > 0.55  # "good" is the larger class
+    assert model.decision_threshold_ > 0.55  # "good" is the more frequent class
     assert g_mean(tuned) > g_mean(plain) + 0.03
 
 
@@ -282,7 +282,7 @@ def test_decision_threshold_that_does_not_fit_is_refused(estimator, threshold, n
         quick(estimator, decision_threshold=threshold).fit(y.reshape(-1, 1), y)
 
 
-def test_own_metric_sees_labels():
+def test_custom_metric_sees_labels():
     X, y = load_iris(return_X_y=True)
     labels = np.array(["a", "b", "c"])[y]
 
@@ -294,7 +294,7 @@ def test_own_metric_sees_labels():
     assert model.leaderboard_["score"].max() == 1.0
 
 
-def test_own_algorithm_in_ten_lines():
+def test_custom_algorithm_in_ten_lines():
     def build(values, context):
         from sklearn.naive_bayes import GaussianNB
 
@@ -385,7 +385,7 @@ def test_every_ensemble_method_works_end_to_end(estimator, ensemble):
     assert model.score(X, y) > 0.3
 
 
-def test_own_metric_for_regression_sees_values():
+def test_custom_metric_for_regression_sees_values():
     X, y = load_diabetes(return_X_y=True)
 
     def within_fifty(y_true, y_pred):
@@ -399,7 +399,7 @@ class OwnLearner(LogisticRegression):
     """A class that is on nobody's allow-list."""
 
 
-def test_own_learner_class_must_be_trusted_and_the_trial_says_so():
+def test_custom_learner_class_must_be_trusted_and_the_trial_says_so():
     name = f"{OwnLearner.__module__}.{OwnLearner.__name__}"
 
     def space_with(trusted):
@@ -454,7 +454,7 @@ def test_resume_with_other_rows_is_refused(tmp_path):
             quick(AutoRegressor, **settings, resume=True, budget="5trials").fit(*other)
 
 
-def test_own_splitter_keeps_its_row_numbers_under_weights():
+def test_custom_splitter_keeps_its_row_numbers_under_weights():
     X, y = load_iris(return_X_y=True)
     rows = np.arange(len(y))
     splits = [(rows[rows % 3 != k], rows[rows % 3 == k]) for k in range(3)]
@@ -480,18 +480,18 @@ def test_fits_leave_no_files_threads_or_processes_behind():
         return me.num_fds(), threading.active_count(), len(workers)
 
     def targets():
-        """What the descriptors lead to, where the system tells."""
+        """The targets of the descriptors, if the system reports them."""
         found = []
         for each in Path("/proc/self/fd").glob("*"):
-            with contextlib.suppress(OSError):  # that of this very listing
+            with contextlib.suppress(OSError):  # the descriptor of this listing
                 found.append(str(each.readlink()))
         return sorted(found)
 
-    quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # what libraries open once stays
+    quick(space=linear_space, isolation="process", n_workers=2).fit(X, y)  # libraries keep what they open once
     before, open_before = held(), targets()
     for isolation in ("none", "none", "process"):
         quick(space=linear_space, isolation=isolation).fit(X, y)
-    # On a busy machine threads of the pools may close what they hold a little later.
+    # On a busy machine, threads of the pools may close their descriptors a little later.
     deadline = time.monotonic() + 20
     while (after := held())[0] > before[0] or after[1:] != before[1:]:
         assert time.monotonic() < deadline, (before, after, open_before, targets())

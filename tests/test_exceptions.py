@@ -1,4 +1,4 @@
-"""Errors carry their objects, are caught by the usual names and survive a change of process."""
+"""Errors carry their objects, are caught under the usual names, and can be sent to another process."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_every_error_has_the_base_class_and_its_objects(error):
     assert vars(error)
 
 
-def test_misuse_is_a_value_error_still():
+def test_misuse_is_still_a_value_error():
     for kind in (UsageError, LookaheadError, StrategyError, SpaceError, ArrayError, ObservationsError):
         assert issubclass(kind, ValueError), kind
 

@@ -141,7 +141,7 @@ def test_asking_beyond_the_lookahead_is_refused():
 
 
 class InPairs:
-    """Decides the two trials of a pair from the outcomes of all pairs before: it has to wait for these."""
+    """Decides the two trials of a pair from the outcomes of all earlier pairs, for which it must wait."""
 
     def suggest(self, history, rng):
         number = len(history.trials)
@@ -190,7 +190,7 @@ def test_strategy_that_never_decides_is_an_error():
         Study(SPACE, Mute()).optimize(bowl, "3trials")
 
 
-def test_history_tells_what_the_study_was_planned_for(tmp_path):
+def test_history_has_the_plan_of_the_study(tmp_path):
     seen = []
 
     class Spy:
@@ -235,7 +235,7 @@ def test_trial_stored_ahead_of_its_turn_is_neither_lost_nor_repeated(tmp_path):
     with RunStore(tmp_path) as store:
         study = Study(SPACE, "random", seed=3, lookahead=4, store=store)
         trials = [study.ask() for _ in range(4)]
-        for k in (0, 2, 3):  # killed while trial 1 still ran
+        for k in (0, 2, 3):  # killed while trial 1 was still running
             study.tell(trials[k], run_trial(bowl, trials[k]))
     runs = []
 
@@ -294,7 +294,7 @@ def test_nothing_is_decided_that_would_take_longer_than_the_time_left():
     start = time.perf_counter()
     history = Study(SPACE, Slow()).optimize(bowl, "1.3s")
     assert time.perf_counter() - start < 1.3 + 0.3
-    assert len(asked) == len(history) == 2  # the third would have fitted on an idle machine only
+    assert len(asked) == len(history) == 2  # the third would have fitted only on an idle machine
 
 
 def test_outcome_that_comes_too_late_to_be_written_is_decided_again(tmp_path):
@@ -332,7 +332,7 @@ with RunStore(sys.argv[1]) as store:
 """
 
 
-def test_time_counts_that_had_gone_when_a_study_was_killed_before_its_first_trial_ended(tmp_path):
+def test_time_before_a_kill_counts_even_if_no_trial_had_ended(tmp_path):
     code = subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_FIRST_TRIAL_ENDS, str(tmp_path)]).returncode
     assert code == 9
     with RunStore(tmp_path) as store:
@@ -355,7 +355,7 @@ def test_failure_gets_its_substitute_loss_in_one_place():
     assert {history.losses[o.trial.number] for o in history.failures} == {worst}
 
 
-def test_study_whose_search_was_broken_off_is_pickled():
+def test_study_whose_search_was_interrupted_is_pickled():
     study = Study(SPACE, "random")
 
     def stop():
@@ -416,7 +416,7 @@ SECONDS = {"dear": 100.0, "middling": 10.0, "cheap": 1.0}
 
 
 def priced(trial):
-    """Answer at once, and say that it took long."""
+    """Answer at once, but report a long duration."""
     x, seconds = trial.configuration["x"], SECONDS[trial.configuration["algorithm"]]
     return Outcome(status=TrialStatus.SUCCESS, loss=abs(x - 0.3), fold_losses=(0.0,), duration_seconds=seconds)
 
@@ -553,7 +553,7 @@ def test_predictions_for_other_rows_or_classes_are_a_failure(tmp_path, shape, is
     assert (hostile.status, hostile.error.kind, hostile.loss) == (TrialStatus.ERROR, CauseKind.UNUSABLE, None)
     assert str(shape) in str(hostile.error)
     assert good.succeeded
-    with RunStore(tmp_path) as store:  # all predictions in it can be used together
+    with RunStore(tmp_path) as store:  # all its predictions can be used together
         assert len(store.load(SPACE)) == 2 + (not is_first)
 
 
@@ -561,7 +561,7 @@ RUNGS = (1 / 9, 1 / 3, 1.0)
 
 
 def bowl_at_share(trial):
-    """The fewer rows, the worse."""
+    """A bowl that is worse with fewer rows."""
     loss = (trial.configuration["x"] - 0.3) ** 2 + 0.1 * (1 - trial.fidelity)
     return Outcome(status=TrialStatus.SUCCESS, loss=loss, fold_losses=(loss,))
 
@@ -638,7 +638,7 @@ def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
     (told := tmp_path / "told").mkdir()
 
     def tell(trial):
-        time.sleep(1.0)  # for the coordinator to read what was sent
+        time.sleep(1.0)  # so that the coordinator reads what was sent
         (told / str(trial.number)).touch()
         time.sleep(60)
 
@@ -661,7 +661,7 @@ def test_trials_that_run_at_the_end_of_the_time_are_kept(plan, tmp_path):
 
 
 class Waiting:
-    """An executor whose trials end when the test says so."""
+    """An executor whose trials end when the test ends them."""
 
     n_workers = 4
 

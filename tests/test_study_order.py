@@ -24,7 +24,7 @@ def bowl(trial):
 
 
 class Spy:
-    """Notes which outcomes and which open trials it is shown, and for how many decisions."""
+    """Notes which outcomes and open trials it sees, and for how many decisions."""
 
     decides_in_batches = True
 
@@ -134,7 +134,7 @@ def test_what_is_running_when_a_search_ends_hides_no_later_outcome_only_by_arriv
 # ---------------------------------------------------------------- decided together
 
 
-def test_below_a_lookahead_of_64_every_decision_is_one_of_its_own():
+def test_below_a_lookahead_of_64_every_decision_is_taken_alone():
     study = Study(SPACE, spy := Spy(), lookahead=63)
     run_in_any_order(study, 70, n_open=63, seed=0)
     assert {n for _, _, n in spy.looks} == {1}

@@ -1,4 +1,4 @@
-"""Runs logged to MLflow: into a real store in a folder, and loaded again without what a search needs."""
+"""Runs logged to MLflow, in a real store in a folder, and loaded without the libraries of a search."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(json.dumps([model.predict(rows).tolist(), list(probabilities.columns), pro
 
 
 def environment(store: Path) -> dict[str, str]:
-    """Return variables with which MLflow keeps runs in a folder: the store that needs no server and no database."""
+    """Return variables that let MLflow keep runs in a folder, which needs neither server nor database."""
     own = {"MLFLOW_TRACKING_URI": store.as_uri(), "MLFLOW_ALLOW_FILE_STORE": "true", "MLFLOW_EXPERIMENT_NAME": "tables"}
     return {**os.environ, **own}
 
@@ -67,7 +67,7 @@ def store(run):
 
 
 def logged(store: Path, kind: str) -> dict[str, str]:
-    """Return the content of the files of a kind, such as ``metrics``, of the one run in a store."""
+    """Return the content of the files of a kind, such as ``metrics``, of the only run in a store."""
     (folder,) = (path.parent / kind for path in store.glob("*/*/artifacts") if (path.parent / "tags").is_dir())
     return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 
