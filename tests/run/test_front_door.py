@@ -91,6 +91,23 @@ def test_display_is_made_once_the_run_exists_and_closed_after_an_error(tmp_path)
     assert (more.n_new, len(more.rows)) == (1, 3)
 
 
+def test_interrupt_while_workers_start_leaves_no_run(tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    class Display(Silence):
+        def close(self):
+            closed.append(self)
+
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    settings, closed = RunSettings(budget=Budget(trials=2), isolation="none"), []
+    monkeypatch.setattr("cashmere.run.front_door.make_executor", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit_run(tmp_path / "run", X, y, settings, progress=Display)
+    assert not (tmp_path / "run").exists()
+    assert len(closed) == 1
+
+
 def test_a_call_without_time_for_trials_keeps_the_cross_fitted_loss(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     settings = RunSettings(budget=Budget(trials=2), isolation="none", resampling="3fold")

@@ -174,21 +174,23 @@ def _work(
     load: bool,
     is_new: bool = False,
 ) -> FinishedRun:
-    from cashmere.report import write_report  # imported late, as its templates are not needed before
-
-    progress = make_progress()
-    write = functools.partial(write_report, run.folder) if report else None
-    has_begun = False
+    progress: Progress = Silence()
     executor: Executor = InProcessExecutor()
-    if budget is not None:  # start workers now, so that they are ready when the folds are
-        executor = make_executor(
-            replace(settings_on(cluster, run.settings), n_workers=run.settings.workers),
-            budget,
-            rungs=run.rungs,
-            log_folder=(run.folder / "logs").absolute(),
-            cluster=cluster,
-        )
+    write: Callable[[], object] | None = None
+    has_begun = False
     try:
+        from cashmere.report import write_report  # imported late, as its templates are not needed before
+
+        progress = make_progress()
+        write = functools.partial(write_report, run.folder) if report else None
+        if budget is not None:  # start workers now, so that they are ready when the folds are
+            executor = make_executor(
+                replace(settings_on(cluster, run.settings), n_workers=run.settings.workers),
+                budget,
+                rungs=run.rungs,
+                log_folder=(run.folder / "logs").absolute(),
+                cluster=cluster,
+            )
         session = Session.begin(
             run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load
         )
