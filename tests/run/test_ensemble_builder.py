@@ -224,7 +224,8 @@ def test_calibration_that_is_stopped_changes_nothing():
         each.update(seen)
 
     def state(each):
-        return each.ensemble, each.calibration, each.loss, each.thresholds.tolist(), each.decision_gain
+        rows = None if each.cross_fitted_rows is None else each.cross_fitted_rows.tolist()
+        return each.ensemble, each.calibration, each.loss, each.thresholds.tolist(), each.decision_gain, rows
 
     before = state(chosen)
     whole.cross_fit(seen)

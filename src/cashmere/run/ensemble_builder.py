@@ -267,7 +267,7 @@ class EnsembleBuilder:
             unseen = cross_fitted_predictions(build, stacks, y, weight=weight, structure=structure, rng=rng)
             if unseen is None:
                 return None
-            self.cross_fitted_rows = rows = unseen.rows
+            rows = unseen.rows
             y, weight = y[rows], None if weight is None else weight[rows]
             loss = self._metric.loss(y, unseen.predictions, weight)
             calibration = None
@@ -287,6 +287,7 @@ class EnsembleBuilder:
                 ensemble = self._mean(parts, numbers)
             if calibration is not None or ensemble is not self.ensemble:
                 self._take(ensemble, calibration, dict(zip(numbers, stacks, strict=True)), stop)
+            self.cross_fitted_rows = rows
         except (CashmereError, ValueError, StoppedError):  # a part may miss a class
             return None
         return loss if calibration is None else loss - calibration.gain
