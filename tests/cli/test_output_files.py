@@ -46,7 +46,7 @@ def test_other_text_stays(text):
     assert n_changed == 0
 
 
-def test_numbers_dates_and_missing_values_stay_and_names_are_covered():
+def test_numbers_dates_and_missing_values_stay_but_column_names_are_quoted():
     frame = pd.DataFrame({"n": [-1, 2], "f": [-1.5, np.nan], "o": [-1, None], "d": pd.to_datetime(["2020-01-01"] * 2)})
     safe, n_changed = without_formulas(frame)
     pd.testing.assert_frame_equal(safe, frame)
@@ -67,7 +67,7 @@ def test_formulas_are_kept_on_request_and_in_parquet(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"a.csv", "b.csv.gz", "c.parquet"}
 
 
-def test_output_that_cannot_work_is_refused_first(tmp_path):
+def test_impossible_outputs_are_refused(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(OutputError, match=r"there is no folder .*gone\. Make it first"):
         check_output(tmp_path / "gone" / "a.csv")
@@ -94,7 +94,7 @@ except OutputError as error:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file sizes cannot be limited on Windows")
-def test_full_disk_leaves_what_was_there(tmp_path):
+def test_full_disk_keeps_the_old_file(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("before\n")
     result = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True)

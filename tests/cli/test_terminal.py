@@ -1,4 +1,4 @@
-"""Whatever the system refuses ends in a message of ours."""
+"""Errors of the operating system become messages without a traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_full_output_is_explained(arguments):
     assert "No space left" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
-def test_reader_that_has_seen_enough_is_no_error():
+def test_closed_pipe_is_no_error():
     command = f"{sys.executable} -m cashmere.cli strategies | true"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert result.stderr == ""
@@ -40,7 +40,7 @@ def no_file():
 
 
 @pytest.mark.parametrize(("failing", "text"), [(no_memory, "not enough memory"), (no_file, "/nowhere/file cannot be")])
-def test_what_the_system_refuses_is_a_message(failing, text, capsys):
+def test_system_error_is_one_line(failing, text, capsys):
     with pytest.raises(typer.Exit) as left, typed_errors():
         failing()
     assert left.value.exit_code == 2
@@ -48,7 +48,7 @@ def test_what_the_system_refuses_is_a_message(failing, text, capsys):
     assert shown.startswith("SystemRefusalError: ") and text in shown and len(shown.splitlines()) == 1
 
 
-def test_warnings_of_ours_are_lines_without_code(capsys):
+def test_own_warnings_are_lines_without_code(capsys):
     with warnings.catch_warnings(), typed_errors():
         warnings.simplefilter("always")
         warnings.warn(RowStructureWarning("Column 'day' holds dates."), stacklevel=2)

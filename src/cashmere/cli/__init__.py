@@ -27,9 +27,9 @@ __all__ = ["app", "main"]
 def main() -> None:
     """Entry point of the command ``cashmere``."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr: a terminal may know fewer letters than a table
+        sys.stdout.reconfigure(errors="backslashreplace")  # like stderr: the terminal may lack characters of a table
     try:
-        with typed_errors():  # the help, too, may meet a full disk
+        with typed_errors():  # help, too, may be redirected to a full disk
             app()
     except typer.Exit as end:
         sys.exit(end.exit_code)

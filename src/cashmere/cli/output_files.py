@@ -1,4 +1,4 @@
-"""Tables that commands write: complete or not there, and without formulas that a spreadsheet would run."""
+"""Write the output files of commands: completely or not at all, without formulas that a spreadsheet would run."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 _CSV = (".csv", ".csv.gz")
 _PARQUET = (".parquet", ".pq")
 _FORMULA_STARTS = "=+-@\uff1d\uff0b\uff0d\uff20\t\r\n\0"
-"""With which spreadsheets begin a formula (the last four at least in some); the middle four are full-width."""
+"""Characters that start a formula in spreadsheets, the last four only in some; the middle four are full-width."""
 
 
 def check_output(path: Path, *, others: tuple[str, ...] = ()) -> None:
-    """Refuse an output that cannot be written, before the work begins.
+    """Check that an output can be written, before the work begins.
 
     Parameters
     ----------
     path : path
         Where to write.
     others : tuple of str
-        Endings that the command knows beside those of CSV and Parquet.
+        Endings that the command accepts besides those of CSV and Parquet.
 
     Raises
     ------
     InvalidParameterError
         If the ending is unknown.
     OutputError
-        If the folder is missing, or there is something else than a file at `path`.
+        If the folder is missing, or `path` exists and is not a file.
     """
     if not path.name.lower().endswith((*_CSV, *_PARQUET, *others)):
         listed = ", ".join((*_CSV, *others))
@@ -77,7 +77,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, keep_formulas: bool = False)
         if not keep_formulas:
             frame, n_changed = without_formulas(frame)
         text = frame.to_csv(index=False)
-        if "\r" in text:  # which pandas leaves unquoted, though readers begin a new line there
+        if "\r" in text:  # pandas does not quote it, although readers start a new line there
             text = frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)
         data = text.encode("utf-8", errors="replace")
         data = gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data

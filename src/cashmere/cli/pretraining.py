@@ -102,7 +102,7 @@ def pretrain(
             _make_opening(runs, out, space=space, quiet=quiet)
             return
         limit_seconds = parse_seconds(time_limit, "--time-limit")
-        # Fail before the long work, not after it.
+        # A missing PyTorch must show before the long work, not after it.
         if not collect_only:
             import_torch()
         parts = [_base_observations(base, space, wanted=data is None)]
@@ -191,7 +191,7 @@ def _build(
 
     space = make_space(observations.space, REFERENCE).configuration_space
     shipped = SHIPPED / observations.space / SEARCHES
-    if shipped.exists() and not (out / "work" / SEARCHES).exists():  # those among the package's own tables
+    if shipped.exists() and not (out / "work" / SEARCHES).exists():  # searches on the package's own tables
         (out / "work").mkdir(parents=True, exist_ok=True)
         write_atomically(out / "work" / SEARCHES, shipped.read_bytes())
     try:

@@ -85,7 +85,7 @@ def refine(
 
 
 def _cells(row: Mapping[Any, Any]) -> list[str]:
-    """Return how a table shows the members, the scores and the costs of an ensemble."""
+    """Format the members, scores and costs of an ensemble for a table."""
     return [
         str(row["n_members"]),
         *(_number(row[name], ".5g") for name in ("score", "cross_fitted_score")),
@@ -96,10 +96,10 @@ def _cells(row: Mapping[Any, Any]) -> list[str]:
 
 
 def _line(row: Mapping[str, Any]) -> str:
-    """Return the same in one line."""
+    """Format them as one line."""
     members, score, cross_fitted, row_ms, rate, size = _cells(row)
     who = f"{members} {'member' if members == '1' else 'members'}"
-    # Nothing is known of the run's model under another metric.
+    # Under another metric, the scores of the run's model are unknown.
     scores = "" if score == cross_fitted == "-" else f"score {score} (cross-fitted {cross_fitted}), "
     return f"{who}, {scores}{row_ms} ms for a row, {rate} rows/s, {size} MB"
 

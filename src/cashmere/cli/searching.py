@@ -204,7 +204,7 @@ def fit(
         y = take_target(frame, target)
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
         given: list[Any] = [y, frame]
-        del frame, y  # handed over: their memory is free as soon as the run has what it needs
+        del frame, y  # so that the run holds the only references, and can free their memory early
         finished = fit_run(
             out,
             given.pop(),
@@ -253,7 +253,7 @@ def resume(
 
 
 def tell(finished: FinishedRun, *, quiet: bool) -> None:
-    """Print the result and where it is; leave with `INTERRUPTED` after Ctrl+C, with 2 if the cluster was lost."""
+    """Print the result and where it is; exit with `INTERRUPTED` after Ctrl+C, with 2 if the cluster was lost."""
     from cashmere.run import StopReason
 
     folder = finished.folder
@@ -272,7 +272,7 @@ def tell(finished: FinishedRun, *, quiet: bool) -> None:
 
 
 def make_progress(quiet: bool) -> Callable[[], Progress]:
-    """Return what shows progress: a bar on a terminal, lines in a log, or nothing."""
+    """Choose how to show progress: a bar on a terminal, lines in a log, or nothing."""
     from cashmere.run.progress import Bar, PlainLines, Silence
 
     if quiet:
@@ -281,7 +281,7 @@ def make_progress(quiet: bool) -> Callable[[], Progress]:
 
 
 def seconds_since_start() -> float:
-    """Return the age of this process: its start counts towards the budget, too."""
+    """Return the age of this process; starting it counts towards the budget, too."""
     import psutil
 
     return max(0.0, now() - psutil.Process().create_time())

@@ -21,7 +21,7 @@ def strategies() -> None:
         from cashmere.strategies import cite, describe, status, strategy_names
 
         console = Console(highlight=False)
-        for name in strategy_names():  # paragraphs and no table, which would be narrow columns in most terminals
+        for name in strategy_names():  # not a table: its columns would be narrow in most terminals
             console.print(Text.assemble((name, "bold"), f" ({status(name)})"))
             for text in (describe(name).replace("`", ""), " ".join(cite(name).split())):
                 console.print(Padding(Text(text), (0, 0, 0, 4), expand=False))

@@ -1,7 +1,7 @@
 """What commands share: arguments, output, and errors as messages.
 
-Everything a command prints leaves through `say`, `say_error` or `plain`, which clean names and values from tables,
-files and exceptions of control characters; none of it is read as markup.
+Commands print through `say`, `say_error` or `plain`, which strip control characters from names and values of tables,
+files and exceptions; none of these is read as markup.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl+C."""
 
 _OTHER_OPTIONS = {"max_latency": "max_latency", "max_size": "max_size"}
-"""Parameters that are options, but no settings of a run."""
+"""Parameters that are options, but not settings of a run."""
 
 _LINE_LIMIT = 4_000
 _MESSAGE_LIMIT = 20_000
@@ -49,7 +49,7 @@ SpaceName = Annotated[
     str,
     typer.Option(metavar="NAME", help="Search space: default, classic, volcano, sklearn12, imbalance, autosklearn6."),
 ]
-"""Written out: importing the spaces takes ten times as long as showing help."""
+"""The names are written out, because importing the spaces takes ten times as long as showing help."""
 
 TableName = Annotated[str, typer.Argument(metavar="TABLE", help="CSV (.gz too), Parquet, ARFF, or openml:ID.")]
 
@@ -79,18 +79,18 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")
 
 
 def say(quiet: bool, text: str) -> None:
-    """Print one line, cleaned, unless told to be quiet."""
+    """Print one cleaned line, unless quiet."""
     if not quiet:
         print(clean_text(text, _LINE_LIMIT), flush=True)
 
 
 def say_error(text: str) -> None:
-    """Print a message, cleaned, to the standard error."""
+    """Print a cleaned message to standard error."""
     print(clean_text(text, _MESSAGE_LIMIT, multiline=True), file=sys.stderr, flush=True)
 
 
 def plain(value: object) -> Text:
-    """Return a cell of a printed table: cleaned, and not read as markup."""
+    """Return a value as a cell of a printed table: cleaned, and not read as markup."""
     from rich.text import Text
 
     return Text(clean_text(f"{value:.5g}" if isinstance(value, float) else value, _LINE_LIMIT, multiline=True))
@@ -98,7 +98,7 @@ def plain(value: object) -> Text:
 
 @contextmanager
 def typed_errors(run: Path | None = None) -> Iterator[None]:
-    """Show our own errors, and what the system refuses, as one clear message instead of a traceback.
+    """Show our own errors and those of the operating system as one clear message instead of a traceback.
 
     Parameters
     ----------
@@ -108,8 +108,8 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
     try:
         with _own_warnings_as_lines():
             yield
-        sys.stdout.flush()  # here, where a full disk is still explained
-    except BrokenPipeError:  # whoever read the output has seen enough; typer ends without a word
+        sys.stdout.flush()  # here, where a full disk still gets a message
+    except BrokenPipeError:  # the reader of the output has closed it; typer exits silently
         raise
     except (CashmereError, OSError, MemoryError) as error:
         typed = error if isinstance(error, CashmereError) else _refusal(error)
@@ -150,7 +150,7 @@ def _own_warnings_as_lines() -> Iterator[None]:
 
 
 def _refusal(error: OSError | MemoryError) -> SystemRefusalError:
-    """Return the error for what the system refused outside of reading and writing of which we know the purpose."""
+    """Wrap an error of the operating system that no caller with more context has handled."""
     if isinstance(error, MemoryError):
         return SystemRefusalError(
             "There is not enough memory. Close other programs, use fewer workers, or give fewer rows or columns."
@@ -163,7 +163,7 @@ def _refusal(error: OSError | MemoryError) -> SystemRefusalError:
 
 
 def _with_option(error: CashmereError) -> str:
-    """Return the text of an error; a setting at its beginning is named as the option that gives it."""
+    """Return the text of an error, with a setting at its beginning replaced by its command-line option."""
     from cashmere.run.settings import inputs
 
     name, _, rest = str(error).partition(" ")
