@@ -76,7 +76,7 @@ def by_statistics(n_subspaces, *, spread, n_trials=150, seed=0, fails=0.0) -> Re
     return play(losses_of, names, rules, n_trials=n_trials)
 
 
-def test_result_is_told_in_words():
+def test_result_is_described_in_words():
     found = summarise_contest(by_value(metric=METRICS["accuracy"]))
     assert found["sentence"] == (
         "forest won against 2 other sub-spaces after 6 trials (best score 0.915). "
@@ -90,7 +90,7 @@ def test_result_is_told_in_words():
     assert (second["label"], second["alive"], second["trials"], second["open"]) == ("1", 1, [14, 14], True)
 
 
-def test_reasons_tell_scores_where_more_is_better_and_losses_else():
+def test_reasons_name_scores_or_the_losses_of_a_custom_metric():
     reasons = {
         name: summarise_contest(by_value(metric=metric))["stages"][0]["dropped"][0]["reason"]
         for name, metric in (("accuracy", METRICS["accuracy"]), ("rmse", METRICS["rmse"]), ("own", None))
@@ -102,7 +102,7 @@ def test_reasons_tell_scores_where_more_is_better_and_losses_else():
     }
 
 
-def test_reasons_of_earlier_versions_are_shown_as_they_were_written():
+def test_reasons_of_earlier_versions_are_shown_as_written():
     contest = by_value(metric=METRICS["accuracy"])
     fact = json.loads(json.dumps(contest.to_json()))
     assert fact["ledger"]["rounds"][0]["reasons"][0]["kind"] == "worse loss"
@@ -136,7 +136,7 @@ def test_rounds_without_elimination_are_joined_with_the_next_one():
     assert ("Friedman: χ² = " in test or "Wilcoxon: W = " in test) and "in the rounds before" in test
 
 
-def test_undecided_and_lonely_contests_are_told():
+def test_undecided_and_single_sub_space_contests_are_described():
     found = summarise_contest(by_statistics(3, spread=0.0, n_trials=30))
     assert found["sentence"].startswith("After 30 trials 3 of 3 sub-spaces are left; part ")
     assert "no contest; it got all 9 trials." in summarise_contest(by_value(["all"], 9))["sentence"]
@@ -144,7 +144,14 @@ def test_undecided_and_lonely_contests_are_told():
     assert summarise_contest(by_value(n_trials=0))["stages"] == []
 
 
-def test_exhausted_sub_spaces_are_told():
+def test_single_trial_is_in_the_singular():
+    found = summarise_contest(by_value(("svm", "forest"), n_trials=1))
+    assert found["sentence"] == "After 1 trial 2 of 2 sub-spaces are left; svm leads (best loss 0.3). " + (
+        "It got 1 trial, the other 0."
+    )
+
+
+def test_exhausted_sub_spaces_are_described():
     candidates = [Contender(name=name, losses=np.array([loss]), seconds=np.ones(1), capacity=1)
                   for name, loss in (("a", 0.3), ("b", 0.2))]  # fmt: skip
     ledger = derive_ledger(candidates, Rules(n_initial=1), budget=WorkBudget(trials=9))
@@ -219,10 +226,10 @@ def rows_of(contest: RecordedContest) -> list[dict]:
     return [{"loss": None if np.isnan(loss) else float(loss)} for loss in contest.losses]
 
 
-def test_contest_goes_through_json():
+def test_contest_survives_json():
     contest = by_statistics(4, spread=0.05, fails=0.1)
     fact = json.loads(json.dumps(contest.to_json()))
-    read = recorded_contest(fact, [*rows_of(contest), {"loss": 0.5}])  # a trial more has been stored since
+    read = recorded_contest(fact, [*rows_of(contest), {"loss": 0.5}])  # another trial has been stored since
     assert read.ledger == contest.ledger
     assert read.memberships == contest.memberships
     np.testing.assert_array_equal(read.losses, contest.losses)
@@ -255,7 +262,7 @@ def test_other_strategies_hold_no_contest():
         lambda fact: fact["ledger"].update(open=3),
     ],
 )
-def test_damaged_contests_are_refused_and_cost_the_section_only(tmp_path, damage):
+def test_damaged_contest_costs_only_its_section(tmp_path, damage):
     contest = by_value()
     fact = json.loads(json.dumps(contest.to_json()))
     damage(fact)
@@ -312,7 +319,7 @@ def test_hostile_names_of_sub_spaces_stay_text(tmp_path):
     assert "\x1b" not in output and "\x07" not in output
 
 
-def test_own_metric_shows_losses(tmp_path):
+def test_custom_metric_shows_losses(tmp_path):
     settings = {"own_objects": ["metric"], "metric": "x"}
     found = summarise_run(fake_run(tmp_path / "run", by_value(), settings=settings))["contest"]
     assert found["stages"][0]["dropped"][0]["reason"].startswith("best loss 0.299")
@@ -338,7 +345,7 @@ def test_contest_is_printed_and_written(tmp_path):
 
 
 class Killer(Silence):
-    """Ends the process, as it were, when a number of trials is there."""
+    """Simulates a kill after a number of trials."""
 
     def __init__(self, n_trials: int) -> None:
         self.n_trials = n_trials
@@ -387,7 +394,7 @@ def test_run_keeps_its_contest(finished):
     assert "won against 2 other sub-spaces" in " ".join(page.text.split())
 
 
-def test_killed_run_keeps_what_it_knew_and_a_resume_the_whole_contest(finished, tmp_path):
+def test_killed_run_keeps_its_contest_and_resuming_completes_it(finished, tmp_path):
     folder = tmp_path / "run"
     with pytest.raises(RuntimeError, match="killed"), start(folder) as run:
         Session.begin(run, TRIALS, Deadline(None), progress=Killer(9)).search()

@@ -202,7 +202,7 @@ def read_contest(folder: str | Path) -> RecordedContest:
     settings = run.get("settings") or {}
     if fact is None:
         strategy = str(settings.get("strategy"))[:80]
-        text = f"holds no contest: its strategy is {strategy!r}. Start a run with one that is, for example dac_hb."
+        text = f"holds no contest: its strategy is {strategy!r}. Start a run with a contest, for example dac_hb."
         raise RunDirectoryError(folder, text)
     try:
         metric = stored_metric(settings, (schema.get("target") or {}).get("task_type"))

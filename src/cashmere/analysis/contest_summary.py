@@ -18,7 +18,7 @@ _NAME_LIMIT = 80
 _REASON_LIMIT = 300
 
 _TESTS = {"friedman": ("Friedman", "χ²"), "wilcoxon": ("Wilcoxon", "W")}
-"""Name and symbol of the statistic."""
+"""Name of each test, and symbol of its statistic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +80,14 @@ def summarise_contest(contest: RecordedContest) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``sentence``: the result in words. ``stages``: see `stages`; each with its ``label``, the number ``alive``, the
-        least and the most ``trials`` of one of them, the ``test`` of its last round in words or None, who was
-        ``dropped`` and why, the ``end`` (how many trials the run had made by then), and whether it is ``open``.
-        ``subspaces``: those that are left first, then by the stage they left at, the latest first, the best first;
-        each with its ``name``, ``trials``, ``best_loss``, ``best_score``, ``stage`` and ``round`` it left at or None,
-        ``reason`` or None, ``cells`` (one for each stage it took part in: ``loss``, ``score`` and ``trials``), and
-        ``curve``: pairs of a trial that improved the best score, or the last one before the end, and that score.
+        ``sentence``: the result in words. ``decided``: whether a sub-space has won. ``stages``: see `stages`; each with
+        its ``label``, the number ``alive``, the least and the most ``trials`` of one of them, the ``test`` of its last
+        round in words or None, who was ``dropped`` and why, the ``end`` (how many trials the run had made by then), and
+        whether it is ``open``. ``subspaces``: those that are left first, then by the stage they left at, the latest
+        first, the best first; each with its ``name``, ``trials``, ``best_loss``, ``best_score``, ``stage`` and
+        ``round`` it left at or None, ``reason`` or None, ``cells`` (one for each stage it took part in: ``loss``,
+        ``score`` and ``trials``), and ``curve``: pairs of a trial that improved the best score, or the last one before
+        the end, and that score.
     """
     return _Summary(contest, stages(contest)).to_dict()
 
@@ -153,7 +154,7 @@ class _Summary:
         }
 
     def _test(self, stage: Stage) -> str | None:
-        """Return the latest test in words, and the least probability of those before it."""
+        """Return the latest test in words, and the smallest p-value of those before it."""
         tested = [each for each in stage.rounds if each.test is not None and _is_finite(each.p_value)]
         if not tested:
             return None
@@ -240,7 +241,7 @@ class _Summary:
             return f"All {n} sub-spaces were evaluated exhaustively; {first['name']} was the best{score}."
         return (
             f"After {counted(trials, 'trial')} {len(left)} of {n} sub-spaces are left; {first['name']} leads{score}. "
-            f"It got {first['trials']} trials, {_share(others)}."
+            f"It got {counted(first['trials'], 'trial')}, {_share(others)}."
         )
 
     @property
