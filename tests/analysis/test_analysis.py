@@ -31,7 +31,7 @@ VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "analysis_metrics.
 
 
 def random_trials(rng, *, n_trials=14, n_rows=40, n_classes=3):
-    """Targets, and predictions with some failures; values for one class."""
+    """Return targets, and predictions with some failures; values if there is one class."""
     if n_classes == 1:
         y = rng.normal(size=n_rows)
         stacks = [y + rng.normal(size=n_rows) for _ in range(n_trials)]
@@ -61,7 +61,7 @@ def history_of(y, stacks, metric, **options) -> History:
 
 
 def distance(f, g, weight):
-    """Eq. 3, or the root of its variant for values; written down row by row."""
+    """Compute eq. 3, or the root of its variant for values, row by row."""
     rows = [float(np.linalg.norm(a - b)) for a, b in zip(f.astype(float), g.astype(float), strict=True)]
     if f.ndim == 1:
         return np.sqrt(np.average(np.square(rows), weights=weight))
@@ -76,7 +76,7 @@ def distance(f, g, weight):
     ("name", "n_classes"), [("log_loss", 2), ("log_loss", 3), ("accuracy", 3), ("f1_macro", 2), ("rmse", 1)]
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_trajectory_is_that_of_selections_made_anew(name, n_classes, seed, weighted):
+def test_trajectory_equals_separate_selections(name, n_classes, seed, weighted):
     rng = np.random.default_rng(seed)
     y, stacks = random_trials(rng, n_classes=n_classes)
     metric = METRICS[name]
@@ -111,7 +111,7 @@ def test_trajectory_is_that_of_selections_made_anew(name, n_classes, seed, weigh
     assert found.frame()["n_members"].tolist() == [len(set(pool)) for pool in found.pools]
 
 
-def test_predictions_that_are_not_finite_are_like_failures():
+def test_non_finite_predictions_count_as_failures():
     y, stacks = random_trials(np.random.default_rng(0), n_classes=1, n_trials=8)
     stacks[4] = np.full_like(y, np.nan)
     with_nan = trace_pool(stacks, np.arange(8.0), y, METRICS["rmse"])
@@ -121,7 +121,7 @@ def test_predictions_that_are_not_finite_are_like_failures():
     assert np.isnan(with_nan.minimum_diversity[4])
 
 
-def test_empty_history_and_failures_alone_have_no_pool():
+def test_no_success_means_no_pool():
     y = np.array([0, 1])
     for stacks in ([], [None, None]):
         found = trace_pool(stacks, [np.nan] * len(stacks), y, METRICS["log_loss"])
@@ -150,7 +150,7 @@ def test_long_history_gets_its_pools_on_a_grid(n_trials, max_pools, n_last):
             assert grid.minimum_diversity[t] == pytest.approx(expected)
 
 
-def test_rows_are_bounded_and_chosen_alike_each_time():
+def test_rows_are_bounded_and_chosen_reproducibly():
     y, stacks = random_trials(np.random.default_rng(1), n_rows=200)
     first, second = (trace_pool(stacks, np.zeros(14), y, METRICS["log_loss"], max_rows=30) for _ in range(2))
     assert first.n_rows == 30
@@ -179,7 +179,7 @@ def test_disagreement_of_labels():
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 4])
-def test_pairwise_diversity_is_symmetric_and_that_of_the_pairs(n_classes):
+def test_pairwise_diversity_is_symmetric_and_correct_for_each_pair(n_classes):
     rng = np.random.default_rng(n_classes)
     _, stacks = random_trials(rng, n_classes=n_classes, n_rows=9)
     stacks = [stack for stack in stacks if stack is not None]
@@ -199,12 +199,12 @@ def test_kendall_tau_with_ties():
 
 
 @pytest.mark.parametrize("b", [[1.0, 1.0, 1.0], [1.0, np.nan, 2.0]])
-def test_without_order_there_is_no_correlation(b):
+def test_constant_or_missing_numbers_have_no_correlation(b):
     assert np.isnan(kendall_tau([1.0, 2.0, 3.0], b))
     assert np.isnan(kendall_tau(b, [1.0, 2.0, 3.0]))
 
 
-def test_kendall_tau_of_arrays_that_do_not_fit_is_refused():
+def test_kendall_tau_refuses_arrays_of_different_lengths():
     with pytest.raises(ArrayError, match="equally many"):
         kendall_tau([1, 2], [1, 2, 3])
 
@@ -232,7 +232,7 @@ class FullOracle(Oracle):
         return -self.sign * exact, np.zeros_like(exact)
 
 
-def test_tau_of_a_surrogate_that_knows_all_and_of_its_opposite():
+def test_tau_of_a_perfect_surrogate_and_of_its_opposite():
     y, stacks = random_trials(np.random.default_rng(3), n_trials=20)
     stacks = [stack for stack in stacks if stack is not None]
     X = np.arange(len(stacks), dtype=float)[:, None]
@@ -289,7 +289,7 @@ def test_single_trials_and_bounded_values(tmp_path):
     assert found.predictions[2].shape == (25, 2)
 
 
-def test_prepared_folds_say_which_rows_validate(tmp_path):
+def test_validation_rows_come_from_the_prepared_folds(tmp_path):
     run = make_run(tmp_path / "run", n_trials=2, predictions=True, settings={"own_objects": ["resampling"]})
     with pytest.raises(RunDirectoryError, match="prepared"):
         read_predictions(run)

@@ -57,7 +57,7 @@ def test_map_has_every_success_where_the_surrogate_puts_it(searched):
     np.testing.assert_allclose(fact["points"], embedded[fact["trials"]], rtol=1e-12)
 
 
-def test_same_history_same_map_and_it_goes_through_json(searched):
+def test_same_history_gives_the_same_map_also_through_json(searched):
     strategy, observations = searched
     fact = latent_map_fact(strategy, history_of(observations))
     assert latent_map_fact(scratch(), history_of(observations)) == fact == json.loads(json.dumps(fact, allow_nan=False))
@@ -78,7 +78,7 @@ def test_map_names_the_source_of_the_networks(tmp_path):
     assert found["centre"] == [0.0, 0.0]
 
 
-def test_spaces_of_more_dimensions_are_seen_along_their_main_directions(searched, monkeypatch):
+def test_spaces_of_more_dimensions_are_projected_on_their_main_directions(searched, monkeypatch):
     strategy, observations = searched
     history = history_of(observations)
     blocks = strategy.blocks
@@ -142,7 +142,7 @@ def page_of(folder, fact, **options):
     return check_inert(write_report(make_run(folder, facts={"latent_map": fact}, **options)).read_text("utf-8"))
 
 
-def test_summary_tells_scores_in_the_order_of_trials():
+def test_summary_lists_scores_in_the_order_of_trials():
     fact = made_up_fact(3)
     for name in ("trials", "tasks", "losses", "points"):
         fact[name].reverse()
@@ -199,7 +199,7 @@ def test_hostile_names_stay_text(tmp_path):
         lambda fact: fact["points"].__setitem__(0, 7),
     ],
 )
-def test_damaged_maps_are_refused_and_cost_the_section_only(tmp_path, damage):
+def test_damaged_map_costs_only_its_section(tmp_path, damage):
     fact = made_up_fact()
     damage(fact)
     with pytest.raises(ValueError, match=r"contradict|expected trials"):

@@ -11,7 +11,7 @@ from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 Y = np.repeat([0, 1], [300, 700])
 
 
-def test_predictions_are_those_of_the_weighted_members(tmp_path):
+def test_predictions_are_the_weighted_mean_of_the_members(tmp_path):
     run = make_run(tmp_path / "run", predictions=True, facts=weighted(3, 8))
     found = read_out_of_fold(run)
     expected = (predictions_of(Y, "binary", 3).astype(float) + predictions_of(Y, "binary", 8)) / 2
@@ -21,7 +21,7 @@ def test_predictions_are_those_of_the_weighted_members(tmp_path):
     np.testing.assert_array_equal(found.decided, expected.argmax(axis=1))
 
 
-def test_calibration_and_thresholds_are_those_of_the_model(tmp_path):
+def test_calibration_and_thresholds_of_the_model_are_used(tmp_path):
     calibration = Calibration(scales=(0.5, 0.5), offsets=(0.3, 0.0), gain=0.01)
     decision = {"metric": "g_mean", "thresholds": [0.3, 0.7], "gain": 0.1, "tuned": True}
     facts = {**weighted(3), "calibration": calibration.to_json(), "decision": decision}

@@ -11,7 +11,7 @@ from cashmere.exceptions import ArrayError
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_curves_are_those_of_scikit_learn(weighted):
+def test_curves_equal_those_of_scikit_learn(weighted):
     rng = np.random.default_rng(0)
     z = rng.random(500) < 0.2
     score = np.round(z + rng.normal(size=500), 1)  # with ties
@@ -35,7 +35,7 @@ def test_a_class_alone_has_no_curve():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40))
-def test_curves_rise_and_do_not_depend_on_a_monotone_map(rows):
+def test_curves_rise_and_are_invariant_to_monotone_maps(rows):
     z, score = (np.array(part) for part in zip(*rows, strict=True))
     if z.all() or not z.any():
         return

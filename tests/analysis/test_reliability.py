@@ -7,7 +7,7 @@ from sklearn.calibration import calibration_curve
 from cashmere.analysis.reliability import reliability_curve, wilson_interval
 
 
-def test_bins_are_those_of_scikit_learn():
+def test_bins_equal_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     p = rng.beta(2, 5, 1000)
     z = rng.random(1000) < p**1.3
@@ -20,7 +20,7 @@ def test_bins_are_those_of_scikit_learn():
     assert found.error == pytest.approx(np.abs(observed - predicted) @ found.rows / 1000)
 
 
-def test_true_probabilities_lie_within_their_intervals_as_often_as_promised():
+def test_intervals_have_their_nominal_coverage():
     rng = np.random.default_rng(1)
     inside = []
     for _ in range(100):
@@ -30,14 +30,14 @@ def test_true_probabilities_lie_within_their_intervals_as_often_as_promised():
     assert 0.87 < np.mean(inside) < 0.94
 
 
-def test_weights_are_repetitions_for_the_shares():
+def test_weights_act_like_repetitions_on_the_shares():
     rng = np.random.default_rng(2)
     p, z = rng.random(200), rng.random(200) < 0.5
     weight = rng.integers(1, 4, 200)
     found = reliability_curve(z, p, weight=weight, n_bins=1)
     repeated = reliability_curve(np.repeat(z, weight), np.repeat(p, weight), n_bins=1)
     np.testing.assert_allclose(found.observed, repeated.observed)
-    assert found.upper - found.lower > repeated.upper - repeated.lower  # repetitions tell nothing new
+    assert found.upper - found.lower > repeated.upper - repeated.lower  # repetitions add no information
 
 
 def test_few_or_equal_rows_share_a_bin():
@@ -47,7 +47,7 @@ def test_few_or_equal_rows_share_a_bin():
     assert found.error == pytest.approx(0.05)
 
 
-def test_interval_solves_the_equation_of_wilson():
+def test_interval_solves_wilsons_equation():
     share, n = np.array([0.1, 0.7]), np.array([30.0, 12.0])
     for end in wilson_interval(share, n, 0.9):
         np.testing.assert_allclose(np.abs(end - share) / np.sqrt(end * (1 - end) / n), 1.6448536)

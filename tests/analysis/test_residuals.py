@@ -23,7 +23,7 @@ def test_equal_predictions_are_one_bin():
     assert found.median.tolist() == [49.0 - 3]
 
 
-def test_weighted_quantiles_are_those_of_repeated_values():
+def test_weighted_quantiles_equal_those_of_repeated_values():
     rng = np.random.default_rng(1)
     values, weight = rng.normal(size=50), rng.integers(0, 4, 50)
     expected = np.quantile(np.repeat(values, weight), (0.05, 0.5, 0.9), method="inverted_cdf")
@@ -31,7 +31,7 @@ def test_weighted_quantiles_are_those_of_repeated_values():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_confusion_matrix_is_that_of_scikit_learn(weighted):
+def test_confusion_matrix_equals_that_of_scikit_learn(weighted):
     from sklearn import metrics
 
     rng = np.random.default_rng(2)

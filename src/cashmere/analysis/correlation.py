@@ -31,7 +31,7 @@ class SurrogateTau(NamedTuple):
     Attributes
     ----------
     to_seen : float
-        Over all pairs of a test and a training configuration: what a search asks for.
+        Over all pairs of a test and a training configuration, which are the pairs that a search needs.
     among_unseen : float
         Over all pairs of two different test configurations; NaN where the surrogate does not predict them.
     """

@@ -20,7 +20,7 @@ from cashmere.surrogates.latent_space import PretrainedEmbedding
 
 _NAME_LIMIT = 80
 _LARGEST = 1e6
-"""Coordinates beyond are no embeddings."""
+"""Larger coordinates cannot be embeddings."""
 
 
 @runtime_checkable

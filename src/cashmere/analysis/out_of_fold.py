@@ -24,7 +24,7 @@ from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
 
 _MOST_VALUES = 20_000_000
-"""Rows times classes times members that are read at most: 80 MB."""
+"""Largest number of values to read (rows times classes times members): 80 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,7 +150,7 @@ def final_ensemble(folder: Path, facts: RunFacts) -> Ensemble:
 
 
 def _member_predictions(store: RunStore, facts: RunFacts, number: int, n_rows: int) -> AnyArray:
-    """Return what a member predicts: the mean over the splits it was fitted on, as the ensemble was chosen by."""
+    """Return the predictions by which a member was chosen: their mean over the splits that it was fitted on."""
     split = (facts.splits or {}).get(str(number))
     n_splits = 1 if split is None else split["count"]
     path = store.predictions_path(number, n_splits)

@@ -99,7 +99,7 @@ def read_predictions(
 
 
 def map_predictions(path: Path, n_rows: int) -> AnyArray:
-    """Map stored predictions for so many rows into memory; others raise `CorruptStoreError`."""
+    """Map stored predictions into memory; raise `CorruptStoreError` if they are not for `n_rows` rows."""
     with failures_as(CorruptStoreError, path, "Restore it from a copy."), open_regular(path) as file:
         mapped = map_array(file)
     if mapped.dtype.kind != "f" or mapped.ndim not in (1, 2) or len(mapped) != n_rows:

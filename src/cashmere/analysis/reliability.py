@@ -19,7 +19,7 @@ from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 Float64 = NDArray[np.float64]
 
 _LEAST_IN_BIN = 20
-"""Fewer rows tell too little about a share."""
+"""Fewer rows say too little about a share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,7 +12,7 @@ from cashmere.base.arrays import FloatArray
 Float64 = NDArray[np.float64]
 
 _LEAST_IN_BIN = 20
-"""For quantiles of one in twenty."""
+"""Enough rows for quantiles of 5 %."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,7 +17,7 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CashmereError
 
 LEAST_TRIALS = 8
-"""Successes below which the course would show nothing."""
+"""Smallest number of successful trials whose course shows anything."""
 
 MEDIAN_WINDOW = 15
 MEMBERS_SHOWN = 25
@@ -127,7 +127,7 @@ def _add_course(
 
 
 def _joined_losses(recorded: RecordedPredictions, metric: Metric) -> list[float]:
-    """Return losses on all rows together, as those of ensembles are; the recorded ones are means over folds."""
+    """Compute losses on all rows together, like those of ensembles; the recorded ones are means over folds."""
     y, weight = recorded.y, recorded.weight
     return [
         np.nan if p is None or not np.isfinite(p).all() else metric.loss(y, p, weight) for p in recorded.predictions
@@ -140,15 +140,15 @@ def _affordable(recorded: RecordedPredictions, metric: Metric, n_good: int, size
     width = shape[1] if len(shape) == 2 else 1
     weight = None if recorded.weight is None else recorded.weight.astype(np.float64)
     kernel = make_kernel(metric.name, recorded.y, shape, weight, metric.clip)
-    # Nanoseconds for one candidate, row and pick: measured.
+    # Measured nanoseconds per candidate, row and pick.
     unit = 60.0 * width if kernel is None else _NANOSECONDS_OF_KERNEL.get(metric.name, 1.2 * width + 1)
     for n_rows in (min(limit, len(recorded.y)) for limit in _ROWS):
-        # All pools: each trial costs a judgement per pick, and about a quarter change the pool, of half as many. Then
-        # diversity is computed; beyond two classes that takes time as well.
+        # All pools: each trial is judged once per pick. About a quarter of the trials change the pool, each with half
+        # of all trials as candidates on average. With more than two classes, the diversity takes time as well.
         pairs = 1200 * n_good * n_rows if width > 2 else 0
         if n_good * size * n_rows * (15 + unit * n_good / 8) + pairs <= _NANOSECONDS:
             return n_rows, len(recorded.predictions)
-    # On the grid of `trace_pool` a third of the trials are candidates on average, and every pool is a new one.
+    # On the grid of `trace_pool`, a third of the trials are candidates on average, and every pool changes.
     return n_rows, int(_NANOSECONDS / (unit * n_rows * size * n_good / 3))
 
 

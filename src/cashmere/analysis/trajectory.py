@@ -227,7 +227,7 @@ def _grow(
     *,
     n_rows: int,
 ) -> PoolTrajectory:
-    """Add the trials one after another; build the pool where it is due."""
+    """Add the trials one by one, and build the pool where it is due."""
     n_trials = len(stacks)
     changed, effective = np.zeros(n_trials, dtype=bool), np.zeros(n_trials, dtype=bool)
     ensemble_losses, member_losses, minimum = (np.full(n_trials, np.nan) for _ in range(3))
@@ -236,7 +236,7 @@ def _grow(
     known: list[AnyArray] = []
     pool: tuple[int, ...] = ()
     members: AnyArray | None = None
-    waiting: list[int] = []  # trials since the pool changed: many pairs at once are faster
+    waiting: list[int] = []  # trials since the pool changed; comparing many at once is faster
     loss, n_built = np.inf, 0
     for t, stack in enumerate(stacks):
         if stack is not None:
