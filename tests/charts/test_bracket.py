@@ -18,7 +18,7 @@ cells = st.builds(
 
 
 def contest(*names: str) -> list[BracketRow]:
-    """The first sub-space stays, each other one leaves a round before."""
+    """Return a contest that the first sub-space wins; each of the others leaves a round before the previous one."""
     n = len(names)
     return [
         BracketRow(
@@ -54,7 +54,7 @@ def test_every_sub_space_has_a_bar_and_those_that_left_a_cross(names_above):
     assert bold == ["svm | under"]
 
 
-def test_better_values_are_deeper_and_outliers_do_not_press_the_rest_together():
+def test_better_values_are_deeper_and_outliers_do_not_squeeze_the_rest():
     values = [0.1, 0.12, 0.13, 0.9]
     contenders = [BracketRow(name=str(v), cells=[Cell(loss=v, text=str(v), trials=1)]) for v in values]
     root, _ = drawn(contenders, ["0"])
@@ -63,7 +63,7 @@ def test_better_values_are_deeper_and_outliers_do_not_press_the_rest_together():
     assert depth[0] == 1.0 and depth[1] - depth[2] > 0.1
 
 
-def test_long_names_are_cut_and_texts_without_room_left_to_the_tooltip():
+def test_long_names_are_cut_and_texts_without_room_are_only_in_the_tooltip():
     wide = "x" * 60
     root, texts = drawn(contest(wide, *"abcdefghijk"), [str(i) for i in range(12)], width=600)
     assert "x" * 39 + "…" in texts

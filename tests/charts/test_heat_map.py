@@ -44,7 +44,7 @@ def test_cells_without_room_for_a_text_have_a_title(n, width):
     assert all(float(e.get("x")) + float(e.get("width")) <= width for e in cells(svg))
 
 
-def test_nearly_equal_cells_look_so():
+def test_nearly_equal_cells_look_alike():
     shades = [float(e.get("fill-opacity")) for e in cells(heat([[0, 0.5, 0.501], [0.5, 0, 0.5], [0.501, 0.5, 0]]))]
     assert min(shades) > 0.9
 

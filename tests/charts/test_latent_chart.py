@@ -15,7 +15,7 @@ WORDS = {"title": "a map", "description": "what is seen", "legend": "accuracy"}
 
 
 def places(losses, names=NAMES) -> list[Place]:
-    """Trials along a spiral."""
+    """Return trials along a spiral."""
     return [
         Place(
             trial=k, algorithm=names[k % len(names)], x=0.1 * k * (-1) ** k, y=0.05 * (k % 7), loss=loss,
@@ -78,7 +78,7 @@ def test_one_trial_is_the_best_and_has_no_line():
     assert not [path for path in root.iter("path") if "L" in path.attrib["d"]]
 
 
-def test_better_trials_are_deeper_and_outliers_do_not_press_the_rest_together():
+def test_better_trials_are_deeper_and_outliers_do_not_squeeze_the_rest():
     root = drawn(places([0.10, 0.12, 0.13, 0.9]))
     depth = {trial_of(mark.find("title").text): opacity(mark) for mark in marks(root)}
     assert depth[0] == 1.0 and depth[0] > depth[1] > depth[2] >= depth[3]
@@ -86,7 +86,7 @@ def test_better_trials_are_deeper_and_outliers_do_not_press_the_rest_together():
     assert "0.8700 or worse" in [text.text for text in root.iter("text")]
 
 
-def test_both_axes_have_one_scale():
+def test_both_axes_have_the_same_scale():
     corners = [(0.0, 0.0), (3.0, 0.0), (0.0, 1.0)]
     found = [Place(trial=k, algorithm="a", x=x, y=y, loss=0.5, text="") for k, (x, y) in enumerate(corners)]
     at = {}
@@ -116,7 +116,7 @@ def test_marks_are_bounded_and_the_best_stay():
     assert len(tips(drawn(falling))) == MAX_MARKS
 
 
-def test_symbols_tell_algorithms_apart_as_long_as_there_are_any():
+def test_symbols_are_unique_until_they_run_out():
     many = [f"algorithm_{k}" for k in range(60)]
     symbols = algorithm_symbols(many)
     assert len(set(symbols.values())) == 36
@@ -124,7 +124,7 @@ def test_symbols_tell_algorithms_apart_as_long_as_there_are_any():
     assert f"{60 - 35} more algorithms" in texts
 
 
-def test_same_trials_same_picture():
+def test_order_of_trials_does_not_matter():
     found = places([0.5, 0.6, 0.4, 0.4, 0.3])
     assert latent_chart(found, **WORDS) == latent_chart(found[::-1], **WORDS)
 

@@ -72,7 +72,7 @@ def test_legend_says_what_is_off_the_chart():
     assert legend == ["dots – 2 off the chart", "steps – partly off the chart", "beyond – off the chart", "inside"]
 
 
-def test_log_axis_leaves_out_what_is_not_positive():
+def test_log_axis_omits_values_that_are_not_positive():
     svg = chart(Series(label="a", x=[0, 1, 10, 100], y=[1, 2, 3, 4], kind="dots"), log_x=True)
     assert svg.count("<circle") == 3 + 1  # and the legend
 

@@ -20,7 +20,7 @@ def test_ticks_are_few_ascending_and_inside(a, b):
     assert len(tick_labels(ticks)) == len(ticks)
 
 
-def test_ticks_of_a_range_without_length_are_that_value():
+def test_range_without_length_has_one_tick():
     assert nice_ticks(3.0, 3.0) == [3.0]
     assert nice_ticks(float("nan"), 1.0) == []
 

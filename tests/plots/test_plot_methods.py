@@ -20,7 +20,7 @@ def axes():
     return Figure(layout="constrained").subplots()
 
 
-def test_classifier_draws_what_its_run_directory_tells(tmp_path):
+def test_classifier_draws_from_its_run_directory(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = AutoClassifier(**FAST, run_directory=tmp_path / "run").fit(X, y)
     for plot in (model.plot_trajectory, model.plot_members, model.plot_calibration, model.plot_confusion_matrix):
@@ -33,10 +33,10 @@ def test_classifier_draws_what_its_run_directory_tells(tmp_path):
     kept = (tmp_path / "run" / EXPLANATION).stat().st_mtime_ns
     column = bars.get_yticklabels()[0].get_text().partition(" + ")[0]
     assert model.plot_partial_dependence(column, ax=axes()).get_xlabel() == column
-    assert (tmp_path / "run" / EXPLANATION).stat().st_mtime_ns == kept  # it is measured once
+    assert (tmp_path / "run" / EXPLANATION).stat().st_mtime_ns == kept  # measured only once
 
     continue_run(tmp_path / "run", Budget.parse("1trials"))
-    assert model.plot_importance(ax=axes()).has_data()  # what was measured is still of this model
+    assert model.plot_importance(ax=axes()).has_data()  # the explanation is still of this model
     (tmp_path / "run" / EXPLANATION).unlink()
     with pytest.raises(UsageError, match="was continued after"):
         model.plot_importance(ax=axes())

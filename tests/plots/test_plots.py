@@ -53,7 +53,7 @@ def many_classes(tmp_path_factory):
 
 
 def drawn(plot, summary, *arguments):
-    """Draw on axes of our own, and let matplotlib lay out and paint every text."""
+    """Draw on new axes, and make matplotlib lay out and paint every text."""
     ax = Figure(layout="constrained").subplots()
     assert plot(summary, *arguments, ax=ax) is ax
     ax.figure.canvas.draw()
@@ -141,13 +141,13 @@ def test_partial_dependence_of_numbers_levels_and_classes(binary, many_classes):
         plots.plot_partial_dependence(binary, "durations")
 
 
-def test_names_are_no_mathematics(many_classes):
+def test_names_are_not_read_as_mathematics(many_classes):
     ax = drawn(plots.plot_confusion_matrix, many_classes)
     assert ax.get_yticklabels()[2].get_text() == r"\$c\$ of a name that is long"
     drawn(plots.plot_members, {**many_classes, "metric": {**many_classes["metric"], "name": "$\\x$ {"}})
 
 
-def test_new_axes_are_made_when_none_are_given(binary):
+def test_new_axes_are_made_by_default(binary):
     import matplotlib.pyplot as plt
 
     first, second = plots.plot_calibration(binary), plots.plot_calibration(binary)
@@ -155,7 +155,7 @@ def test_new_axes_are_made_when_none_are_given(binary):
     plt.close("all")
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path, binary, values):
+def test_missing_data_is_explained(tmp_path, binary, values):
     with pytest.raises(UsageError, match="for classifiers, but this model is a regressor"):
         plots.plot_calibration(values)
     with pytest.raises(UsageError, match="for regressors, but this model is a classifier"):
@@ -177,7 +177,7 @@ def test_plots_need_matplotlib(binary, monkeypatch):
         plots.plot_members(binary)
 
 
-def test_result_is_a_part_of_the_summary(tmp_path):
+def test_result_is_part_of_the_summary(tmp_path):
     run = make_run(tmp_path / "run", predictions=True, facts=MEMBERS)
     result, summary = summarise_result(run), summarise_run(run)
     assert result.items() <= summary.items()

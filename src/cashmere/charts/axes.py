@@ -30,12 +30,12 @@ class Scale:
         return round(self.start + share * (self.end - self.start), 1)
 
     def __contains__(self, value: float) -> bool:
-        """Tell whether a value is inside the range."""
+        """Return whether a value is inside the range."""
         return self.low <= value <= self.high
 
 
 def x_axis(x: Scale, bottom: float, label: str) -> list[str]:
-    """Draw a line at the bottom, with as many ticks as there is room for and the name of the axis."""
+    """Draw a line at the bottom, with as many ticks as fit, and the name of the axis."""
     room = max(2, int((x.end - x.start) / 80))
     ticks = log_ticks(x.low, x.high) if x.log else nice_ticks(x.low, x.high, room)
     texts = [f"{tick:,.6g}" for tick in ticks] if x.log else tick_labels(ticks)
@@ -54,7 +54,7 @@ def x_axis(x: Scale, bottom: float, label: str) -> list[str]:
 
 
 def y_axis(y: Scale, ticks: Sequence[float], texts: Sequence[str], left: float, right: float, label: str) -> list[str]:
-    """Draw lines across at the ticks, their texts on the left and the name of the axis, turned."""
+    """Draw grid lines at the ticks, with their texts on the left, and the name of the axis, turned."""
     parts = []
     for tick, text in zip(ticks, texts, strict=True):
         place = y(tick)

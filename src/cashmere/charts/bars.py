@@ -1,4 +1,4 @@
-"""Bars that stand in the cells of a table."""
+"""Bars in the cells of a table."""
 
 from __future__ import annotations
 

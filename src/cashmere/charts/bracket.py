@@ -95,7 +95,7 @@ def bracket_chart(
     title : str
         What the picture shows, for those who cannot see it.
     description : str
-        What is to be seen, for them as well.
+        The same in more detail.
     names_above : bool
         Names above the bars instead of on their left, for narrow drawings.
     width : int
@@ -189,7 +189,7 @@ def _row(
 
 
 def _cell(cell: Cell, box: _Box, who: str, shade: float) -> list[str]:
-    """Draw a cell with value and number of trials, as far as they have room."""
+    """Draw a cell, with its value and its number of trials where they fit."""
     trials = f"{cell.trials:,} trial{'' if cell.trials == 1 else 's'}"
     colour = (
         {"class_": "track"}
@@ -219,10 +219,10 @@ def _cross(x: float, y: float, height: float, reason: str) -> str:
 
 
 def _shades(losses: Sequence[float]) -> dict[float | None, float]:
-    """Return how deep each loss is coloured, in [0, 1].
+    """Return the shade of each loss, in [0, 1].
 
-    Losses are compared with twice the median distance to the best one: a few very bad ones would squeeze the rest
-    together.
+    The palest shade is at twice the median distance from the best loss: with the worst loss there, a few very bad ones
+    would squeeze the rest together.
     """
     if not losses:
         return {}

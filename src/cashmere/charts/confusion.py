@@ -14,7 +14,7 @@ _ROW_HEIGHTS = (30.0, 110.0)
 """Smallest and largest height of a row."""
 
 _ROOM_FOR_COUNT = 44.0
-"""Height from which a cell holds its number of rows, too."""
+"""Smallest height of a cell that also shows its number of rows."""
 
 
 def confusion_chart(
@@ -38,7 +38,7 @@ def confusion_chart(
     title, width, css
         As in `line_chart`.
     description : str
-        What is to be seen, for those who cannot see it.
+        What the chart shows in detail, for those who cannot see it.
     height : int
         Height wanted; with many classes the drawing is higher.
     """
@@ -95,6 +95,6 @@ def _cell(
 
 
 def _turned(text: str, x: float, y: float, *, css: str, anchor: str) -> str:
-    """Write a text from below to above."""
+    """Write a text upwards."""
     turn = f"rotate(-90 {x:g} {y:g})"
     return element("text", text, class_=css, x=x, y=y, text_anchor=anchor, transform=turn)

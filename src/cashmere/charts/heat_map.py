@@ -17,7 +17,7 @@ _LEAST_SIDE_FOR_NAMES = 27.0
 """Smallest side of a cell beside long names; names are shortened before cells get smaller."""
 
 _TEXTS_UP_TO = 12
-"""Rows up to which cells hold their values as text."""
+"""Largest number of rows with which cells show their values as text."""
 
 _DIGIT = 6.2
 """Mean width of a character in a cell."""
@@ -45,7 +45,7 @@ def heat_map(
     title, width, css
         As in `line_chart`.
     description : str
-        What is to be seen, for those who cannot see it.
+        What the map shows in detail, for those who cannot see it.
     legend : str
         What the colours mean.
     """
@@ -53,7 +53,7 @@ def heat_map(
     if not values:
         return nothing_to_draw(css)
     n, largest = len(matrix), max(values)
-    # Nearly equal values look so: the colours span a fifth of the largest at least.
+    # The colours span at least a fifth of the largest value, so that nearly equal values look alike.
     lowest = max(0.0, min(1.25 * min(values) - 0.25 * largest, 0.8 * largest))
     short = [clean_text(key, 8) for key in keys]
     long = [f"{clean_text(name, 22)} {key}" for name, key in zip(names, short, strict=True)]
@@ -82,7 +82,7 @@ def heat_map(
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The grid of cells: the first starts at the left and top, all have the same side."""
+    """A grid of square cells; `left` and `top` are the corner of the first."""
 
     left: float
     top: float
@@ -94,12 +94,12 @@ class _Grid:
         return {"x": f"{x:.1f}", "y": f"{y:.1f}", "width": f"{size:.1f}", "height": f"{size:.1f}"}
 
     def middle(self, i: int) -> float:
-        """Return the height of the middle of a row."""
+        """Return the y coordinate of the middle of a row."""
         return round(self.top + self.side * (i + 0.5), 1)
 
 
 def _left(names: Sequence[str]) -> float:
-    """Return where the cells start, with room for these names before them."""
+    """Return where the cells start, to the right of these names."""
     return 18 + CHARACTER * max(map(len, names))
 
 

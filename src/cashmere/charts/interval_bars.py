@@ -60,7 +60,7 @@ def interval_bars(
     title, x_label, width, css
         As in `line_chart`.
     description : str
-        What is to be seen, for those who cannot see it.
+        What the chart shows in detail, for those who cannot see it.
     origin : float
         Where bars begin; a line marks it, unless there are `series`.
     series : sequence of str

@@ -24,7 +24,7 @@ _MARGIN = 30.0
 
 _SYMBOLS = string.ascii_uppercase + string.digits[1:]
 _OTHER = "·"
-"""For the algorithms after the last symbol."""
+"""Symbol of algorithms for which no letter or digit is left."""
 
 _SHADES = 8
 
@@ -75,7 +75,7 @@ def latent_chart(
     title : str
         What the picture shows, for those who cannot see it.
     description : str
-        What is to be seen, for them as well.
+        The same in more detail.
     legend : str
         What the shades mean.
     centre : (x, y), optional
@@ -114,7 +114,12 @@ def latent_chart(
 
 
 def _shown(places: Sequence[Place]) -> tuple[list[Place], list[Place]]:
-    """Return which of the others, and which that were the best so far, are drawn; better others above worse ones."""
+    """Choose the trials to draw: those that were the best so far, and others, ordered so that better ones are on top.
+
+    Returns
+    -------
+    others, best : list of Place
+    """
     best = incumbents(places)
     chosen = {p.trial for p in best}
     others = [p for p in places if p.trial not in chosen]
@@ -148,7 +153,7 @@ def algorithm_symbols(names: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Map:
-    """From the latent space to the drawing."""
+    """A map from the latent space to the drawing."""
 
     x: float
     y: float
@@ -173,9 +178,10 @@ class _Map:
 
 @dataclass(frozen=True, slots=True)
 class _Shades:
-    """The depth of colours for losses: the best is the deepest.
+    """Shades of losses: the best is the deepest.
 
-    The palest is twice as far from it as the median: a few very bad losses would squeeze the rest together.
+    The palest is at twice the distance of the median from the best: with the worst loss there, a few very bad ones
+    would squeeze the rest together.
     """
 
     best: Place

@@ -22,7 +22,7 @@ class Series:
     Attributes
     ----------
     label : str
-        Its name in the legend; a blank one is not there.
+        Its name in the legend; without one, it has no entry there.
     x, y : sequence of float
         Coordinates in ascending order of x. A ``"constant"`` has one y and no x, a ``"rug"`` x only.
     kind : {"step", "line", "segments", "dots", "constant", "rug"}
@@ -163,7 +163,7 @@ def _legend(series: Sequence[Series], width: float, shown: tuple[float, float]) 
 
 
 def _off_the_chart(series: Series, shown: tuple[float, float]) -> str:
-    """Return what the legend says of values outside the range."""
+    """Return what the legend says about values outside the range."""
     if series.kind == "rug":
         return ""
     n_outside = sum(not shown[0] <= value <= shown[1] for value in series.y)

@@ -20,7 +20,7 @@ def sparkline(curves: Sequence[tuple[Sequence[tuple[float, float]], str]], *, ti
         Each with finite points (x, y) in ascending order of x, and a colour of CSS; later ones lie above. A value holds
         until the next one, the last to the right edge.
     title : str
-        What is to be seen, for those who cannot see it.
+        What the drawing shows, for those who cannot see it.
 
     Returns
     -------

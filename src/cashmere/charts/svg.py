@@ -28,7 +28,7 @@ def element(tag: str, *content: str, **attributes: float | str) -> str:
     tag : str
         Its name.
     content : str
-        Markup: other elements, or text made fit by `svg_text`.
+        Markup: other elements, or text escaped by `svg_text`.
     attributes : float or str
         Numbers are written with six digits at most, texts are escaped. An underscore stands for a hyphen; one at the
         end is dropped, as in ``class_``.
@@ -48,14 +48,14 @@ def element(tag: str, *content: str, **attributes: float | str) -> str:
 
 
 def drawing(parts: list[str], width: int, height: int, *, title: str, css: str, description: str = "") -> str:
-    """Return a drawing of these parts, with what it shows in words."""
+    """Return a drawing of these parts, with its title and description for those who cannot see it."""
     told = [element("desc", svg_text(description, 600))] if description else []
     box = f"0 0 {width} {height}"
     return element("svg", tooltip(title, 300), *told, *parts, class_=f"chart {css_name(css)}", viewBox=box, role="img")
 
 
 def nothing_to_draw(css: str) -> str:
-    """Return what stands in the place of a drawing without content."""
+    """Return the text that replaces a drawing without content."""
     return element("p", "Nothing to draw yet.", class_=f"empty {css_name(css)}")
 
 
@@ -65,7 +65,7 @@ def tooltip(text: str, limit: int = 80) -> str:
 
 
 def svg_text(text: str, limit: int = 80) -> str:
-    """Return a text made fit to stand between tags, cut to a number of characters."""
+    """Clean, shorten and escape a text to put between tags."""
     return html.escape(clean_text(text, limit))
 
 

@@ -36,7 +36,7 @@ def plot_calibration(summary: Mapping[str, Any], *, ax: Axes | None = None) -> A
     ax = axes_or_new(ax)
     bins = found["bins"]
     predicted, observed = ([each[name] for each in bins] for name in ("predicted", "observed"))
-    # Bins of rows with weights may lie outside of their rounded interval by the last digit.
+    # With row weights, rounding can put a share just outside its interval.
     reach = [
         [max(0.0, each["observed"] - each["lower"]) for each in bins],
         [max(0.0, each["upper"] - each["observed"]) for each in bins],

@@ -59,7 +59,7 @@ def part(summary: Mapping[str, Any], section: str, name: str | None = None) -> A
 
 
 def text(name: object) -> str:
-    r"""Return a name from a table as matplotlib shows it literally: short, and without mathematics.
+    r"""Shorten a name from a table, and escape it: matplotlib would read ``$`` as mathematics.
 
     Examples
     --------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COUNTED = 6
-"""Classes up to which a cell has room for its number of rows, too."""
+"""Largest number of classes with which cells also show their number of rows."""
 
 
 def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Axes:
@@ -42,7 +42,7 @@ def plot_confusion_matrix(summary: Mapping[str, Any], *, ax: Axes | None = None)
     counts = np.array(found["counts"])
     ax = axes_or_new(ax, height=1.4 + 0.45 * max(5, len(counts)))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
-    # The darkest third of the map is for shares that do not exist: black is legible on the rest.
+    # No share reaches the darkest third of the map, so black text is legible everywhere.
     ax.imshow(shares, cmap="GnBu", vmin=0, vmax=1.5, aspect="auto")
     for (i, j), share in np.ndenumerate(shares):
         if counts[i, j] > 0:

@@ -74,7 +74,7 @@ def _curves(effect: Mapping[str, Any], outputs: list[str], ax: Axes) -> None:
         )  # fmt: skip
     if several:
         ax.plot([], [], color=GREY, linestyle="--", label="accumulated local effects")
-    # Between two marks lie equally many rows.
+    # Marks at the points, which are quantiles: about equally many rows lie between any two.
     ax.plot(effect["points"], [0.015] * len(effect["points"]), "|", color=GREY, transform=ax.get_xaxis_transform())
 
 

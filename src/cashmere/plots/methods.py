@@ -93,7 +93,7 @@ class PlotMethods:
         return plot_partial_dependence(self._explained_result(), column, ax=ax)
 
     def _explained_result(self) -> dict[str, Any]:
-        """Return the result with its explanation, which is measured if the run directory holds none of this model."""
+        """Return the result with its explanation; explain the run first if no explanation of this model is stored."""
         result = self._fitted_result()
         if self.run_directory_ is None:
             raise UsageError(

@@ -27,7 +27,7 @@ def plot_trajectory(summary: Mapping[str, Any], *, ax: Axes | None = None) -> Ax
     from cashmere.report.figures.scale import score_label, shown_range  # the report is not needed to import estimators
 
     ax = axes_or_new(ax)
-    from matplotlib.ticker import MaxNLocator  # not before it is known to be installed
+    from matplotlib.ticker import MaxNLocator  # after `axes_or_new`, which explains what to do if it is missing
 
     curves = summary["curves"]
     good = [each for each in curves["trials"] if each["score"] is not None]
