@@ -1,4 +1,4 @@
-"""Importances and effects of models that are known, and of scikit-learn's as oracle."""
+"""Importances and effects of known functions, and those of scikit-learn as oracle."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ A, B = (SourceColumn(name=name, kind=ColumnKind.NUMERIC, places=(i,)) for i, nam
 
 
 class Rows(UnseenRows):
-    """Rows that are predicted by a function of their values."""
+    """Rows whose predictions are a function of their values."""
 
     def predict(self, values=None, rows=None, texts=None):
         rows = np.arange(len(self)) if rows is None else rows
@@ -57,7 +57,7 @@ def test_importance_of_a_linear_model_is_twice_its_explained_variance():
     assert both.mean == pytest.approx(10.0, rel=0.1)
 
 
-def test_importance_is_that_of_scikit_learn():
+def test_importance_equals_that_of_scikit_learn():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 2))
     y = X[:, 0] + X[:, 1] ** 2
@@ -67,7 +67,7 @@ def test_importance_is_that_of_scikit_learn():
     np.testing.assert_allclose([each.mean for each in found], expected.importances_mean, rtol=0.1)
 
 
-def test_intervals_hold_the_truth_about_as_often_as_they_promise():
+def test_intervals_have_about_their_nominal_coverage():
     inside = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
@@ -78,7 +78,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_promise():
     assert 0.75 < np.mean(inside) <= 1
 
 
-def test_a_column_that_the_model_does_not_use_has_no_importance_in_any_draw():
+def test_unused_column_has_no_importance_in_any_draw():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(100, 2))
     (found,) = ours(rows_of(lambda values: values[:, 0], X, X[:, 1]), [[B]], squared(X[:, 1]), repeats=2, rng=rng)
@@ -100,7 +100,7 @@ def test_rows_of_a_group_are_drawn_together():
     assert width(group) > 3 * width(np.arange(200))
 
 
-def test_partial_dependence_is_that_of_scikit_learn():
+def test_partial_dependence_equals_that_of_scikit_learn():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(300, 2))
     model = GradientBoostingRegressor(n_estimators=30, random_state=0).fit(X, X[:, 0] * X[:, 1])
@@ -115,10 +115,10 @@ def test_local_effects_ignore_rows_that_cannot_exist():
     rng = np.random.default_rng(4)
     a = rng.random(4000)
     X = np.column_stack([a, a + 0.01 * rng.normal(size=4000)])
-    unseen = rows_of(lambda values: values[:, 0] * values[:, 1], X)  # along the rows about a squared
+    unseen = rows_of(lambda values: values[:, 0] * values[:, 1], X)  # about a squared on these rows
     found = column_effect(unseen, A, None, rows=np.arange(4000))
     points = np.array(found.points)
-    expected = points**2 / 2  # the derivative by a alone is b, which is a
+    expected = points**2 / 2  # the derivative with respect to a is b, which is about a
     np.testing.assert_allclose(np.diff(found.ale[:, 0]), np.diff(expected), atol=0.01)
     assert np.ptp(found.partial_dependence[:, 0]) == pytest.approx(0.5, abs=0.02)  # b at its mean everywhere
     assert np.interp(a, points, found.ale[:, 0]).mean() == pytest.approx((a**2).mean(), abs=0.01)
@@ -145,7 +145,7 @@ def test_effects_of_levels_are_means_by_level_with_missing_as_one():
     assert column_effect(rows_of(unseen.predictor, np.zeros((3, 1))), column, None, rows=np.arange(3)) is None
 
 
-def test_columns_that_go_together_form_groups():
+def test_associated_columns_form_groups():
     rng = np.random.default_rng(5)
     a, level = rng.normal(size=1000), rng.integers(0, 4, 1000)
     columns = [
@@ -167,7 +167,7 @@ def test_columns_that_go_together_form_groups():
     assert group_columns(found) == [[0, 1], [2], [3, 4, 5], [6]]
 
 
-def test_associations_of_nothing_are_small_for_many_levels():
+def test_independent_columns_of_many_levels_have_small_associations():
     rng = np.random.default_rng(6)
     first, second = rng.integers(0, 40, 2000), rng.integers(0, 40, 2000)
     assert cramers_v(first, second) < 0.05

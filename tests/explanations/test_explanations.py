@@ -44,7 +44,7 @@ def values_run(tmp_path_factory):
     y = 2 * X["size"] + 1.5 * (X["colour"] == "red") + 0.2 * rng.normal(size=N)
     folder = tmp_path_factory.mktemp("runs") / "values"
     model = AutoRegressor(budget="3trials", isolation="none", resampling="2fold", run_directory=folder)
-    with pytest.warns(RowStructureWarning):  # of the dates
+    with pytest.warns(RowStructureWarning):  # because of the dates
         model.fit(X, y.rename("y"))
     return folder
 
@@ -77,7 +77,7 @@ def test_rows_are_predicted_by_the_models_that_have_not_seen_them(run):
     np.testing.assert_allclose(unseen.predict(rows=some), stored.predictions[some], rtol=1e-4, atol=1e-5)
 
 
-def test_importances_name_what_matters_and_groups_what_goes_together(values_run):
+def test_importances_rank_columns_and_group_associated_ones(values_run):
     found = cashmere.explain(values_run, repeats=3)
     groups = [each.columns for each in found.importances]
     assert groups[0] == ("size", "size_in_feet")

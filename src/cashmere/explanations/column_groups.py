@@ -29,10 +29,10 @@ from cashmere.explanations.unseen_rows import SourceColumn
 Float64 = NDArray[np.float64]
 
 TOGETHER = 0.7
-"""Mean association of two groups of columns from which they become one."""
+"""Mean association from which on two groups of columns are merged."""
 
 _DAYS = 4
-"""Which part of a date orders it: the days since 1970."""
+"""The part of a date that orders it: the days since 1970."""
 
 
 def standardised_ranks(values: FloatArray) -> Float64:

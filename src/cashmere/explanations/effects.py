@@ -31,7 +31,7 @@ Float64 = NDArray[np.float64]
 
 BINS = 16
 LEVELS = 12
-"""Most bins of numbers and dates; most levels of categories, the most frequent first."""
+"""Largest numbers of bins (numbers and dates) and of levels (categories, the most frequent first)."""
 
 _DAYS_PER_YEAR = 365.2425
 
@@ -102,7 +102,7 @@ def _along_numbers(
     edges = np.unique(np.quantile(x[present], np.linspace(0, 1, BINS + 1), method="inverted_cdf"))
     if len(edges) < 2:
         return None
-    # Each edge is the value of a row, so that all parts of a date come from one.
+    # Each edge is the value of a row, so that all parts of a date come from the same row.
     givers = rows[present[[int(np.flatnonzero(x[present] == edge)[0]) for edge in edges]]]
     n, n_points = len(rows), len(edges)
     grid = _predict_with(unseen, column, np.tile(rows, n_points), np.repeat(givers, n), outputs)
@@ -115,7 +115,7 @@ def _along_numbers(
     sums = np.stack([np.bincount(bins, weights=w[present] * step, minlength=n_points) for step in steps.T], axis=1)
     local = np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
     ale = np.cumsum(local, axis=0)
-    # Centred on the rows: most may have the same value, as in a column of zeros with some other numbers.
+    # Centred over the rows, not the bins: most rows may share one value, as in a column that is mostly zeros.
     centre = np.array([np.average(np.interp(x[present], edges, each), weights=w[present]) for each in ale.T])
     mean = np.average(_chosen(unseen.predict(rows=rows), outputs), axis=0, weights=w)
     points = 1970 + edges / _DAYS_PER_YEAR if column.kind is ColumnKind.DATE else edges
@@ -153,7 +153,7 @@ def _over_levels(
 def _predict_with(
     unseen: UnseenRows, column: SourceColumn, rows: IntArray, givers: IntArray, outputs: Sequence[int] | None
 ) -> Float64:
-    """Predict rows with the value of a column that other rows have, ``(n, n_outputs)``."""
+    """Predict rows after replacing the values of a column by those of other rows, ``(n, n_outputs)``."""
     values: FloatArray = unseen.values[rows]
     places = np.array(column.places, dtype=np.int64)
     values[:, places] = unseen.values[np.ix_(givers, places)]

@@ -32,16 +32,16 @@ from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description, stored_metric
 
 MOST_COLUMNS = 100
-"""Columns whose importances are measured."""
+"""Largest number of columns whose importances are measured."""
 
 _SECONDS = 30.0
 _LEAST_ROWS, _MOST_ROWS = 100, 2000
 _ROWS_OF_EFFECTS = 300
 _MOST_CELLS = 30_000_000
-"""Of coded rows that are predicted at a time: 240 MB."""
+"""Largest number of cells of coded rows to predict at a time: 240 MB."""
 
 _OUTPUTS = 3
-"""Of more than two classes, so many most frequent ones are followed."""
+"""Number of classes to follow if there are more than two: the most frequent."""
 
 
 def explain(
@@ -157,7 +157,7 @@ def _affordable(facts: RunFacts, predictor: Predictor, n_columns: int, repeats: 
     rate = (facts.latency or {}).get("batch_rows_per_second")
     if rate is None or not np.isfinite(rate) or rate <= 0:
         return min(500, most), n_columns
-    # The latency is that of all models of a member, one of which predicts an unseen row.
+    # The latency was measured with all fold models of a member; only one of them predicts an unseen row.
     predictions = _SECONDS * rate * min(map(len, predictor.models.values()))
     predictions -= effects * (BINS + 2) * _ROWS_OF_EFFECTS
     n_columns = int(min(n_columns, max(10, predictions / (repeats * _LEAST_ROWS))))
@@ -166,7 +166,7 @@ def _affordable(facts: RunFacts, predictor: Predictor, n_columns: int, repeats: 
 
 
 def _screened(unseen: UnseenRows, columns: Sequence[SourceColumn], base: AnyArray, most: int) -> list[SourceColumn]:
-    """Return the columns, or those that go most with the predictions; texts are kept."""
+    """Return all columns, or those most strongly associated with the predictions; text columns are kept."""
     if len(columns) <= most:
         return list(columns)
     outputs = base[:, None] if base.ndim == 1 else base
@@ -184,7 +184,7 @@ def _screened(unseen: UnseenRows, columns: Sequence[SourceColumn], base: AnyArra
 
 
 def _outputs(unseen: UnseenRows, settings: Mapping[str, Any]) -> tuple[list[int] | None, tuple[str, ...]]:
-    """Return the classes to follow, None for values, and what they are called."""
+    """Return the classes to follow (None for regression), and their names."""
     target = unseen.predictor.target
     if not target.task_type.is_classification:
         return None, (str(settings.get("target_name") or "target")[:1000],)

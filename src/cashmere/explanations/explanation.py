@@ -44,7 +44,7 @@ class _StoredEffect(TypedDict):
 
 
 class _Stored(TypedDict):
-    """Contents of the file."""
+    """Content of the file."""
 
     format: ShortText
     version: Count

@@ -111,10 +111,10 @@ def loss_increase(
     group: IntArray,
     rng: np.random.Generator,
 ) -> tuple[float, float, float]:
-    """Return the mean increase of a loss and its interval, by drawing rows again (the bootstrap).
+    """Return the mean increase of a loss, and its interval by resampling rows (bootstrap).
 
-    A row that is drawn c times counts c times, as itself and as the one whose values another row has got: the pair of a
-    row and its source weighs the product of both.
+    A row that is drawn c times counts c times, both by itself and as the source of another row's values: the pair of a
+    row and its source is weighted by the product of both counts.
 
     Parameters
     ----------
@@ -123,15 +123,15 @@ def loss_increase(
     base : array
         Predictions for the rows as they are.
     permuted : sequence of arrays
-        Those for each permutation.
+        Predictions for each permutation.
     sources : sequence of (n_rows,) int arrays
-        Which row each got the values of, for each permutation.
+        For each permutation, the row from which each row got its values.
     weight : (n_rows,) array
         Row weights.
     group : (n_rows,) int array
         Groups of rows that are drawn together.
     rng : numpy.random.Generator
-        Draws them.
+        Draws the groups.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def loss_increase(
         pairs = [weight * counts * counts[rows] for rows in sources]
         if not min(pair.sum() for pair in pairs) > 0:
             return np.nan
-        # Both losses with the same weights: where nothing changes, nothing is found in any draw.
+        # Both losses have the same weights, so that every draw gives 0 where no prediction changes.
         return float(np.mean([loss(p, pair) - loss(base, pair) for p, pair in zip(permuted, pairs, strict=True)]))
 
     n_groups = int(group.max()) + 1

@@ -83,7 +83,7 @@ class UnseenRows:
     fold : (n_rows,) int array
         Fold whose models predict each row: the first that validates it.
     group : (n_rows,) int array
-        Group of each row; without groups, each row is a group of its own.
+        Group of each row; without groups, each row forms its own.
     n_validation_rows : int
         Number of validation rows of the run.
     """
@@ -192,7 +192,7 @@ class UnseenRows:
         return combined if combined.ndim == 1 else combined / combined.sum(axis=1, keepdims=True)
 
     def _text_components(self, k: int, encoding: Encoding) -> NDArray[np.float32]:
-        """Return what the texts of all rows become; it takes long, and most columns are no texts."""
+        """Return the components of the texts of all rows, computed once: it is slow, and most columns are not text."""
         if (k, encoding) not in self._components:
             encoder = self.predictor.encoders[k][encoding]
             self._components[k, encoding] = encoder.text_components(self.texts, len(self))
@@ -200,7 +200,7 @@ class UnseenRows:
 
 
 def _check(folder: Path, table: TrainingRows, predictor: Predictor) -> None:
-    """Refuse stored rows that are not of the columns and classes that the model knows."""
+    """Raise `CorruptStoreError` if the stored rows do not have the columns and classes of the model."""
     schema, target = predictor.schema, predictor.target
     fits = (table.values.shape[1], len(table.texts)) == (len(schema.value_names), len(schema.text_names))
     for column in source_columns(schema) if fits else ():
