@@ -1,4 +1,4 @@
-"""The report of a run that goes on: served on the loopback, made again, and loaded again by a browser."""
+"""The report of a run in progress: served on the loopback, updated, and reloaded by a browser."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cashmere.report.page.live import LivePage
 
 @pytest.fixture
 def serve():
-    """A function that serves a run until the test ends."""
+    """Return a function that serves a run until the test ends."""
     pages = []
 
     def start(folder, **options):
@@ -47,7 +47,7 @@ def ask(page, path="/", host="127.0.0.1"):
     return answer.status, answer.headers, answer.read().decode()
 
 
-def test_page_is_the_report_and_asks_to_be_loaded_again(serve, tmp_path):
+def test_page_is_the_report_and_asks_for_reloads(serve, tmp_path):
     page = serve(make_run(tmp_path / "run", n_trials=5), seconds=3)
     status, headers, content = ask(page)
     assert status == 200 and headers["Refresh"] == "3" and headers["Cache-Control"] == "no-store"
@@ -65,7 +65,7 @@ def test_strangers_get_nothing(serve, tmp_path):
     assert ask(page, path="/../run.json")[0] == 404
 
 
-def test_a_run_that_is_gone_is_told_and_comes_back(serve, tmp_path):
+def test_missing_run_is_reported_until_it_is_back(serve, tmp_path):
     run = make_run(tmp_path / "run", n_trials=1)
     page = serve(run, seconds=0)
     run.rename(tmp_path / "elsewhere")
@@ -75,7 +75,7 @@ def test_a_run_that_is_gone_is_told_and_comes_back(serve, tmp_path):
     assert ask(page)[0] == 200
 
 
-def test_page_is_made_once_for_many_who_ask(serve, tmp_path, monkeypatch):
+def test_page_is_made_once_for_many_requests(serve, tmp_path, monkeypatch):
     page, made = serve(make_run(tmp_path / "run", n_trials=1), seconds=60), []
     monkeypatch.setattr(live, "render_report", made.append)
     assert {ask(page)[0] for _ in range(5)} == {200}

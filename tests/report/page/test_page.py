@@ -41,7 +41,7 @@ def test_long_names_break_at_underscores(tmp_path):
     assert "<title>readmitted_within_30_days – cashmere report</title>" in page
 
 
-def test_groups_of_columns_are_open_so_that_they_are_printed(tmp_path):
+def test_groups_of_columns_are_open_for_printing(tmp_path):
     run = make_run(tmp_path / "run", predictions=True)
     make_explanation(["age", "height", "width"]).save(run)
     page = write_report(run).read_text("utf-8")

@@ -29,7 +29,7 @@ def with_decision(thresholds, gain, *, tuned=True, classes=("bad", "good"), fold
         (None, None, True, "there were too few rows to tune thresholds."),
     ],
 )
-def test_decision_is_told_with_its_gain(tmp_path, thresholds, gain, tuned, expected):
+def test_decision_is_shown_with_its_gain(tmp_path, thresholds, gain, tuned, expected):
     assert expected in with_decision(thresholds, gain, tuned=tuned, folder=tmp_path / "run")
 
 

@@ -77,7 +77,7 @@ def test_values_have_residuals(tmp_path):
         ({"facts": weighted(3)}, "cannot be read"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(tmp_path: Path, options, text):
+def test_missing_diagnostics_are_explained(tmp_path: Path, options, text):
     summary = summarise_run(make_run(tmp_path / "run", **options))
     assert text in summary["diagnostics"]["why_not"]
     assert text in check_inert(render_report(summary)).text

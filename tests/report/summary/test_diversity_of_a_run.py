@@ -40,7 +40,7 @@ def test_diversity_of_trials_and_members_is_shown(tmp_path, task, classes, metri
     assert render_report(summary) == render_report(summarise_run(run))
 
 
-def test_course_is_that_of_the_pools_of_the_run(tmp_path):
+def test_course_equals_that_of_the_traced_pools(tmp_path):
     run = make_run(tmp_path / "run", n_trials=30, predictions=True, settings={"metric": "log_loss"})
     course = summarise_run(run)["diversity"]["course"]
     read = read_predictions(run)
@@ -65,7 +65,7 @@ def test_missing_figures_are_explained(tmp_path, options, reason):
     assert reason in check_inert(render_report(summary)).text
 
 
-def test_own_metric_leaves_the_heat_map(tmp_path):
+def test_custom_metric_keeps_the_heat_map(tmp_path):
     settings = {"own_objects": ["metric"], "metric": "x"}
     run = make_run(tmp_path / "run", predictions=True, settings=settings, facts=weighted(1, 2, -1))
     summary = summarise_run(run)
@@ -74,7 +74,7 @@ def test_own_metric_leaves_the_heat_map(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["gone", "short", "garbage", "classes"])
-def test_damaged_predictions_cost_the_figures_only(tmp_path, damage):
+def test_damaged_predictions_cost_only_the_figures(tmp_path, damage):
     run = make_run(tmp_path / "run", predictions=True)
     path = run / "predictions" / "000007.npy"
     match damage:
@@ -89,7 +89,7 @@ def test_damaged_predictions_cost_the_figures_only(tmp_path, damage):
     assert "cannot be read" in check_inert(render_report(summarise_run(run))).text
 
 
-def test_predictions_that_are_not_finite_are_left_out(tmp_path):
+def test_non_finite_predictions_are_left_out(tmp_path):
     run = make_run(tmp_path / "run", predictions=True)
     np.save(run / "predictions" / "000007.npy", np.full((1000, 2), np.nan, dtype=np.float32))
     found = summarise_run(run)["diversity"]

@@ -6,7 +6,7 @@ from cashmere.records.trial import TrialStatus
 from cashmere.report import render_report, summarise_run
 
 
-def test_causes_that_differ_in_numbers_only_are_one(tmp_path):
+def test_causes_that_differ_only_in_numbers_are_joined(tmp_path):
     failures = summarise_run(make_run(tmp_path / "run", failures=some_failures()))["failures"]
     assert [(f["status"], f["count"]) for f in failures] == [("timeout", 2), ("memory", 2), ("error", 2)]
     assert failures[2]["trials"] == [22, 30]

@@ -14,7 +14,7 @@ def test_constant_member_and_stacking_are_named(tmp_path):
     assert "stacked" in page.text
 
 
-def test_calibration_is_told_with_its_gain(tmp_path):
+def test_calibration_is_shown_with_its_gain(tmp_path):
     calibration = {"scales": [0.8, 1.2], "offsets": [0.1, -0.1], "gain": 0.0123}
     run = make_run(tmp_path / "run", facts={"calibration": calibration})
     text = " ".join(check_inert(render_report(summarise_run(run))).text.split())

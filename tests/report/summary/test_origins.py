@@ -17,7 +17,7 @@ def test_rare_origins_are_counted_together(tmp_path):
     assert (len(origins), origins["random"], origins["other origins"]) == (9, 31, 2)
 
 
-def test_origins_in_contests_are_counted_by_what_the_inner_strategies_say(tmp_path):
+def test_origins_in_contests_are_those_of_the_inner_strategies(tmp_path):
     run = make_run(tmp_path / "run", n_trials=10)
     with closing(sqlite3.connect(run / "run.sqlite", isolation_level=None)) as database:
         model = Origin(OriginKind.MODEL).within("svm | under", round=1)

@@ -54,7 +54,7 @@ def test_regression_with_a_loss_to_minimise(tmp_path):
     assert "lower is better" in check_inert(render_report(summary)).text
 
 
-def test_own_metric_shows_losses(tmp_path):
+def test_custom_metric_shows_losses(tmp_path):
     run = make_run(tmp_path / "run", settings={"metric": "<function cost at 0x7f00>", "own_objects": ["metric"]})
     page = check_inert(render_report(summarise_run(run)))
     assert "a custom metric: losses are shown" in page.text

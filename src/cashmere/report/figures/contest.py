@@ -61,7 +61,7 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _contest_curves(contest: Mapping[str, Any]) -> list[Series]:
-    """Return a curve for every sub-space, which ends where it left; the first ones have colours and names."""
+    """Return a curve for every sub-space, ending where it left; the first ones have colours and names."""
     curves = []
     for k, each in enumerate(contest["subspaces"][:MAX_ROWS]):
         named = k < _CURVES_NAMED
@@ -85,7 +85,7 @@ def _steps(points: Sequence[Sequence[float]]) -> tuple[list[float], list[float]]
 
 
 def _curves_range(contest: Mapping[str, Any], sign: float) -> tuple[float, float] | None:
-    """Return the scores worth showing: those the sub-spaces came to, and the way of the first one there."""
+    """Return the range of scores to show: the last ones of the sub-spaces, and all of the first; no outliers."""
     curves = [[sign * score for _, score in each["curve"]] for each in contest["subspaces"] if each["curve"]]
     if not curves:
         return None

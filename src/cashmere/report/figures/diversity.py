@@ -1,4 +1,4 @@
-"""How unlike the ensemble trials were, and its members each other."""
+"""How much trials differ from the ensemble, and its members from each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cashmere.report.format import format_number
 
 
 def course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
-    """Draw how unlike the ensemble each trial was, and how good its members are; each for wide and narrow pages."""
+    """Draw how much each trial differs from the ensemble, and how good its members are; for wide and narrow pages."""
     found, metric = summary["diversity"], summary["metric"]
     course = found["course"]
     if course is None:
@@ -59,7 +59,7 @@ def course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
 
 
 def heat_maps(summary: Mapping[str, Any]) -> list[str]:
-    """Draw how unlike any two members are, for wide and for narrow pages."""
+    """Draw how much any two members differ, for wide and for narrow pages."""
     found = summary["diversity"]
     matrix, members = found["matrix"], found["members"]
     if matrix is None:

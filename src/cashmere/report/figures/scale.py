@@ -1,4 +1,4 @@
-"""Common to all figures: their sizes, the scores they show and the names of these."""
+"""What all figures share: their sizes, the range of scores they show, and how scores are named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SIZES = ((860, 280, "wide"), (400, 290, "narrow"))
 
 
 def score_name(metric: Mapping[str, Any]) -> str:
-    """Return the name of the numbers: that of the metric, or "loss" for a custom metric."""
+    """Return the name of the scores: that of the metric, or "loss" for a custom metric."""
     return "loss" if metric["custom"] else str(metric["name"])
 
 
@@ -26,9 +26,9 @@ def score_label(metric: Mapping[str, Any]) -> str:
 
 
 def shown_range(summary: Mapping[str, Any], *, constant: bool) -> tuple[float, float] | None:
-    """Return the range to show: outliers, or a constant prediction far away, would squeeze the rest together.
+    """Return the range to show: outliers, or a distant constant prediction, would squeeze the rest together.
 
-    With the constant prediction, the range ends there if any trial is better: what is worse is not worth the room.
+    With the constant prediction, the range ends there if any trial is better: worse ones are not worth the space.
     """
     losses = [t["score"] for t in summary["curves"]["trials"] if t["score"] is not None]
     if not losses:

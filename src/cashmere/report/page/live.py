@@ -22,29 +22,29 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 
 
 class LivePage:
-    """Serves the report of a run on the loopback; browsers load it again by themselves.
+    """Serve the report of a run on the loopback interface; browsers reload it by themselves.
 
-    Nobody on other machines can reach it, and pages of other sites cannot read it: requests that name another host are
-    refused. It is only read from the run directory, which must not change in any way.
+    It cannot be reached from other machines, and pages of other sites cannot read it: requests that name another host
+    are refused. The run directory is only read, never changed.
 
     Parameters
     ----------
     folder : path
         The run directory.
     port : int
-        0 takes any that is free.
+        Port to listen on; 0 chooses a free one.
     seconds : float
-        After which a browser asks again; the page is made at most that often.
+        Interval at which browsers reload; the page is made at most once in it.
 
     Attributes
     ----------
     address : str
-        What to open in a browser.
+        URL to open in a browser.
 
     Raises
     ------
     RunDirectoryError
-        If the folder is not that of a run.
+        If the folder is not a run directory.
     OSError
         If the port is taken.
     """
@@ -53,7 +53,7 @@ class LivePage:
         self._folder, self._seconds = Path(folder), seconds
         self._lock = threading.Lock()
         self._page, self._made_at = b"", -float("inf")
-        self._page_now()  # errors are those of the caller
+        self._page_now()  # so that the caller gets its errors
         self._server = _Server((LOOPBACK, port), _handler(self._page_now, seconds))
         self.address = f"http://{LOOPBACK}:{self._server.server_port}/"
 
@@ -62,12 +62,12 @@ class LivePage:
         self._server.serve_forever(poll_interval=0.2)
 
     def close(self) -> None:
-        """Stop serving, and give the port back."""
+        """Stop serving, and free the port."""
         self._server.shutdown()
         self._server.server_close()
 
     def _page_now(self) -> bytes:
-        with self._lock:  # one page serves all who ask meanwhile
+        with self._lock:  # requests that arrive meanwhile share one page
             if time.monotonic() - self._made_at >= self._seconds:
                 self._page = render_report(summarise_run(self._folder)).encode("utf-8", "replace")
                 self._made_at = time.monotonic()
@@ -78,7 +78,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print errors of ours, but not that a browser has left before it had the page."""
+        """Print errors, except that a browser disconnected before it got the page."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 

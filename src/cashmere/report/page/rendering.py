@@ -30,13 +30,13 @@ LEADERBOARD_LENGTH = 20
 """Rows of the leaderboard that the page shows."""
 
 _LEFTOVER_SECONDS = 3600.0
-"""Age of a temporary file that no process is writing any more, where locks do not tell."""
+"""Age from which on a temporary file counts as abandoned, where locks cannot tell."""
 
 _CAUSES_SHOWN = 30
-"""Causes of failure that the page lists."""
+"""Largest number of causes of failure that the page lists."""
 
 _TRIALS_NAMED = 12
-"""Trials named for each cause."""
+"""Largest number of trials named for each cause."""
 
 
 def write_report(folder: str | Path, output: str | Path | None = None) -> Path:

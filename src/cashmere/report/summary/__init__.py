@@ -1,4 +1,4 @@
-"""What there is to say about a run, as plain data."""
+"""The content of a report, as plain data."""
 
 from cashmere.report.summary.run import summarise_result, summarise_run
 

@@ -12,10 +12,10 @@ from cashmere.report.summary.values import dictionary, finite_number, one_line, 
 from cashmere.storage.directory import read_targets
 
 _COLUMNS_SHOWN = 60
-"""Columns named in the summary at most."""
+"""Largest number of columns named in the summary."""
 
 CLASSES_SHOWN = 30
-"""Classes listed at most."""
+"""Largest number of classes listed."""
 
 
 def data_section(run: Mapping[str, Any], schema: Mapping[str, Any], folder: Path) -> dict[str, Any]:

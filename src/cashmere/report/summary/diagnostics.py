@@ -17,10 +17,10 @@ from cashmere.exceptions import CashmereError
 from cashmere.report.summary.values import shown_name
 
 CLASSES_IN_MATRIX = 10
-"""Rows of the confusion matrix; of more classes the smallest are joined."""
+"""Largest size of the confusion matrix; with more classes, the smallest are joined."""
 
 CLASSES_WITH_CURVES = 4
-"""Of more than two classes, those with most rows have ROC and precision-recall curves."""
+"""Largest number of classes with ROC and precision-recall curves: those with the most rows."""
 
 _CORNERS = 120
 _POINTS = 700
@@ -130,7 +130,7 @@ def _ranking(found: OutOfFold, labels: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _decision(found: OutOfFold) -> dict[str, float | None]:
-    """Return where on its curves a model of two classes decides."""
+    """Return the point of the curves at which a model of two classes decides."""
     (tn, fp), (fn, tp) = confusion_matrix(found.y.astype(np.int64), found.decided, 2, found.weight)
     return {
         "false_positive_rate": float(fp / (tn + fp)),
@@ -151,7 +151,7 @@ def _of_values(found: OutOfFold) -> dict[str, Any]:
     y, p = found.y.astype(np.float64), found.predictions
     bands = residual_bands(y, p, weight=found.weight)
     half, most = weighted_quantiles(np.abs(y - p), (0.5, 0.9), found.weight)
-    # Evenly along the predictions, so that the picture of a large table looks as that of a small one.
+    # Evenly along the predictions, so that the picture of a large table looks like that of a small one.
     order = np.argsort(p, kind="stable")
     shown = order[np.unique(np.linspace(0, len(p) - 1, min(_POINTS, len(p))).astype(np.int64))]
     return {

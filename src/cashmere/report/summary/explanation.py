@@ -11,7 +11,7 @@ from cashmere.report.summary.values import finite_number, one_line, shown_name
 from cashmere.storage.directory import EXPLANATION
 
 GROUPS_SHOWN = 20
-"""Columns, or groups of them, whose importances the page shows."""
+"""Largest number of columns, or groups of them, whose importances the page shows."""
 
 _EFFECTS_SHOWN = 12
 

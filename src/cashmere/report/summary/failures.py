@@ -13,7 +13,7 @@ from cashmere.report.summary.values import failed, one_line
 from cashmere.storage.trial_tables import algorithm_name, cause_of, what_to_try
 
 _TRACEBACK_LIMIT = 6000
-"""Characters of a traceback at most."""
+"""Largest number of characters of a traceback."""
 
 
 def failures_section(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from cashmere.records.origin import Origin, OriginKind
 from cashmere.report.summary.values import one_line
 
 _ORIGINS_SHOWN = 8
-"""Origins named at most; the rest are counted together."""
+"""Largest number of origins to name; the rest are counted together."""
 
 
 def count_origins(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -23,7 +23,7 @@ def count_origins(rows: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _kind(origin: Origin) -> str:
-    """Return what is counted; rounds and sub-spaces of a contest have a section of their own."""
+    """Return the kind of an origin, without rounds and sub-spaces: contests have their own section."""
     if origin.kind is OriginKind.OTHER:
         return one_line(origin.detail) or "not known"
     return origin.kind.value

@@ -101,7 +101,7 @@ def summarise_result(folder: str | Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Found:
-    """What the files of a run hold, parsed as far as all sections need it."""
+    """The content of a run's files, parsed for all sections."""
 
     run: Mapping[str, Any]
     schema: Mapping[str, Any]
@@ -144,7 +144,7 @@ def _result(folder: Path, found: _Found) -> dict[str, Any]:
 
 
 def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how the metric is called and whether more is better."""
+    """Return the name and the direction of the metric."""
     if metric is not None:
         return {"name": metric.name, "greater_is_better": metric.greater_is_better, "custom": False}
     return {"name": shown_setting(settings.get("metric")), "greater_is_better": False, "custom": True}

@@ -11,7 +11,7 @@ from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
 
 NAME_LIMIT = 80
-"""Characters of a name at most."""
+"""Largest number of characters of a name."""
 
 
 def dictionary(value: object) -> dict[str, Any]:
@@ -48,10 +48,10 @@ def score_of(metric: Metric | None, loss: object) -> float | None:
 
 
 def succeeded(row: Mapping[str, Any]) -> bool:
-    """Tell whether a trial has a loss to show."""
+    """Return whether a trial has a loss to show."""
     return row["status"] == "success" and finite_number(row["loss"]) is not None
 
 
 def failed(row: Mapping[str, Any]) -> bool:
-    """Tell whether a trial failed; trials stopped early did not."""
+    """Return whether a trial failed; trials stopped early did not."""
     return not succeeded(row) and row["status"] != "stopped"

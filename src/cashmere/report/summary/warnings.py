@@ -51,7 +51,7 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
     elif cross_fitted is not None and ensemble is not None:
         gain = abs(ensemble) if baseline is None else baseline - ensemble
         harder = 0.0 if baseline is None or baseline_cross_fitted is None else baseline_cross_fitted - baseline
-        lost = cross_fitted - ensemble - harder  # in time, other rows are cross-fitted than choose
+        lost = cross_fitted - ensemble - harder  # in time, other rows are cross-fitted than those that choose
         if lost > _CLEARLY * gain:
             share = f"{lost / gain:.0%}" if gain > 0 else "most"
             of = "its loss" if baseline is None else "its gain over the constant prediction"
