@@ -39,17 +39,22 @@ class RowFile(Generic[R]):
         return frame.astype({name: float for name, kind in self._types.items() if kind not in ("str", str)})
 
     def add(self, rows: Iterable[R]) -> None:
-        """Append rows.
+        """Append rows, all or none if making them is interrupted.
 
         Raises
         ------
         SystemExit
             If the file has other columns.
         """
+        rows = list(rows)  # a generator may be interrupted: some of its rows would count as all
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+", newline="", encoding="utf-8") as file:
             file.seek(0)
-            header = next(csv.reader(file), None)
+            text = file.read()
+            if not text.endswith("\n"):  # cut short by a crash: the next row would become a part of it
+                text = text[: text.rfind("\n") + 1]
+                file.truncate(len(text.encode()))
+            header = next(csv.reader(text.splitlines()), None)
             if header not in (None, self._columns):
                 raise SystemExit(
                     f"{self.path} has other columns than current rows. Move it away, or choose another --out."
@@ -66,4 +71,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        return [row for row in csv.DictReader(file) if None not in row.values()]
+        rows = list(csv.DictReader(file))
+        file.seek(0)
+        if rows and not file.read().endswith("\n"):  # its last cell may be incomplete
+            rows.pop()
+    return [row for row in rows if None not in row.values()]

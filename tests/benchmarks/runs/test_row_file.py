@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from benchmarks.runs.row_file import RowFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    name: str
+    loss: float
+
+
+def test_rows_are_appended_and_read(tmp_path):
+    file = RowFile(tmp_path / "rows.csv", Row)
+    assert file.read() == []
+    file.add([Row(name="a", loss=0.5)])
+    file.add([Row(name="b", loss=0.25)])
+    assert file.read() == [{"name": "a", "loss": "0.5"}, {"name": "b", "loss": "0.25"}]
+
+
+@pytest.mark.parametrize("cut", ["b", "b,0.2", 'b,"0.'])
+def test_row_cut_short_is_left_out_and_does_not_damage_the_next(tmp_path, cut):
+    file = RowFile(tmp_path / "rows.csv", Row)
+    file.add([Row(name="a", loss=0.5)])
+    with file.path.open("a") as content:
+        content.write(cut)
+    assert [row["name"] for row in file.read()] == ["a"]
+    file.add([Row(name="c", loss=0.75)])
+    assert file.path.read_text() == "name,loss\na,0.5\nc,0.75\n"
+
+
+def test_interrupted_rows_are_not_added_in_part(tmp_path):
+    def interrupted():
+        yield Row(name="a", loss=0.5)
+        raise KeyboardInterrupt
+
+    file = RowFile(tmp_path / "rows.csv", Row)
+    with pytest.raises(KeyboardInterrupt):
+        file.add(interrupted())
+    assert file.read() == []
