@@ -1,4 +1,4 @@
-"""What candidate configurations predict for all rows of a table, and the seconds that it took; followed once."""
+"""Predictions of candidate configurations for all rows of a table, and their seconds; each is followed only once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Key = tuple[str, str]
 """Algorithm and candidate."""
 
 Values = Mapping[str, Any]
-"""Those of a configuration that differ from the defaults, as `Space.completed` takes them."""
+"""Hyper-parameters that differ from the defaults, for `Space.completed`."""
 
 Offered = Callable[[Space], Mapping[Key, Values]]
 """The candidates that a space offers."""
@@ -37,7 +37,7 @@ _FOLDS = "3fold"
 
 
 class _Limited(Unsupervised):
-    """Nobody stops the trial, but its path ends after a time; CPU time, as other work may stop the process."""
+    """Ends a path after some CPU time: wall time would also count other work. Nothing else stops the trial."""
 
     def __init__(self, seconds: float) -> None:
         self._ends = time.process_time() + seconds
@@ -57,9 +57,9 @@ class FollowedCandidates:
     predictions : dict
         Out-of-fold predictions by key.
     cpu_seconds : dict
-        What the path took on all folds, by key.
+        CPU seconds of the path on all folds, by key.
     failed : dict
-        Seconds of those that ended without predictions.
+        CPU seconds of candidates that ended without predictions, by key.
     """
 
     y: AnyArray
@@ -79,7 +79,7 @@ class FollowedCandidates:
             return cls(np.zeros(0))
         with np.load(path) as file:
             keys = [(str(algorithm), str(candidate)) for algorithm, candidate in file["keys"]]
-            # Files of before lack those that failed: they are tried again.
+            # Earlier files do not list failures, so these are tried again.
             pairs = file["failed"].reshape(-1, 2) if "failed" in file else []
             failed = [(str(algorithm), str(candidate)) for algorithm, candidate in pairs]
             return cls(
@@ -90,14 +90,14 @@ class FollowedCandidates:
             )
 
     def save(self, path: Path) -> None:
-        """Write all to one file; one that exists stays whole until then."""
+        """Write everything to one file; an existing one is replaced once the new one is complete."""
         path.parent.mkdir(parents=True, exist_ok=True)
         written = path.with_suffix(".part.npz")
         np.savez_compressed(
             written,
             y=self.y,
             keys=np.array(list(self.predictions)),
-            predictions=np.stack(list(self.predictions.values())),
+            predictions=np.array(list(self.predictions.values())),
             cpu_seconds=np.array(list(self.cpu_seconds.values())),
             failed=np.array(list(self.failed), dtype=str),
             failed_seconds=np.array(list(self.failed.values())),
@@ -114,7 +114,7 @@ class FollowedCandidates:
         first: int | None = None,
         seed: int = 0,
     ) -> FollowedCandidates:
-        """Return this with the candidates that are missing.
+        """Return a copy with the missing candidates.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class FollowedCandidates:
         most_seconds : float
             CPU seconds after which a path ends.
         first : int, optional
-            Follow none but the first so many that the space offers.
+            Follow only this many of the offered candidates, the first ones.
         seed : int
             Draws the rows and the folds.
         """
@@ -155,7 +155,7 @@ class FollowedCandidates:
                 clock = time.process_time()
                 try:
                     predicted = objective.run(trial, _Limited(most_seconds)).predictions
-                except (ArithmeticError, ValueError, RuntimeError, MemoryError):  # as a trial of a search fails
+                except (ArithmeticError, ValueError, RuntimeError, MemoryError):  # a trial of a search would fail, too
                     predicted = None
                 seconds = time.process_time() - clock
                 if predicted is None:
@@ -171,7 +171,7 @@ class FollowedCandidates:
 
 
 def first_candidates(space: Space) -> dict[Key, Values]:
-    """Return what a search of the space begins with; candidates of an algorithm are called ``"first 1"``, ..."""
+    """Return the first configurations of a search; those of an algorithm are called ``"first 1"``, ..."""
     offered: dict[Key, Values] = {}
     for configuration in space.first_configurations():
         name = str(configuration["algorithm"])
@@ -183,11 +183,11 @@ def first_candidates(space: Space) -> dict[Key, Values]:
 def follow_once(
     table: BenchmarkTable, work: Path, offered: Offered, *, n_rows: int, most_seconds: float = 60.0
 ) -> FollowedCandidates:
-    """Return what the candidates predict for a table; what the folder of work holds is not followed again."""
+    """Return what the candidates predict for a table, following only those that are not in the folder of work."""
     path = work / f"{table.name}.npz"
     known = FollowedCandidates.read(path)
     followed = known.completed(table, offered, n_rows=n_rows, most_seconds=most_seconds)
-    if followed.predictions.keys() != known.predictions.keys():
+    if any(getattr(followed, kind).keys() != getattr(known, kind).keys() for kind in ("predictions", "failed")):
         followed.save(path)
     return followed
 

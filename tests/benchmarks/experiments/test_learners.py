@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks.experiments import learners
-from benchmarks.experiments.followed_candidates import FollowedCandidates
+from benchmarks.experiments.followed_candidates import FollowedCandidates, follow_once
 from benchmarks.experiments.learners import (
     CANDIDATES,
     EARLIER,
@@ -71,6 +73,20 @@ def test_candidates_are_points_of_the_space(task, has_categories):
     assert (("lightgbm", "smooth categories") in offered) == has_categories
     if has_categories and task.is_classification:
         assert set(offered) == {(name, candidate) for name in names for candidate in CANDIDATES[name]}
+
+
+@pytest.mark.parametrize("predictions", [{}, {("knn", "first 1"): np.array([0.1, 0.9])}])
+def test_failures_are_kept_too(tmp_path, monkeypatch, predictions):
+    followed = FollowedCandidates(np.array([0.0, 1.0]), predictions, dict.fromkeys(predictions, 1.0))
+    if predictions:
+        followed.save(tmp_path / "t.npz")
+    failed = {("svm", "first 1"): 2.0}
+    monkeypatch.setattr(FollowedCandidates, "completed", lambda *_, **__: replace(followed, failed=failed))
+    table = BenchmarkTable(name="t", path=tmp_path / "t.parquet", task_type=TaskType.REGRESSION)
+    follow_once(table, tmp_path, offered_candidates, n_rows=2)
+    read = FollowedCandidates.read(tmp_path / "t.npz")
+    assert read.failed == failed
+    assert list(read.predictions) == list(predictions)
 
 
 def test_followed_candidates_are_kept_and_not_followed_again(tmp_path, monkeypatch):
