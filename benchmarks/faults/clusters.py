@@ -28,21 +28,21 @@ from benchmarks.runs.row_file import RowFile
 
 
 def hit_runs(kinds: Sequence[str], *, seconds: float, seed: int, first_case: int = 0) -> Iterator[list[InjectedFault]]:
-    """Yield what came of the faults of one run after the other, of each kind in turn, until the time is over.
+    """Yield the results of the faults of one run after the other, of each kind in turn, until the time is over.
 
     Parameters
     ----------
     kinds : sequence of str
         Names of `CLUSTER_FAULTS`.
     seconds : float
-        No further run begins after so long.
+        No further run begins after this time.
     seed, first_case : int
         What the random choices depend on.
     """
     references: dict[str, Reference] = {}
     end = time.monotonic() + seconds
     with adopting_orphans() as orphans:
-        for case in itertools.count(first_case):
+        for case in itertools.count(first_case) if kinds else ():
             for kind in kinds:
                 strategies = CLUSTER_FAULTS[kind].make.strategies
                 strategy = strategies[case % len(strategies)]

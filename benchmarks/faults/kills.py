@@ -27,9 +27,9 @@ from benchmarks.runs.row_file import RowFile
 
 
 def next_cases(file: RowFile[InjectedFault], *, times: int, seed: int, kinds: list[str]) -> Iterator[CaseKey]:
-    """Yield cases until there are that many faults, each of the kind that is furthest behind its share."""
+    """Yield cases until there are `times` faults, each of the kind that is furthest behind its share."""
     tried = Counter(dict.fromkeys(kinds, 0))
-    while True:
+    while kinds:  # none may be possible here
         rows = [row for row in file.read() if int(row["seed"]) == seed]
         done = Counter(row["kind"] for row in rows)
         if sum(done[kind] for kind in kinds) >= times:
