@@ -47,7 +47,7 @@ TABLES = (
     *("credit-g", "phoneme", "satimage", "churn", "MagicTelescope"),
     *("delta_elevators", "cpu_act", "abalone", "bank-marketing", "eye_movements"),
 )
-"""Small and middle ones, of all three tasks."""
+"""Small and medium tables, of all three tasks."""
 
 _TRIALS_WITHOUT_END = 1_000_000
 """A number of trials turns off what only a budget of time alone has: costs, rungs of rows, and repeats on few rows."""
@@ -55,7 +55,7 @@ _TRIALS_WITHOUT_END = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """What a run makes use of.
+    """What a run uses.
 
     Attributes
     ----------

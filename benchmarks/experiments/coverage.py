@@ -37,18 +37,18 @@ COVERAGES = (0.8, 0.9, 0.95)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoverageRun:
-    """What came of one coverage in one run.
+    """The result for one coverage in one run.
 
     Attributes
     ----------
     table, variant, seed, budget, rows
         See `RunKey`; the variant is the resampling.
     coverage : float
-        What was asked for.
+        Coverage requested.
     n_train, n_test : int
         Rows fitted on, and rows judged.
     covered : float
-        Share of these whose interval or set holds the truth.
+        Share of the judged rows whose interval or set contains the truth.
     size : float
         Mean width of the intervals, as a share of the width that holds as many of all values; or mean number of
         classes in a set.
@@ -70,7 +70,7 @@ class CoverageRun:
 
 
 def read(table: BenchmarkTable, name: str) -> tuple[pd.DataFrame, pd.Series, bool]:
-    """Return features, target, and whether it holds classes; the name may name a column for a target."""
+    """Return features, target, and whether it contains classes; the name may name another column as the target."""
     X, y = table.read()
     column = name.partition(":")[2]
     if not column:

@@ -38,10 +38,10 @@ TABLES = (
     *("colic", "credit-g", "eucalyptus", "cmc", "phoneme", "satimage", "bank-marketing", "MagicTelescope"),
     *("eye_movements", "wine_quality", "delta_elevators", "puma32H"),
 )
-"""Of different origin, and of all three tasks."""
+"""Tables of different origins, and of all three tasks."""
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-"""Of the budget, after which ensembles are judged."""
+"""Shares of the budget after which ensembles are judged."""
 
 _MOST_TEST_ROWS = 4000
 _RESAMPLES = 2000
@@ -56,13 +56,13 @@ class JudgedMoment:
     table, variant, seed, budget, rows
         See `RunKey`.
     share : float
-        Share of the budget that has gone.
+        Share of the budget spent.
     resampling : str
-        What was done, if `auto` was asked for.
+        What `auto` chose, if it was requested.
     trials, families, members : int
         Finished trials; different algorithms, and trials, in the ensemble.
     most_tried : float
-        Share of the trials that the algorithm with most of them has.
+        Share of trials of the algorithm with the most trials.
     deciding : float
         CPU seconds for decisions in the whole run.
     validation, cross_fitted, test, best : float
@@ -111,13 +111,13 @@ def run(table: BenchmarkTable, shares: Sequence[float], key: RunKey) -> list[Jud
 def _moment(key: RunKey, share: float, session: Session, judge: Callable[[History], float]) -> JudgedMoment:
     """Choose the ensemble from what was known at a moment, as the run would have ended then."""
     whole, builder = session.study.history, session.model.builder
-    # What begins in time counts: it is the result of a trial that was cut short, or of one without a path.
+    # At the end, trials that ended late count as well: they were cut short, or have no path that could be.
     known = [o for o in whole if o.finished_at <= share * key.budget or share == 1]
     history = replace(whole, observations=tuple(known))
     names = {o.trial.number: algorithm_of(o) for o in known}
     if history.successes:
         if share == 1:
-            session.model.choose_finally(history)  # with what was fitted on other splits
+            session.model.choose_finally(history)  # including repeats on other splits
         else:
             session.model.choose(history)
         cross_fitted = session.model.cross_fit(history)
@@ -143,7 +143,7 @@ def _moment(key: RunKey, share: float, session: Session, judge: Callable[[Histor
 
 
 def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
-    """Compare the variants with one of them, on what each of them and the reference have both done.
+    """Compare the variants with one of them, each on the runs that both have done.
 
     Parameters
     ----------

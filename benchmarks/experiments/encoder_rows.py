@@ -58,7 +58,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
-    warnings.simplefilter("ignore")  # LightGBM about names of columns
+    warnings.simplefilter("ignore")  # LightGBM warns about column names
     for seed in range(arguments.seeds):
         coded, y = draw(seed)
         held_out = np.arange(N_TRAIN, N_TRAIN + N_HELD_OUT)

@@ -36,7 +36,7 @@ def loss(weights: Probabilities, stack: Probabilities, y: NDArray[np.int64]) -> 
 def best_weights(
     stack: Probabilities, family: NDArray[np.int64], y: NDArray[np.int64], least: float = 0.0
 ) -> Probabilities:
-    """Return the convex weights with the lowest loss, of which each family has at least a share."""
+    """Return the convex weights with the lowest loss that give each family at least a share."""
     constraints: list[Any] = [{"type": "eq", "fun": lambda w: w.sum() - 1}]
     if least:
         constraints += [{"type": "ineq", "fun": lambda w, k=k: w[family == k].sum() - least} for k in np.unique(family)]

@@ -86,7 +86,7 @@ class _Tried:
 
 
 def compare(table: BenchmarkTable, *, seed: int, n_rows: int) -> list[FeatureRow]:
-    """Evaluate the defaults and boosters with features on so many rows of a table, and ensembles of them."""
+    """Evaluate the defaults, boosters with features, and ensembles of them on at most `n_rows` rows of a table."""
     data = SearchTable.read(table)
     metric = default_metric(data.task_type)
     learn, test = drawn_rows(len(data.y), n_rows, seed)
@@ -121,7 +121,7 @@ def _both(pool: list[_Tried]) -> tuple[list[FloatArray], list[FloatArray]]:
 
 
 def drawn_rows(n: int, most: int, seed: int) -> tuple[IntArray, IntArray]:
-    """Return rows to learn from and rows to judge on, two thirds and a third of at most so many; both ascending."""
+    """Draw at most `most` rows: two thirds to learn from, and a third to judge on; both ascending."""
     drawn = np.random.default_rng([seed, 7]).permutation(n)[:most]
     n_test = len(drawn) // 3
     return np.sort(drawn[n_test:]), np.sort(drawn[:n_test])
@@ -161,7 +161,7 @@ def _evaluate(data: SearchTable, learn: IntArray, test: IntArray, *, seed: int) 
 
 
 def configurations(space: Space) -> list[tuple[dict[str, Any], str]]:
-    """Return the values of each trial, and what its features are called."""
+    """Return the values of each trial, and the name of its features."""
     found: list[tuple[dict[str, Any], str]] = []
     for algorithm in space.algorithms:
         values = {"algorithm": algorithm.name}

@@ -54,11 +54,11 @@ class RacedSearch:
     rule : str
         One of `RULES`.
     seed : int
-        Of the order of configurations and of the parts; of the search.
+        Seed of the order of configurations and of the parts, or of the search.
     budget : float
         Seconds.
     trials, stopped : int
-        Finished trials, those that were stopped included; how many were.
+        Number of finished trials, including stopped ones; number of stopped ones.
     validation, test, single : float
         Loss of the ensemble on the rows that chose it and on test rows; test loss of the best single configuration,
         empty for searches on tables.
@@ -76,7 +76,7 @@ class RacedSearch:
 
 
 def replay(recording: RecordedHistory, metric: Metric, rule: str, *, seed: int, n_trials: int) -> RacedSearch:
-    """Search a recording at random for as long as `n_trials` configurations take without a rule; the seed splits it."""
+    """Search a recording at random, for as long as `n_trials` configurations take without a rule."""
     recording = redraw_split(recording, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(recording))

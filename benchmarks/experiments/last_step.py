@@ -35,7 +35,7 @@ REFERENCE = "25 picks"
 """Greedy selection with replacement among all candidates, as runs do it."""
 
 _STEPS = 100
-"""Of projected gradients; the members hardly change after 30."""
+"""Steps of projected gradients; the members hardly change after 30."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class JudgedRule:
     recording : str
         Which one.
     rows, candidates : int
-        Validation rows that chose (all of them, where there are fewer); size of the pools.
+        Validation rows that chose (all if there are fewer); size of the pools.
     rule : str
         See `judge`.
     pools : int

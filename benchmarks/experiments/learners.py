@@ -195,7 +195,7 @@ def offered_candidates(space: Space) -> dict[Key, Values]:
         for candidate, values in candidates.items() if name in names else ():
             known = {f"{name}:{key}": value for key, value in values.items()}
             known = {key: value for key, value in known.items() if key in space.configuration_space}
-            if known not in seen:  # else it differs only in what this table has not
+            if known not in seen:  # otherwise it differs only in values that this space lacks
                 seen.append(known)
                 offered[algorithm, candidate] = {"algorithm": name, **known}
     return offered
@@ -242,7 +242,7 @@ def by_origin(rows: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def held_out(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return what choices that other origins make are worth, one row per algorithm and one column per table.
+    """Return what the choices of other origins are worth, one row per algorithm and one column per table.
 
     Candidates are chosen by the loss of the ensemble with them instead of the default; the values are logarithms of
     ratios.

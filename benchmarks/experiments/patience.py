@@ -37,7 +37,7 @@ _STEP = 10
 """Configurations between two choices of the ensemble."""
 
 _LEAST_ROWS_OF_MEAN, _LEAST_TRIALS_OF_MEAN = 200, 20
-"""From where on runs average five selections, see `cashmere.run.ensemble_builder`."""
+"""Numbers from which on runs average five selections, see `cashmere.run.ensemble_builder`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,8 +130,7 @@ def stop_after(candidates: Sequence[int], cross_fitted: Sequence[float], *, leas
     least : int
         Configurations before which it never stops.
     stretch : float
-        It stops when this multiple of the number with the lowest loss has passed without a lower one; infinite to go
-        on.
+        It stops after this multiple of the number with the lowest loss, without a lower one; infinite to never stop.
     """
     best = 0
     for i, n in enumerate(candidates):

@@ -117,7 +117,7 @@ class _Watched:
 
 
 class _NoLongSteps(Unsupervised):
-    """Nobody stops the trial, but its path ends before a step that would take too long."""
+    """Ends a path before a step that would take too long; nothing else stops the trial."""
 
     def seconds_left(self) -> float:
         return _STEP_SECONDS

@@ -26,7 +26,7 @@ from benchmarks.runs.row_file import RowFile, read_rows
 from cashmere.evaluation.metrics import get_metric
 
 POOL = 100
-"""Configurations an ensemble is chosen from."""
+"""Number of configurations from which an ensemble is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class JudgedTwice:
     Attributes
     ----------
     recording, metric : str
-        Which one; of the choice and the losses.
+        Name of the recording; metric of the choice and the losses.
     seed : int
         Of the split and the pool.
     validation, test : float

@@ -43,7 +43,7 @@ RESULTS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKey:
-    """What makes runs differ: the first columns of runs.csv, and the folder of the run.
+    """The settings that distinguish runs: the first columns of runs.csv, and the folder of the run.
 
     Attributes
     ----------
@@ -157,7 +157,7 @@ def run(table: BenchmarkTable, key: RunKey, out: Path) -> dict[str, Any]:
 
 
 def make_keys(arguments: argparse.Namespace, table: BenchmarkTable) -> list[RunKey]:
-    """Return what is to be run; a setting or strategy that cannot be used ends the program before the first run."""
+    """Return the runs to make; an unusable setting or strategy ends the program before the first run."""
     if arguments.trials < 1:
         raise SystemExit(f"--trials must be at least 1; got {arguments.trials}.")
     lookahead = max(8, 2 * arguments.workers) if arguments.lookahead is None else arguments.lookahead

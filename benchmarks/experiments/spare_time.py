@@ -62,11 +62,11 @@ NONE, SEARCH, SECOND_LAYER, REPEATS = "none", "search", "second layer", "repeats
 
 _FOLDS = "5fold"
 _LARGEST_SHARE = 0.1
-"""Of all seconds, for one trial."""
+"""Largest share of all seconds for one trial."""
 
 _MOST_REPEATS = 2
 _MOST_COLUMNS = 60
-"""Columns of predictions that the second layer sees."""
+"""Largest number of columns of predictions that the second layer sees."""
 
 _SECOND_LAYER = 100_000
 """Number of its first trial."""
@@ -170,7 +170,7 @@ class Gathered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Rows to learn from, rows to predict, and what is learned how."""
+    """Rows to learn from, rows to predict, the search space and the metric."""
 
     seen: CodedTable
     held_out: CodedTable
@@ -194,7 +194,7 @@ def _wider(coded: CodedTable, added: Float64) -> CodedTable:
 
 
 class CpuLimit(Unsupervised):
-    """Ends a path after so many CPU seconds."""
+    """Ends a path after some CPU seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.process_time() + seconds
@@ -235,7 +235,7 @@ class Split:
 
     def test_predictions(self, configuration: Configuration, outcome: Outcome) -> FloatArray:
         """Return what the models of a successful trial predict for the rows held out."""
-        assert outcome.model is not None  # it was asked for
+        assert outcome.model is not None  # the objective keeps models
         path = self._folder / "model.skops"
         path.write_bytes(outcome.model)
         encoding = self._task.space.encoding_of(configuration)
@@ -246,7 +246,7 @@ class Split:
         return np.asarray(np.mean(predicted, axis=0, dtype=np.float64))
 
     def fit(self, trials: Sequence[Trial], seconds: float) -> tuple[list[Fit], float]:
-        """Run trials until so many CPU seconds are spent; return those that succeed, and the seconds."""
+        """Run trials until these CPU seconds are spent; return the successes, and the seconds."""
         found: list[Fit] = []
         spent = 0.0
         for trial in trials:
@@ -261,7 +261,7 @@ class Split:
 
 
 def gather(table: BenchmarkTable, *, strategy: str, seed: int, n_rows: int, seconds: float) -> Gathered:
-    """Search on so many rows of a table, a third of which are held out, and go on in three ways."""
+    """Search on at most `n_rows` rows of a table, a third of which are held out, and continue in three ways."""
     data = SearchTable.read(table)
     learn, test = drawn_rows(len(data.y), n_rows, seed)
     coded, y, metric = data.schema.code(data.frame), data.y[learn], default_metric(data.task_type)
@@ -307,7 +307,7 @@ def gather(table: BenchmarkTable, *, strategy: str, seed: int, n_rows: int, seco
 def search(
     task: Task, split: Split, *, strategy: str, seed: int, seconds: float
 ) -> tuple[list[Fit], list[Fit], dict[str, float]]:
-    """Return what a search finds in two thirds of the seconds, what in the last, and the seconds of both."""
+    """Return what a search finds in two thirds of the seconds and in the last third, and the seconds of both."""
     study = Study(
         task.space.configuration_space,
         strategy,
@@ -371,7 +371,7 @@ def choose(fits: Sequence[Fit], y: AnyArray, metric: Metric, seed: int) -> tuple
 
 
 def judge(gathered: Gathered) -> list[SpareTimeRow]:
-    """Return what becomes of each way to spend the last third."""
+    """Judge each way to spend the last third."""
     first, later, second, repeats = gathered.first, gathered.later, gathered.second, gathered.repeats
     averaged = [mean_of([fit, *(other for other in repeats if other.number == fit.number)]) for fit in first]
     again = {fit.number for fit in repeats}

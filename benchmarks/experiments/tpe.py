@@ -268,7 +268,7 @@ def _interpolated(path: Path) -> Problem:
     encoder = SpaceEncoder(history.space)
     rows = encoder.encode(history.configurations[i] for i in history.succeeded)
     forest = ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2, random_state=0).fit(rows, np.log(losses))
-    trees = [tree.tree_ for tree in forest.estimators_]  # without the checks of predict, which take longer than it
+    trees = [tree.tree_ for tree in forest.estimators_]  # `predict` spends most time on checks
 
     def loss(configuration: Configuration) -> float:
         row = encoder.encode([configuration]).astype(np.float32)

@@ -41,7 +41,7 @@ COUNTS = (1, 5, 20, 50, 100, 200)
 """Trials to learn from; those after the largest number are predicted."""
 
 COUNTS_OF_CANDIDATES = (1, 5, 10, 20)
-"""The same where there are at most 49."""
+"""The same for candidates, of which a table has at most 49."""
 
 UPPER = 1.2816
 """Standard deviations of the 90 % quantile of a normal distribution."""
@@ -88,7 +88,7 @@ def calibration(
     costs : mapping of str to float
         Logarithm of the relative cost by algorithm and choice.
     seed : int
-        Of the order of trials.
+        Seed of the order of trials.
     counts : tuple of int
         Trials to learn from, ascending.
 

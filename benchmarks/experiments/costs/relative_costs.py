@@ -27,7 +27,7 @@ _RIDGE_OF_EXPONENTS = NOISE / 0.5
 """The same for costs that grow with classes like those of the other algorithms."""
 
 _GROWTH = "^"
-"""Ends the name of the term that multiplies the logarithm of the outputs, after the name of the algorithm."""
+"""Ends the name of the term for the logarithm of the number of outputs, which begins with the algorithm's name."""
 
 
 def relative_costs(histories: Sequence[RecordedHistory]) -> RelativeCosts:
@@ -49,16 +49,16 @@ def relative_costs(histories: Sequence[RecordedHistory]) -> RelativeCosts:
 def relative_costs_of_choices(
     tables: Sequence[TimedCandidates], *, with_choices: bool = True, with_classes: bool = True
 ) -> RelativeCosts:
-    """Return the same from single configurations, with what other choices than the default and more classes add.
+    """Return the same from single configurations, with the effects of choices other than the default and of classes.
 
     Parameters
     ----------
     tables : sequence of TimedCandidates
         The configurations.
     with_choices : bool
-        Otherwise the costs of algorithms alone.
+        Whether to include the effects of choices.
     with_classes : bool
-        Otherwise whatever the number of classes.
+        Whether to include the growth with the number of classes.
     """
     return _sums_of_terms(
         (
@@ -80,7 +80,7 @@ def write_relative_costs(table: str, costs: RelativeCosts, provenance: str) -> P
 
 
 def _sums_of_terms(values: Iterable[tuple[int, Mapping[str, float], float]]) -> RelativeCosts:
-    """Return the terms whose sums, with one of the table, are closest to values; algorithms have the mean 0.
+    """Fit terms whose sums, with one term per table, are closest to the values; the mean over algorithms is 0.
 
     Parameters
     ----------

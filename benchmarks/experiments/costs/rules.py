@@ -44,7 +44,7 @@ class FixedExponent:
     Attributes
     ----------
     strategy : Strategy
-        That decides.
+        The strategy that decides.
     exponent : float
         1 for improvement per second until the end, 0 for improvement alone.
     """

@@ -20,7 +20,7 @@ from cashmere.space.encoding import SpaceEncoder
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimedCandidates:
-    """What the candidates took on a table.
+    """Seconds of candidates on a table.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class TimedCandidates:
 
     @property
     def statuses(self) -> tuple[TrialStatus, ...]:
-        """All have succeeded: others have no row."""
+        """All have succeeded: failures have no row."""
         return (TrialStatus.SUCCESS,) * len(self)
 
 

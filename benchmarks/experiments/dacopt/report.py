@@ -15,7 +15,7 @@ from benchmarks.reporting.table import print_tables
 from benchmarks.runs.circumstances import count_circumstances
 
 N_DRAWN = 100
-"""Points of a curve."""
+"""Number of points of a curve."""
 
 TITLES = {"dacopt1": "DACOpt, experiment 1: imbalanced classes", "dacopt2": "DACOpt, experiment 2: accuracy"}
 

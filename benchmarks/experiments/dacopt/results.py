@@ -31,7 +31,7 @@ PROPOSED = ("dac_hb", "dac_hh", "dac_sb", "dac_sh")
 """The paper's own strategies, with any options; all others are baselines."""
 
 INSIDE = {"dac_hb": "bo4ml", "dac_sb": "bo4ml", "dac_hh": HYPEROPT, "dac_sh": HYPEROPT}
-"""What searches the sub-spaces of these contests, and could search the whole space alone."""
+"""The strategy inside each contest, which could also search the whole space alone."""
 
 N_CHECKPOINTS = 500
 RENAMED = {"haberman": "haberman_keel"}
@@ -185,7 +185,7 @@ def published_tables(experiment: Protocol, known: dict[str, BenchmarkTable]) -> 
 
 
 def published_mean(published: pd.DataFrame, table: str, strategy: str) -> float:
-    """Return the paper's scores of one of our strategies, NaN where it has none."""
+    """Return the paper's score of one of our strategies, NaN if it has none."""
     method = PAPER_NAMES.get(strategy)
     if method is None or method not in published or table not in published.index:
         return float("nan")
@@ -210,7 +210,7 @@ def checkpoints(n_trials: int, n_points: int) -> np.ndarray:
 
 
 def held(values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Return values after numbers of trials; the last one holds from there on."""
+    """Return the values after these numbers of trials; the last value holds from its trial on."""
     held_values: np.ndarray = values[np.minimum(at, len(values)) - 1]
     return held_values
 

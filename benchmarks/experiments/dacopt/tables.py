@@ -82,7 +82,7 @@ def score_table(results: Results) -> Table:
 
 
 def pair_table(results: Results) -> Table | None:
-    """Return every contest beside the search that it has inside and that searched the whole space, at equal seeds."""
+    """Return every contest beside its inner strategy on the whole space, at equal seeds."""
     rows = contest_pairs(results.scores, results.strategies)
     if not rows:
         return None

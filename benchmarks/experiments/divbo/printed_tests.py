@@ -19,12 +19,12 @@ from benchmarks.experiments.divbo.methods import SUITES, Suite, published_counts
 from benchmarks.reporting.table import Table, print_tables
 
 N_REPEATS = 10
-"""Of every mean that the papers print."""
+"""Number of repeats of every mean that the papers print."""
 
 LEVEL = 0.05
 
 _COUNTED = {"1": "classification", "3": "regression"}
-"""Tables of means on whose repeats the papers count."""
+"""Tables of means from whose repeats the papers count verdicts."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

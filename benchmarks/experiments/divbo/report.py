@@ -28,7 +28,7 @@ from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import comparison
 
 UNITS = {"accuracy": "error as a share", "mse": "mean squared error", "mae": "mean absolute error"}
-"""Of the charts."""
+"""Units of the charts."""
 
 SMOOTHED = 20
 """Trials averaged for each point of the diversity of suggestions."""

@@ -86,7 +86,7 @@ def make_report(
     y_test : (n_test,) array
         Class codes or values.
     metric : Metric
-        Judges on the test rows.
+        Metric for the test rows.
     members : callable, optional
         For the form ``members``.
     """
@@ -109,7 +109,7 @@ def make_report(
 
 
 def checkpoints(n_trials: int) -> list[int]:
-    """Return the numbers of trials after which is judged: every few, and all.
+    """Return the numbers of trials after which a search is judged: every `EVERY`, and all.
 
     Examples
     --------

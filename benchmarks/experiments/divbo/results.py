@@ -29,7 +29,7 @@ class Results:
     metric : str
         Metric of all runs.
     runs : mapping of Method to list of EnsembleRun
-        Without methods that have no run.
+        Runs by method; methods without a run are left out.
     recorded : bool
         Whether the runs are replays: values have no unit then, and seconds are those of the recording.
     """

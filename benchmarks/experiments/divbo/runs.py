@@ -55,7 +55,7 @@ class EnsembleRun:
     metric : str
         Name of what is minimised.
     unit : float
-        One of the losses here, in the units of the target: values are standardised before the search.
+        Unit of the losses, in units of the target: values are standardised before the search.
     losses, test_losses : list of float or None
         Losses of every trial; None for failures.
     statuses, origins : list of str

@@ -277,7 +277,7 @@ def _check_strategies(cases: Iterable[tuple[Protocol, BenchmarkTable, SuiteKey]]
 
 
 def _fits(suite: Suite, method: Method, metric: str) -> bool:
-    """Whether the paper has a method for a metric; custom methods are shown for all."""
+    """Return whether the paper has a method for a metric; custom methods are shown for all."""
     printed = {label for table in suite.printed for label in table.methods}
     of_metric = {label for table in suite.printed if table.metric == metric for label in table.methods}
     return method.label in of_metric or method.label not in printed

@@ -45,20 +45,20 @@ COLUMNS = ["recording", "seed", "observations", "surrogate", "tau"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Split:
-    """Configurations to learn from and, in those called `unseen`, to be judged on.
+    """Configurations to learn from, and `unseen` ones to be judged on.
 
     Attributes
     ----------
     X, unseen : (n, d) array
         Encoded configurations.
     distances, unseen_distances : (n, n) array
-        Of the predictions of all pairs (DivBO's equation 3).
+        Distances of the predictions of all pairs (DivBO's equation 3).
     losses, unseen_losses : (n,) array
         Error rates.
     predictions : sequence of (n_rows, n_classes) array
-        Of the former, for the validation rows.
+        Predictions of the known configurations for the validation rows.
     y : (n_rows,) array
-        Classes of these.
+        Classes of the validation rows.
     """
 
     X: FloatArray

@@ -55,7 +55,7 @@ from cashmere.strategies.shared.diversity_surrogates import SurrogateName, make_
 MAX_TEST, MIN_TEST = 200, 10
 N_CANDIDATES, N_MEMBERS = 5000, 25
 MEASURES: dict[bool, tuple[Measure, ...]] = {True: ("div", "bs", "ce"), False: ("mse",)}
-"""Those taken by default, of classification or not."""
+"""Default measures, by whether the task is a classification."""
 
 CODE_FOLDERS = ("acquisition", "space", "surrogates")
 """Folders of the package whose code decides what is measured."""
@@ -140,7 +140,7 @@ def code_digest() -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Split:
-    """Successful configurations to learn from and to be judged on, their predictions, and an ensemble of the former."""
+    """Successful configurations to learn from and to be judged on, their predictions, and an ensemble of the known."""
 
     X: FloatArray
     X_test: FloatArray
@@ -227,7 +227,7 @@ def time_missing(missing: Sequence[tuple[Path, Sequence[Key]]], report: Callable
         candidates = _encoder(history).sample(N_CANDIDATES, np.random.default_rng(seed))
         for key in keys:
             measure = cast("Measure", key.measure)
-            if i == 0:  # imports and caches are paid for by a small problem
+            if i == 0:  # a small problem first pays for imports and caches
                 time_once(split(history, seed, 10, with_pool=False), candidates[:100], key.surrogate, measure, seed)
             report(key, time_once(data, candidates, key.surrogate, measure, seed))
 
@@ -284,7 +284,7 @@ def tau_table(rows: pd.DataFrame, pairs: str, surrogates: Sequence[str]) -> Tabl
     """Return mean tau and standard error over seeds: of every case, and of averages over cases."""
     cells, best = [], set()
     for i, (case, table) in enumerate(cases(in_all(rows, pairs, surrogates))):
-        # Seeds first, since the measures of a seed share its configurations; only seeds with everything compare.
+        # Means of seeds first, as the measures of a seed share its configurations; only complete seeds are comparable.
         of_seed = table.groupby(level="seed")
         means = of_seed.mean()[of_seed.size() == len(table.groupby(level=["recording", "measure"]))]
         mean = means.mean().to_numpy().round(3)
@@ -309,7 +309,7 @@ def difference_table(rows: pd.DataFrame, surrogates: Sequence[str]) -> Table:
         for (recording, n, measure), table in cases(in_all(rows, pairs, surrogates)):
             if recording != ALL:
                 continue
-            # One number per recording and seed: its measures are no independent evidence.
+            # One number per recording and seed: its measures are not independent evidence.
             means = table.groupby(level=["recording", "seed"]).mean()
             differences = [(means[first] - means[other]).to_numpy() for other in others]
             shown = [f"{d.mean():+.3f}, p {signed_rank_test(d)[0]:.2g}" for d in differences]

@@ -46,7 +46,7 @@ def printed_table(results: Results, printed: PaperTable) -> Table | None:
     published = _published_losses(results, printed)
     means = _in_order(comparison.mean_losses(frame, results.n_trials, "test"), results.tables)
     spread = frame.groupby(["recording", "strategy"])["test"].std()
-    for label in others:  # their missing runs must not cost the others a pair
+    for label in others:  # a missing run of theirs must not cost the ranked methods a pair
         extra = results.final([label])
         means[label] = comparison.mean_losses(extra, results.n_trials, "test")[label]
         spread = pd.concat([spread, extra.groupby(["recording", "strategy"])["test"].std()])
@@ -271,7 +271,7 @@ def _published_losses(results: Results, printed: PaperTable) -> dict[tuple[str, 
     values = published_values(results.suite)
     first = next(table for table in results.suite.printed if table.metric == results.metric)
     found = {}
-    for number in (first.number, printed.number):  # what a later table does not repeat is in the first
+    for number in (first.number, printed.number):  # later tables do not repeat all of the first
         part = values[(values["table"] == number) & (values["measure"] == "test")]
         for row in part.itertuples():
             found[row.dataset, row.method] = row.mean * display_unit(row.dataset, results.metric)
@@ -281,7 +281,7 @@ def _published_losses(results: Results, printed: PaperTable) -> dict[tuple[str, 
 def _published_ranks(
     published: dict[tuple[str, str], float], names: Sequence[str], labels: Sequence[str]
 ) -> tuple[dict[str, float], int]:
-    """Return the average ranks of the printed means on the data sets shown here, and on how many they rest."""
+    """Return the average ranks of the printed means on the data sets shown here, and the number of these."""
     shown = [label for label in labels if any((name, label) in published for name in names)]
     there = [name for name in names if all((name, label) in published for label in shown)]
     if len(shown) < 2 or not there:
@@ -333,7 +333,7 @@ def _repeats(frame: pd.DataFrame) -> str:
 
 
 def _missing_note(results: Results, labels: Sequence[str], frame: pd.DataFrame) -> str:
-    """Say how many pairs of data set and repeat are left out because a method lacks them."""
+    """Return how many pairs of data set and repeat are left out because a method lacks them, in words."""
     runs = [run for method, found in results.runs.items() if method.label in labels for run in found]
     n_kept = len(frame[["recording", "seed"]].drop_duplicates())
     n_left_out = len({(run.key.table, run.key.seed) for run in runs}) - n_kept

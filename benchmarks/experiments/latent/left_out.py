@@ -80,7 +80,7 @@ def save_without(folder: Path, origin: str, out: Path) -> Path:
     origin : str
         What to leave out.
     out : Path
-        Folder of the folders.
+        Parent of the folder to write.
     """
     place = out / "".join(c if c.isalnum() else "_" for c in origin)
     if not (place / "manifest.json").exists():

@@ -54,7 +54,7 @@ _SHAPES = (
     "M{x} {y}m-3.2 -3.2h6.4v6.4h-6.4z",  # square
     "M{x} {y}m0 -4.4l4.2 7.4h-8.4z",  # triangle
     "M{x} {y}m0 -4.6l4.6 4.6l-4.6 4.6l-4.6 -4.6z",  # diamond
-    "M{x} {y}m0 4.4l4.2 -7.4h-8.4z",  # triangle on its head
+    "M{x} {y}m0 4.4l4.2 -7.4h-8.4z",  # triangle, upside down
     "M{x} {y}m-1.3 -4.2h2.6v2.9h2.9v2.6h-2.9v2.9h-2.6v-2.9h-2.9v-2.6h2.9z",  # cross
 )
 
@@ -145,7 +145,7 @@ Embedded = dict[tuple[bool, float], tuple[list[str], np.ndarray]]
 
 
 def learned_part(tasks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return which configurations are learned from, ``(n,)`` of bool: `LEARNED` of those of each algorithm."""
+    """Draw the configurations to learn from, ``(n,)`` of bool: a share `LEARNED` of those of each algorithm."""
     known = np.zeros(len(tasks), dtype=bool)
     for m in np.unique(tasks):
         rows = rng.permutation(np.flatnonzero(tasks == m))
@@ -218,7 +218,7 @@ def _marks(points: Sequence[tuple[int, np.ndarray]], left: float, top: float) ->
         x, y = (place - middle) * scale * np.array([1, -1]) + np.array([left + 230, top + 200])
         return f"{x:.1f}", f"{y:.1f}"
 
-    # One path per algorithm would draw whole algorithms over others: neighbours in the catalogue take turns.
+    # Mixed order, so that no algorithm covers another: neighbours in the catalogue are of the same algorithm.
     turns = sorted(range(len(points)), key=lambda i: (i * 7919) % len(points))
     marks = []
     for i in turns:

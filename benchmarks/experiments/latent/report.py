@@ -37,7 +37,7 @@ PAPER_NAMES = {
 
 CHECKPOINTS = (0, 10, 20, 30, 45, 60)
 TESTED = (30, 60)
-"""Iterations that the tables show, and those after which strategies are tested."""
+"""Iterations that the tables show, and iterations after which strategies are tested."""
 
 
 def shown_iterations(n_iterations: int, wanted: Sequence[int] = CHECKPOINTS) -> list[int]:
@@ -173,7 +173,7 @@ def _rank_tests(runs: pd.DataFrame, iteration: int, reference: str) -> Table:
 
 
 def _speed_table(runs: pd.DataFrame, n_initial: int, reference: str) -> Table:
-    """Return how much earlier strategies are as good as one is at the end, and how long they think."""
+    """Return how much earlier strategies reach the final loss of the reference, and how long they decide."""
     table = speed_table(runs.assign(trials=runs["trials"] + n_initial), reference)
     return replace(table, note=f"{table.note} Trials: all evaluations; curves begin after {n_initial}.")
 
@@ -267,7 +267,7 @@ def cost_table(found: Sequence[tuple[str, Run]], targets: Sequence[Target]) -> T
 
 
 def n_decisions(run: Run, target: Target) -> int:
-    """Return how often the strategy was asked."""
+    """Return the number of decisions of the strategy."""
     return run.trials - (0 if starts_alone(run.key.strategy) else N_INITIAL * len(target.positions_by_algorithm()))
 
 

@@ -67,7 +67,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """Of the table."""
+        """Name of the table."""
         return self.table.name
 
     @functools.cached_property
@@ -87,7 +87,7 @@ class Target:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Digest of everything that was recorded: new losses have other runs."""
+        """Digest of everything that was recorded: new losses make new runs."""
         digest = hashlib.sha256()
         for configuration in self.catalogue:
             digest.update(configuration_key(configuration).encode())
@@ -214,21 +214,21 @@ def make_key(target: Target, text: str, seed: int, *, n_trials: int, learned: st
     target, text, seed
         What is searched, by which strategy; see `find_strategy`.
     n_trials : int
-        Evaluations. A longer run does not answer for a shorter one: rising bandits plan.
+        Evaluations. A longer run cannot replace a shorter one, because rising bandits plan ahead.
     learned : str
-        Digest of the artefact, empty without.
+        Digest of the artefact, empty without one.
     """
     digest = hashlib.sha256(f"{target.digest}|{n_trials}|{N_INITIAL}|{learned}".encode()).hexdigest()[:12]
     return RunKey(recording=target.name, digest=digest, metric=target.table.metric, strategy=text, seed=seed)
 
 
 def check_fair(targets: Iterable[Target], artefact: Artefact) -> None:
-    """Refuse targets that share raw data with tables an artefact was made from, or of which it knows nothing.
+    """Check that targets share no raw data with the tables of an artefact, and that they have meta-features.
 
     Raises
     ------
     ObservationsError
-        Naming them.
+        If they do not; the message names them.
     """
     targets = list(targets)
     if undescribed := [target.name for target in targets if not target.table.meta_features]:
@@ -275,7 +275,7 @@ def search(target: Target, text: str, seed: int, *, n_trials: int, artefact: Pat
 
 
 def starts_alone(text: str) -> bool:
-    """Whether a strategy gets no initial configurations."""
+    """Return whether a strategy gets no initial configurations."""
     return parse_strategy(text)[0] in WITHOUT_INITIAL
 
 
@@ -304,7 +304,7 @@ def search_missing(
     n_workers : int
         Processes.
     scheduler : str, optional
-        Of the Dask cluster that has the processes.
+        Address of the Dask cluster that has the processes.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """

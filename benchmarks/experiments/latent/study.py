@@ -79,7 +79,7 @@ def main(arguments: argparse.Namespace) -> None:
     targets = choose_targets(load_targets(arguments.observations), arguments.tables, arguments.trials)
     learned = {c.strategy: _check(c.strategy, targets, arguments.artefact) for c in strategies}
 
-    # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
+    # Seed by seed, so that an interrupted study has run all strategies about equally often.
     wanted = [
         (c.label, make_key(target, c.strategy, seed, n_trials=arguments.trials, learned=learned[c.strategy]))
         for seed in range(arguments.seeds)
@@ -108,7 +108,7 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def _check(strategy: str, targets: Sequence[Target], artefact: Path | None) -> str:
-    """Return the digest of what a strategy learned from other tables, empty if nothing; refuse unfair comparisons."""
+    """Return the digest of what a strategy learned from other tables, empty if nothing; check that this is fair."""
     found = find_learned(strategy, targets[0], artefact)
     if found is None:
         return ""

@@ -101,7 +101,7 @@ def _prefixed(algorithm: str, values: Mapping[str, Any]) -> Values:
 
 @functools.cache
 def _decided_by_rows() -> set[str]:
-    """Return the hyper-parameters whose defaults depend on the number of rows: what suits these tables is no guide."""
+    """Return the hyper-parameters whose defaults depend on the number of rows: these tables are no guide for others."""
     short, long = (default_space(profile).configuration_space for profile in (_SHORT, _LONG))
     return {name for name in short if name in long and short[name].default_value != long[name].default_value}
 

@@ -42,7 +42,7 @@ class ReplayedTable:
     source : OpeningSource
         What the candidates did; their numbers are positions in the list of all candidates.
     configurations : dict
-        By number.
+        Configurations by number.
     """
 
     table: BenchmarkTable
@@ -73,7 +73,7 @@ class ReplayedTable:
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:
-        """Of the space."""
+        """Encoder of the space."""
         return SpaceEncoder(self.space.configuration_space)
 
     def tried(self, numbers: Iterable[int]) -> list[int]:

@@ -20,7 +20,7 @@ _AT_A_TIME = 25
 def record(
     tables: Sequence[BenchmarkTable], work: Path, *, n_rows: int, n_candidates: int, report: Callable[[str], None]
 ) -> None:
-    """Follow the first candidates on each table; what the folder of work holds is not followed again."""
+    """Follow the first candidates on each table, except those that are in the folder of work already."""
     wanted = functools.partial(offered, opening_candidates(work))
     for end in range(_AT_A_TIME, n_candidates + _AT_A_TIME, _AT_A_TIME):
         for table in tables:
