@@ -154,14 +154,14 @@ def run_case(
 
     Parameters
     ----------
-    key : FaultKey
+    key : CaseKey
         Which case.
     reference : Reference
-        What the run must come to.
+        What the run must equal.
     orphans : Orphans
         Knows the processes left behind.
     kinds : mapping
-        What the kind of the key is the name of.
+        Kinds of faults by name.
 
     Returns
     -------
@@ -209,7 +209,7 @@ class _Case:
         return self._rows
 
     def _start(self, *, more: str | None = None) -> Command:
-        """Start the run, or continue it, possibly with another budget, if there is something to continue."""
+        """Start the run, or continue it if it has begun, possibly with another budget."""
         begun = (self._fault.run / "run.json").exists()
         self._name = "resume" if begun else "fit"
         fit = fit_paths_command if self._fault.follows_paths else fit_command
@@ -228,7 +228,7 @@ class _Case:
     def _wait(self, command: Command) -> tuple[str, float]:
         """Wait for the instant of the next fault; return how it was drawn, and when it is."""
         (instant,) = self._rng.choices(list(_SHARES), list(_SHARES.values()))
-        is_long = self._name == "fit" or self._fault.follows_paths  # with what is left of the time
+        is_long = self._name == "fit" or self._fault.follows_paths  # it continues for the rest of its time
         whole = self._reference.fit_seconds if is_long else self._reference.resume_seconds
         if instant == "early" and command.elapsed < 0.2:
             command.wait_until(self._rng.uniform(0.0, 0.2))
@@ -244,7 +244,7 @@ class _Case:
         return instant, command.elapsed
 
     def _strike(self, command: Command, step: int, instant: str, seconds: float) -> None:
-        """Hit the command and see what comes of it at once."""
+        """Hit the command, and judge its end unless it should go on."""
         before = stored_trials(self._fault.run)
         what = self._fault.strike(command, self._rng)
         if not what:
@@ -351,7 +351,7 @@ class _Case:
             self._note(FaultOutcome.CORRUPT, "the model predicts otherwise than without faults")
 
     def _check_paths(self) -> None:
-        """Check that all trials are whole, those that were cut short as well, and that the model can be used."""
+        """Check that all trials are complete, including those cut short, and that the model can be used."""
         n_successes, n_cut_short, wrong = count_cut_short(self._fault.run)
         if not n_successes:
             wrong.append("no trial has succeeded")
@@ -376,7 +376,7 @@ class _Case:
         return bool(self._rows) and FaultOutcome(self._rows[-1].outcome).is_failure
 
     def _note(self, outcome: FaultOutcome, detail: str) -> None:
-        """Add what was found to the latest fault; the first failure counts."""
+        """Add a finding to the latest fault; the first failure counts."""
         row = self._rows[-1]
         worse = outcome is not FaultOutcome.OK and not FaultOutcome(row.outcome).is_failure
         self._rows[-1] = replace(

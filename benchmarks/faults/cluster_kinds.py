@@ -29,7 +29,7 @@ _EXPIRY_SECONDS = 90.0
 
 
 class ClusterFault(Fault):
-    """A kind of fault that strikes a run whose trials are on a Dask cluster of its own.
+    """A kind of fault that strikes a run whose trials are on its own Dask cluster.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class Mixed(ClusterFault):
         part = rng.choice(self._PARTS)
         strike: Callable[[ClusterFault, Command, Random], str] = part.strike
         what = strike(self, command, rng)
-        # What is expected of the command follows from what has struck it.
+        # What is expected of the command depends on the fault.
         self.goes_on, self.exit_statuses = part.goes_on, part.exit_statuses  # type: ignore[misc]
         return f"{part.__name__}: {what}" if what else ""
 

@@ -27,13 +27,13 @@ HANG_SECONDS = 180.0
 """Beyond it a command counts as hanging: it takes about 10 s on two free cores."""
 
 N_TRIALS = 16
-"""Beyond the twelve defaults of the space, so that strategies decide the last ones."""
+"""More than the twelve defaults of the space, so that strategies decide the last ones."""
 _ROWS = 100
 
 SECONDS = 15
 """Budget of runs that follow paths."""
 N_TRIALS_MORE = 4
-"""What such a run gets after the last fault."""
+"""Number of trials that such a run gets after the last fault."""
 _SECONDS_OF_A_TRIAL = 4
 N_ROWS_OF_A_PATH = 12_000
 _COLUMNS_OF_A_PATH = 12
@@ -134,7 +134,7 @@ class Ending:
 
 
 class Command:
-    """A command at work, the leader of a session of its own.
+    """A running command, the leader of its own session.
 
     Parameters
     ----------
@@ -180,17 +180,17 @@ class Command:
         return self.output.read_text(errors="replace")
 
     def wait_until(self, seconds: float) -> None:
-        """Wait until it is that old, or has ended."""
+        """Wait until it has run this long, or has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(max(0.0, seconds - self.elapsed))
 
     def wait_for_text(self, text: str, seconds: float) -> None:
-        """Wait until it has printed a text, is that old, or has ended."""
+        """Wait until it has printed a text, has run this long, or has ended."""
         while text not in self.printed() and not self.has_ended and self.elapsed < seconds:
             time.sleep(0.02)
 
     def wait_for_files(self, folder: Path, seconds: float) -> None:
-        """Wait until a folder holds files, or the command is that old, or has ended."""
+        """Wait until a folder contains files, or the command has run this long, or has ended."""
         while not any(folder.glob("*")) and not self.has_ended and self.elapsed < seconds:
             time.sleep(0.02)
 

@@ -1,4 +1,4 @@
-"""A Dask cluster of processes on this machine that parts can be taken from, one after the other."""
+"""A Dask cluster of processes on this machine, whose parts can be killed one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import psutil
 N_WORKERS = 2
 
 TTL_SECONDS = 3.0
-"""How long a worker may be silent until the scheduler takes it for lost; Dask's own default is 5 minutes."""
+"""How long a worker may be silent before the scheduler considers it lost; Dask's own default is 5 minutes."""
 
 _START_SECONDS = 90.0
 
@@ -43,7 +43,7 @@ class DaskProcesses:
 
     @property
     def address(self) -> str:
-        """Where the scheduler is."""
+        """Address of the scheduler."""
         return f"tcp://127.0.0.1:{self._port}"
 
     @property
@@ -73,7 +73,7 @@ class DaskProcesses:
 
     @property
     def processes(self) -> Collection[int]:
-        """Numbers of the cluster's own processes, whichever these are when it is asked."""
+        """IDs of the cluster's own processes, looked up at each use."""
         return _OwnProcesses(self)
 
     @contextlib.contextmanager
@@ -113,7 +113,7 @@ class DaskProcesses:
         )
 
     def what_is_kept(self, seconds: float) -> str:
-        """Wait until no process below the workers and no task is left; return what still is, empty if nothing is."""
+        """Wait until no process below the workers and no task is left; return those that are, "" if none."""
 
         def kept() -> str:
             below = [child for worker in self.workers for child in worker.children(recursive=True)]
@@ -124,7 +124,7 @@ class DaskProcesses:
         return _wait_until_empty(kept, seconds)
 
     def files_kept(self, seconds: float) -> str:
-        """Wait until no folder of a run is left in the local directories; return those that are."""
+        """Wait until no folder of a run is left in the local directories; return those that are, "" if none."""
         return _wait_until_empty(lambda: ", ".join(map(str, self._place.rglob("cashmere-*"))), seconds)
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ COUNTS = ("descriptors", "threads", "children", "temporary_files", "files")
 
 
 def fit_again_and_again(times: int, place: Path) -> list[HeldAfterFit]:
-    """Fit that often, with `place` for temporary files and as current folder."""
+    """Fit `times` times, with `place` for temporary files and as current folder."""
     folders = place / "temporary", place / "current"
     for folder in folders:
         folder.mkdir()
@@ -92,7 +92,7 @@ def fit_again_and_again(times: int, place: Path) -> list[HeldAfterFit]:
 
 
 def growth(rows: Sequence[HeldAfterFit], warm_up: int = WARM_UP) -> dict[str, float]:
-    """Return MiB per fit, and how many descriptors, threads, children and files there are more at the end.
+    """Return the growth: MiB per fit, and the increase of descriptors, threads, children and files until the end.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _linear_space(profile: TaskProfile) -> Space:
 
 
 def _settled(fit: int, isolation: str, folders: tuple[Path, Path], most: tuple[int, ...] | None) -> HeldAfterFit:
-    """Return what is held, once it is no more than it was; threads may close what they hold a little later."""
+    """Return what is held, once it is no more than before: threads may close what they hold a little later."""
     deadline = time.monotonic() + _SETTLE_SECONDS
     while True:
         row = _held(fit, isolation, folders)
@@ -145,7 +145,7 @@ def _counts(row: HeldAfterFit) -> tuple[int, ...]:
 
 @contextlib.contextmanager
 def _folders(temporary: Path, current: Path) -> Iterator[None]:
-    """Make them the folder for temporary files and the current folder, in this process and those it starts."""
+    """Set the folder for temporary files and the current folder, for this process and those it starts."""
     before, before_current = os.environ.get("TMPDIR"), Path.cwd()
     os.environ["TMPDIR"] = str(temporary)
     tempfile.tempdir = None  # so that it is looked up again

@@ -1,4 +1,4 @@
-"""Run hostile trials in two workers, in a process of its own, and print each outcome as a line of JSON.
+"""Run hostile trials in two workers, in a separate process, and print each outcome as a line of JSON.
 
 python -m benchmarks.faults.hostile_batch ATTACK ...
 """

@@ -1,7 +1,7 @@
-"""Trials that do what they can to break a run, in worker processes that are watched.
+"""Trials that try to break a run, in worker processes that are watched.
 
-Not among them: to look for the guard of the worker, or the coordinator, and to kill it. Any process may do that to the
-others of its user.
+None of them looks for the guard of the worker, or the coordinator, to kill it: any process may do that to the others of
+its user.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def leave_through_the_back_door(trial: Trial) -> Outcome:
 
 
 def exit_with_children(trial: Trial) -> Outcome:
-    """Die and leave a daemon, which the death hands to somebody else."""
+    """Die and leave a daemon, which another process then adopts."""
     subprocess.Popen(_SLEEP, start_new_session=True)
     os._exit(1)
 
@@ -276,7 +276,7 @@ class Supervised:
 
 
 def after_a_checkpoint(attack: Objective) -> Supervised:
-    """Return the trial that does the same after it has handed over a checkpoint."""
+    """Return a trial that does the same after handing over a checkpoint."""
 
     def run(trial: Trial, supervisor: Supervisor) -> Outcome:
         supervisor.keep(_checkpoint())
@@ -286,7 +286,7 @@ def after_a_checkpoint(attack: Objective) -> Supervised:
 
 
 def with_checkpoint(make: Callable[[], Any]) -> Supervised:
-    """Return the trial that hands over a good checkpoint, then another, and dies."""
+    """Return a trial that hands over a good checkpoint, then another one, and dies."""
 
     def run(trial: Trial, supervisor: Supervisor) -> Outcome:
         supervisor.keep(_checkpoint())
@@ -353,7 +353,7 @@ def _hand_over_again_and_again(trial: Trial, supervisor: Supervisor) -> Outcome:
 
 
 def _hand_over_from_a_thread_and_return(trial: Trial, supervisor: Supervisor) -> Outcome:
-    """Leave a thread that goes on to hand over checkpoints, during the trials that follow."""
+    """Leave a thread that keeps handing over checkpoints during the trials that follow."""
 
     def hand_over() -> None:
         while True:
@@ -464,7 +464,7 @@ ATTACKS: dict[Objective, str] = {
     after_a_checkpoint(print_megabytes): TrialStatus.SUCCESS,
     Supervised("hand_over_from_a_thread_and_return", _hand_over_from_a_thread_and_return): TrialStatus.SUCCESS,
     Supervised("hand_over_in_a_child_and_return", _hand_over_in_a_child_and_return): TrialStatus.SUCCESS,
-    # ... and a worker that sends what is no outcome is believed nothing.
+    # ... and of a worker that sends anything but an outcome, nothing counts.
     after_a_checkpoint(write_into_all_descriptors): TrialStatus.ERROR,
     after_a_checkpoint(announce_a_huge_answer): TrialStatus.ERROR,
     with_checkpoint(another_type): TrialStatus.ERROR,
@@ -477,7 +477,7 @@ ATTACKS: dict[Objective, str] = {
     with_checkpoint(a_path_that_leads_nowhere): TrialStatus.ERROR,
     with_checkpoint(what_cannot_be_restored): TrialStatus.ERROR,
 }
-"""What a trial does, and how it must be recorded."""
+"""Hostile trials, and how each must be recorded."""
 
 LOSSES = {TrialStatus.SUCCESS: 1.0, CUT_SHORT: 0.5}
 """The loss that must be recorded with a status."""

@@ -76,23 +76,23 @@ class Fault:
 
     @property
     def companions(self) -> Collection[int]:
-        """Numbers of processes beside the run, which are no orphans."""
+        """IDs of processes beside the run, which are not orphans."""
         return set()
 
     def strike(self, command: Command, rng: Random) -> str:
-        """Hit the command or its folder; return in a few words what was done, empty if there was nothing to hit."""
+        """Hit the command or its folder; return what was done in a few words, "" if there was nothing to hit."""
         raise NotImplementedError
 
     def repair(self) -> None:
-        """Undo what would hinder the next command."""
+        """Undo what would obstruct the next command."""
 
     def close(self) -> tuple[FaultOutcome, str] | None:
-        """Remove what was put around the run; return a failure noticed on the way, if there was one."""
+        """Remove what was set up around the run; return a failure noticed on the way, if there was one."""
         self.repair()
         return None
 
     def judge(self, ending: Ending) -> FaultOutcome:
-        """Return how good the ending of a command is that was hit."""
+        """Judge how a command that was hit has ended."""
         if ending.status is None:
             return FaultOutcome.HANG
         if ending.has_traceback:
@@ -174,7 +174,7 @@ class Interrupt(Fault):
         return send(command.process.pid, signal.SIGINT)
 
     def judge(self, ending: Ending) -> FaultOutcome:
-        """Leave to Python what happens before it runs the first line of ours."""
+        """Excuse a traceback from before Python runs our first line."""
         ours = f"{os.sep}cashmere{os.sep}"
         if ending.has_traceback and ending.output.endswith("KeyboardInterrupt\n") and ours not in ending.output:
             return FaultOutcome.OK
@@ -324,7 +324,7 @@ class MoveBetween(MoveAtWork):
 
 
 class Kind(NamedTuple):
-    """A kind of fault, and how many of 1080 faults are of it."""
+    """A kind of fault, and its number among 1080 faults."""
 
     make: type[Fault]
     share: int
@@ -350,7 +350,7 @@ FAULTS = {
 
 
 def workers(coordinator: int) -> list[int]:
-    """Return the numbers of the worker processes of a coordinator."""
+    """Return the IDs of the worker processes of a coordinator."""
     found = []
     with contextlib.suppress(psutil.Error):
         for process in psutil.Process(coordinator).children():

@@ -39,7 +39,7 @@ class Orphans:
         seconds : float
             How long to wait.
         but : collection of int
-            Numbers of processes that may stay.
+            IDs of processes that may stay.
 
         Notes
         -----
@@ -57,7 +57,7 @@ class Orphans:
         return found
 
     def _alive(self, but: Collection[int]) -> list[psutil.Process]:
-        """Return the living ones; collect the dead, which nobody else waits for."""
+        """Return the living descendants, and reap dead ones, for which nobody else waits."""
         alive = []
         for process in self._me.children(recursive=True):
             if process.pid in self._known or process.pid in but:

@@ -1,4 +1,4 @@
-"""What came of a fault."""
+"""Outcomes of faults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class FaultOutcome(StrEnum):
-    """What came of a fault, from good to bad; `OK` and `TYPED` are as promised, all others are failures."""
+    """The outcome of a fault, from good to bad; `OK` and `TYPED` keep our promises, all others are failures."""
 
     OK = "ok"
     """The command ended as it should, nothing was lost, and the run was continued to the same end as without faults."""
@@ -28,7 +28,7 @@ class FaultOutcome(StrEnum):
 
     @property
     def is_failure(self) -> bool:
-        """Whether something promised was not kept."""
+        """Whether a promise was not kept."""
         return self not in (FaultOutcome.OK, FaultOutcome.TYPED)
 
 

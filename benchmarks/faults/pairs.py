@@ -44,12 +44,12 @@ PAIRS = {
 }
 _STRATEGY = "random"
 _TOO_LATE = ("RunLockedError", "RunDirectoryError")
-"""The second: the run is there already, or has not begun."""
+"""The second error means that the run exists already, or has not begun."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairOfCommands:
-    """Two commands on one run directory and what came of it.
+    """Two commands on one run directory, and the outcome.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def run_pair(pair: str, seed: int, case: int, reference: Reference) -> PairOfCom
         fit = fit_command(table, run, _STRATEGY)
         commands = {"fit": fit, "resume": resume_command(run), "report": [*CASHMERE, "report", str(run)]}
         whole = reference.fit_seconds
-        if names[0] == "resume":  # of a run that was killed half-way
+        if names[0] == "resume":  # a run that was killed half-way
             begun = Command(fit, output=place / "begun.txt")
             begun.wait_for_text("searching:", 60.0)
             begun.wait_until(begun.elapsed + rng.uniform(0.0, 0.3 * whole))

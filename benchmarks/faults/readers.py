@@ -18,7 +18,7 @@ from pathlib import Path
 from cashmere.cli import app
 
 _EXPECTED = ("RunDirectoryError", "RunLockedError")
-"""Before the run has begun; after that nothing but success is expected."""
+"""Errors expected before the run has begun; afterwards only success is."""
 
 
 def main() -> None:

@@ -98,7 +98,7 @@ def trials_table(rows: Sequence[Row]) -> Table:
 
 
 def fits_table(rows: Sequence[Row]) -> Table:
-    """Return a line for each thing a process holds."""
+    """Return a line for each kind of thing that a process holds."""
     rest = rows[WARM_UP:]
     slope = float(np.polyfit([int(row["fit"]) for row in rest], [float(row["mib"]) for row in rest], 1)[0])
     lines = [("memory, MiB", f"{float(rest[0]['mib']):.0f}", f"{float(rest[-1]['mib']):.0f}", f"{slope:.3f}")]

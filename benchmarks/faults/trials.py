@@ -40,7 +40,7 @@ _MOST_SECONDS = LIMIT_SECONDS + 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostileTrial:
-    """One hostile trial and what came of it.
+    """One hostile trial, and its outcome.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def run_trials(
     seed: int = 0,
     batch: int = 0,
 ) -> list[HostileTrial]:
-    """Run hostile trials in a process of their own, and look for what they leave behind.
+    """Run hostile trials in a separate process, and look for what they leave behind.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def run_trials(
     orphans : Orphans
         Knows the processes left behind.
     kill_after : float, optional
-        Kill the process so many seconds after the first outcome.
+        Kill the process this many seconds after the first outcome.
     seed, batch : int
-        Stand in the rows.
+        Written into the rows.
     """
     names = [name_of(attack) for attack in attacks]
     with temporary_place() as place:

@@ -1,4 +1,4 @@
-"""Whether the stored trials of a run are whole, those that were cut short as well: rows, predictions and models."""
+"""Check that the stored trials of a run are complete, including those cut short: rows, predictions and models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python imports this at its start when the folder is in PYTHONPATH: `time.time` gets the offset that a file holds."""
+"""Python imports this at its start if the folder is in PYTHONPATH; it shifts `time.time` by the offset in a file."""
 
 import os
 import time
