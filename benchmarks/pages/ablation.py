@@ -17,10 +17,10 @@ from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 
 RUNGS = ("everything", "without rungs")
 CELLS = (("large_200000", 30, 2), ("large_1000000", 30, 2), ("shuttle", 9, 7))
-"""Columns and classes."""
+"""Tables with their numbers of columns and classes."""
 
 LONGEST = {"shuttle": 43_500}
-"""Three quarters of the rows."""
+"""Largest number of training rows: three quarters of the table."""
 
 THIRD = "everything, a third of the time"
 
@@ -60,7 +60,7 @@ def parts() -> Iterator[Statement | Body]:
 
 
 def _rungs(runs: Frame) -> Body:
-    """Return what rungs bring, by the cells for each second."""
+    """Return what rungs gain, ordered by the number of cells per second of the budget."""
     tables = {name: (columns, classes) for name, columns, classes in CELLS}
     lines = []
     for (table, rows, budget), found in runs.groupby(["table", "rows", "budget"], sort=False):

@@ -36,7 +36,7 @@ CHOSEN = {
     "slow": "learning rate 0.04",
     "hard": "harder",
 }
-"""What the page calls candidates."""
+"""Names of candidates on the page."""
 
 ORDERS = {
     "opening": "the opening (defaults, then learnt), then draws",

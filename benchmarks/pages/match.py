@@ -28,7 +28,7 @@ NAMES = {
 
 PEERS = (OURS, *NAMES)
 LONGER_PEERS = (OURS, "autogluon")
-"""Those that have run for 300 s, too."""
+"""Peers that have run for 300 s, too."""
 
 
 UNUSED = ("bank32nh", "eeg", "mfeat-fourier", "pc4", "PhishingWebsites", "waveform-5000", "yeast")
@@ -41,7 +41,7 @@ def match_losses() -> Frame:
 
 
 def _losses(name: str, peers: Sequence[str], seconds: float = 60.0) -> Frame:
-    """Return the losses of the first seed, on the tables of the match on which all of the peers have run so long."""
+    """Return the losses of the first seed, on the tables of the match on which all peers have run this long."""
     kept = FinishedRuns(RESULTS / "match" / name, PeerRun, SuiteKey)
     protocol = PeerProtocol(seconds=seconds, threads=2)
     runs = [kept.find(protocol.key(table, peer, 0)) for table in MATCH for peer in peers]
@@ -121,7 +121,7 @@ def _longer_parts() -> Iterator[Statement | Body]:
 
 
 def _table(name: str, losses: Frame) -> Body:
-    """Return losses as a table of the page, `name` in its corner, and below how cashmere compares."""
+    """Return losses as a table of the page, with `name` in its corner and comparisons with cashmere below."""
     ours, others = losses[OURS], losses.drop(columns=OURS)
     lines = []
     for table, of in losses.iterrows():

@@ -14,7 +14,7 @@ LOOKAHEADS = {"optdivbo@8": "8", "optdivbo@64": "64", "optdivbo@256": "256"}
 BATCHES = (1, 64)
 
 MEMORY = "/dev/shm"
-"""Where files are in memory, under Linux."""
+"""Folder whose files are in memory, on Linux."""
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
 AFTER = (60, 150)

@@ -1,4 +1,4 @@
-"""Text of a page whose numbers are computed: found in the page, compared, and written again."""
+"""Parts of a page whose numbers are computed: find them in the page, compare them, and write them again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = "(?i:" + "|".join(WORDS) + ")"
 
 
 class PageError(Exception):
-    """A statement is not in its page, or there twice."""
+    """A statement is not in its page, or more than once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,10 @@ class Statement:
     Attributes
     ----------
     text : str
-        As it stands in the page, but for line breaks; ``{name:format}`` stands for a number. The format is that of
+        As in the page, except for line breaks; ``{name:format}`` stands for a number. The format is that of
         Python, or ``word`` and ``Word`` for numbers up to twenty in words.
     values : mapping of str to float
-        What the fields are.
+        Values of the fields.
     """
 
     text: str
@@ -79,7 +79,7 @@ class Body:
     lines: tuple[str, ...]
 
     def place_in(self, page: str) -> tuple[int, int]:
-        """Return where the rows begin and end in the page.
+        """Return the start and the end of the rows in the page.
 
         Raises
         ------
@@ -104,7 +104,7 @@ def signed(value: float, digits: int) -> str:
 
 
 def written(page: str, parts: tuple[Statement | Body, ...]) -> str:
-    """Return the page with the numbers as they are computed."""
+    """Return the page with the computed numbers."""
     changes: list[tuple[int, int, str]] = []
     for part in parts:
         if isinstance(part, Body):

@@ -9,7 +9,7 @@ from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.statistics.ranks_and_tests import signed_rank_test
 
 PROBLEMS = {"mixed": 3, "pipelines": 3, "interacting": 3, "phoneme": 4}
-"""Digits of their losses."""
+"""Problems with the number of digits of their losses."""
 
 STRATEGIES = {
     "tpe": "`tpe`",

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def parts_of_pages() -> Mapping[str, tuple[Statement | Body, ...]]:
-    """Return what is computed, by the path of the page."""
+    """Return the computed parts by the path of the page."""
     return {
         how_good.PAGE: tuple(how_good.statements()),
         benchmarks_page.PAGE: tuple(benchmarks_page.parts()),
@@ -31,7 +31,7 @@ def parts_of_pages() -> Mapping[str, tuple[Statement | Body, ...]]:
 
 
 def differences(name: str, parts: tuple[Statement | Body, ...]) -> list[str]:
-    """Return the lines of a page that would be written otherwise: before with a minus, after with a plus."""
+    """Return the lines of a page that would change: old ones with a minus, new ones with a plus."""
     page = (ROOT / name).read_text()
     lines = difflib.unified_diff(page.splitlines(), written(page, parts).splitlines(), n=0, lineterm="")
     return [line for line in lines if line[0] in "+-" and line.strip() not in ("+++", "---")]

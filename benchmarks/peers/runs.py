@@ -61,7 +61,7 @@ class PeerProtocol:
     test_share: float = 0.25
 
     def key(self, table: str, peer: str, seed: int) -> SuiteKey:
-        """Return which run it is."""
+        """Return the key of a run."""
         rest = {name: value for name, value in asdict(self).items() if name != "seconds"}
         digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:8]
         return SuiteKey(
@@ -80,7 +80,7 @@ class PeerRun:
     failure : str or None
         Why there is nothing to judge.
     measures : dict of str to float
-        By the names of `MEASURES`.
+        Measures by the names of `MEASURES`.
     seconds : float
         Wall seconds of the whole process: start, fitting, prediction.
     peak_mib : float or None
@@ -228,7 +228,7 @@ def read_predictions(folder: Path, n_test: int, classes: Sequence[str] | None) -
 def judge(y: np.ndarray, predictions: pd.DataFrame, task_type: TaskType) -> dict[str, float]:
     """Return the measures of predictions that `read_predictions` has found good.
 
-    Classes are told by their largest probability. A class that the training rows do not have has probability 0, which
+    The predicted class is the most probable one. A class that the training rows do not have has probability 0, which
     the log loss clips to the smallest positive step from 0 in double precision.
     """
     from sklearn.metrics import log_loss, r2_score, roc_auc_score, root_mean_squared_error
@@ -255,7 +255,7 @@ def run_missing(
     report: Callable[[PeerRun | Failure[SuiteKey]], None],
 ) -> None:
     """Make runs, see `benchmarks.runs.parallel.make_runs`."""
-    # Killed workers leave their files to this process.
+    # This process also removes the files of workers that are killed.
     with tempfile.TemporaryDirectory(prefix="cashmere-peers-", ignore_cleanup_errors=True) as scratch:
         make_run = functools.partial(_run, scratch=Path(scratch))
         make_runs(missing, make_run, n_workers=n_workers, report=report)
@@ -266,7 +266,7 @@ def _run(peer: Peer, table: BenchmarkTable, protocol: PeerProtocol, key: SuiteKe
 
 
 def _threads(n: int) -> dict[str, str]:
-    """Return variables that undo the benchmark's settings for its processes."""
+    """Return variables that override the number of threads set for the benchmark's own processes."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return dict.fromkeys(names, str(n))
 

@@ -17,7 +17,7 @@ import psutil
 _LOOK_SECONDS = 0.25
 
 MARK = "CASHMERE_SUPERVISED"
-"""Environment variable that all processes of a command inherit, whatever sessions and groups they found."""
+"""Environment variable that all processes of a command inherit, even in new sessions and groups."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class Ended:
     code : int or None
         Exit status; None if it was killed at the limit.
     peak_mib : float
-        Largest resident memory of the command with all it has started, looked at four times a second.
+        Largest resident memory of the command and all it has started, sampled four times a second.
     """
 
     seconds: float
@@ -82,7 +82,7 @@ def run_supervised(command: Sequence[str], *, limit_seconds: float, log: Path, e
 
 
 class _Memory:
-    """The memory of all processes with a mark; pages that several share count once, where the system tells."""
+    """The memory of all processes with a mark; shared pages count once where the system reports them."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark

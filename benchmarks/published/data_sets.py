@@ -9,4 +9,4 @@ CLASSIFICATION = (
 REGRESSION = ("space_ga", "delta_elevators", "wine_quality", "liver_disorders", "bodyfat")
 
 TABLES_OF = {"divbo": CLASSIFICATION, "optdivbo": CLASSIFICATION + REGRESSION}
-"""By the name of the experiment on the command line."""
+"""Tables by the name of the experiment on the command line."""
