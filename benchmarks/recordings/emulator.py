@@ -4,8 +4,8 @@ A forest of fully grown trees learns from the recorded configurations what they 
 log probabilities, or of the values, of all recorded rows. A new configuration falls into leaves that each hold a
 recorded one or several. How often it meets each of them gives a weight; its predictions are the weighted mean of theirs
 in log probabilities. Weights are raised to a power first, so that the most similar ones count most. A recorded
-configuration is answered as recorded. How good this is, on configurations kept from it, `python -m benchmarks emulator`
-tells.
+configuration is answered as recorded. `python -m benchmarks emulator` measures how good the answers are, on
+configurations that were left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cashmere.space.encoding.encoder import SpaceEncoder
 
 N_TREES, N_COMPONENTS = 100, 20
 POWER = 2.0
-"""Of the weights."""
+"""Power of the weights."""
 
 _LEAST = 5e-8
 
@@ -56,7 +56,7 @@ class Emulator:
     known : sequence of int, optional
         Positions to learn from, all by default.
     power : float
-        Of the weights.
+        Power of the weights.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.data.task import TaskType
 
 LEAST = 5e-8
-"""Of a probability."""
+"""Smallest probability."""
 
 _ODDS_BEND, _VALUE_BEND = 4.0, 8.0
 """Where squeezing begins: in log odds, and in standard deviations of the target."""
@@ -30,7 +30,7 @@ _LARGEST_VALUE = 65504.0
 """Some regressions explode; beyond this, values are cut."""
 
 _ROWS_COMPARED = 512
-"""Predictions of two configurations that are compared to find the most similar ones."""
+"""Largest number of predictions by which configurations are compared to find the most similar ones."""
 
 Codes = NDArray[np.int16]
 """Numbers of steps: from -128 to 127 for probabilities."""

@@ -37,7 +37,7 @@ from cashmere.records.trial import Observation
 from cashmere.storage.store import RunStore
 
 SEED = 0
-"""Of the rows."""
+"""Seed of the rows."""
 
 TABLES = (
     "liver_disorders", "cmc", "credit-g", "quake", "cardiotocography", "churn", "phoneme", "wine_quality", "wind",
@@ -47,7 +47,7 @@ TABLES = (
 """Recorded by default, the cheap ones first."""
 
 SEARCHES = ("bo", "bo", "optdivbo", "optdivbo", "divbo", "tpe")
-"""Find configurations, in equal numbers; searches with the same strategy have different seeds."""
+"""Strategies of searches that find configurations, in equal numbers; their seeds differ."""
 
 _WALL_FACTOR = 10_000
 """Wall seconds per CPU second of the limit: a recording may be stopped for hours."""
@@ -66,7 +66,7 @@ class PlannedSearch:
 
     @property
     def name(self) -> str:
-        """What the recording calls it."""
+        """Name of the search in the recording."""
         return f"{self.strategy}-{self.seed}"
 
 
@@ -102,13 +102,13 @@ def record(
     searches : sequence of PlannedSearch
         What finds the configurations.
     most : MostRows
-        Of every kind.
+        Largest number of rows of every kind.
     limit_seconds : float
         CPU seconds per configuration.
     n_workers : int
         Worker processes of one thread each, for random search; others decide after each trial.
     cluster : Cluster, optional
-        Where they are, instead of this machine.
+        Cluster of the workers, instead of this machine.
     """
     data = SearchTable.read(table)
     rows = RecordedRows.of(data, most, seed=SEED)
@@ -166,7 +166,7 @@ def to_recorded(
     space_name: str,
     limit_seconds: float,
 ) -> RecordedHistory:
-    """Return what all configurations predicted, each once, without those that the machine has failed."""
+    """Return what all configurations predicted, each once, except those that failed because of the machine."""
     kept: dict[str, tuple[PlannedSearch, Observation, np.ndarray | None]] = {}
     for search, finished in found.items():
         for o, predictions in zip(finished.history, finished.held_out, strict=True):

@@ -51,7 +51,7 @@ RECORDED_LARGE = RECORDED.with_name("recorded_large")
 
 FORMAT = "cashmere recorded history"
 VERSION = 3
-"""Version 2 has float16 predictions; version 1, too, and calls the space ``classic`` default."""
+"""Version 2 has float16 predictions; so has version 1, which calls the space ``classic`` default."""
 
 
 def _no_rows() -> IntArray:
@@ -76,21 +76,21 @@ class RecordedHistory:
         How each evaluation ended.
     seconds : (N,) float64 array
         CPU seconds of fitting and predicting; of timeouts the limit.
-    validation, test : (N, n_rows, n_classes) or (N, n_rows) float16 array
+    validation, test : (N, n_rows, n_classes) or (N, n_rows) float32 array
         Predictions; NaN for failures.
     y_validation, y_test : (n_rows,) array
         Class codes, or values standardised by mean and standard deviation of the training rows.
     facts : dict
         The rest: rows, limit, seed, versions, command.
     searches : tuple of str
-        Which search each configuration was found by; empty in files of before.
+        Search that found each configuration; empty in earlier files.
     paths : tuple of FollowedPath or None
-        What each trial saw along its path, by the loss on rows that are not recorded; empty in files of before.
+        What each trial saw along its path, by the loss on rows that are not recorded; empty in earlier files.
     causes : tuple of str
-        Why each evaluation failed, in one line; empty for successes, and in files of before.
+        Why each evaluation failed, in one line; empty for successes, and in earlier files.
     training_rows, unseen_rows : int arrays
         Numbers of the rows that learners were fitted on, and of the validation rows, then the test rows, of the table
-        in canonical order; empty in files of before.
+        in canonical order; empty in earlier files.
     """
 
     dataset: str
@@ -121,7 +121,7 @@ class RecordedHistory:
 
     @functools.cached_property
     def encoder(self) -> CatalogueEncoder:
-        """What a replay searches: the recorded configurations and no other."""
+        """The space of a replay: the recorded configurations and no others."""
         return CatalogueEncoder(self.space, self.configurations)
 
     @functools.cached_property

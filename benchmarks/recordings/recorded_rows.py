@@ -1,4 +1,4 @@
-"""The rows of a table that is recorded: those that learners learn from, those that steer searches, and the unseen."""
+"""The rows of a table that is recorded: those to learn from, those that steer searches, and the unseen."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cashmere.base.arrays import IntArray
 from cashmere.data.fold import Fold
 
 TRAINING_SHARE, STEERING_SHARE = 0.6, 0.2
-"""Of all rows, and of the others."""
+"""Shares of all rows, and of the remaining ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MostRows:
-    """How many rows of each kind there are at most."""
+    """Largest number of rows of each kind."""
 
     training: int = 2000
     steering: int = 1000
@@ -50,7 +50,7 @@ class RecordedRows:
 
     @classmethod
     def of(cls, data: SearchTable, most: MostRows, *, seed: int) -> Self:
-        """Draw the rows, of each class the same share."""
+        """Draw the rows, stratified by class."""
         classes = data.task_type.is_classification
 
         def draw(rows: IntArray, n: int) -> tuple[IntArray, IntArray]:
@@ -74,5 +74,5 @@ class RecordedRows:
 
     @property
     def fold(self) -> Fold:
-        """The fold that trains on the one kind and predicts all others, in ascending order."""
+        """The fold that trains on the training rows and predicts all others, in ascending order."""
         return Fold(self.training, np.sort(np.concatenate([self.steering, self.unseen])))

@@ -18,7 +18,7 @@ def redraw_split(history: RecordedHistory, seed: int) -> RecordedHistory:
     history : RecordedHistory
         Its validation and test rows together are the rows that no learner has seen.
     seed : int
-        Of the draw.
+        Seed of the draw.
 
     Returns
     -------
@@ -46,9 +46,9 @@ def draw_rows(y: np.ndarray, n: int, seed: int, *, classes: bool) -> BoolArray:
     y : (n_rows,) array
         Class codes or values.
     n : int
-        How many.
+        Number of rows to draw.
     seed : int
-        Of the draw.
+        Seed of the draw.
     classes : bool
         Whether `y` holds classes.
 

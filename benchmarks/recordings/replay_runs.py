@@ -1,8 +1,8 @@
 """Finished replays on disk, and the worker processes that add the missing ones.
 
 A run is the replay of one strategy with one seed on one recording. It is appended to a file of JSON lines as soon as it
-is known. A longer run answers for a shorter one if the strategy does not know how long it will be asked; contests and
-rising bandits do, and plan by it.
+is known. A longer run can stand in for a shorter one, unless the strategy plans by the number of trials, as contests
+and rising bandits do.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Recording:
     name : str
         Table and space.
     digest : str
-        Digest of the bytes of the file: a new recording has other runs.
+        Digest of the bytes of the file: a new recording needs new runs.
     task_type : TaskType
         Kind of target.
     n_configurations : int
@@ -181,7 +181,7 @@ class RunFiles:
 
 
 def plans_by_budget(strategy: str) -> bool:
-    """Whether a strategy, by name with its options, decides by the number of trials that is planned."""
+    """Return whether a strategy, by name with its options, decides by the planned number of trials."""
     return "budget" in (options_of(STRATEGIES.get(parse_strategy(strategy)[0])) or {})
 
 
@@ -248,7 +248,7 @@ def run_missing(
     n_trials, n_workers : int
         Trials per run; processes.
     scheduler : str, optional
-        Of the Dask cluster that has the processes.
+        Address of the Dask cluster that has the processes.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """
