@@ -146,7 +146,7 @@ def check_strategies(strategies: Sequence[LabelledStrategy], recordings: Sequenc
 
 
 class Progress:
-    """A line of progress, rewritten in a terminal, printed now and then elsewhere."""
+    """A line of progress: rewritten in a terminal, printed now and then elsewhere."""
 
     def __init__(self, console: Console, n_runs: int) -> None:
         self._console, self._n_runs, self._done = console, n_runs, 0
@@ -199,9 +199,9 @@ def add_missing(
     n_missing : int
         Runs to be made.
     make : callable
-        Makes them. It is given the function to call with every result.
+        Makes them, and calls the function that it is given with every result.
     console : Console
-        For what is done and what is left.
+        Shows what is done and what is left.
     """
     progress = Progress(console, n_missing)
 
@@ -266,7 +266,7 @@ def checkpoints_of(wanted: Sequence[int] | None, n_trials: int) -> list[int]:
 
 
 def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[tuple[Recording, str]]:
-    """Return the recordings asked for with the metric of each; those that no metric fits are left out."""
+    """Return the requested recordings with the metric of each; those that no metric fits are left out."""
     recordings: list[tuple[Recording, str]] = []
     for recording in find_recordings(arguments.recordings):
         metric = choose_metric(recording, arguments.metric)
@@ -293,7 +293,7 @@ def main(arguments: argparse.Namespace) -> None:
         raise SystemExit("--free: an emulator answers at once. Leave out @.")
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings = choose_recordings(arguments, console)
-    # Seed by seed: whenever it stops, all strategies have run about equally often everywhere.
+    # Seed by seed, so that an interrupted study has run all strategies about equally often.
     wanted = [
         (labelled.label, recording, key)
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds)

@@ -40,7 +40,7 @@ class TimedReplay:
     ended_at : list of float
         Simulated seconds at which they ended, ascending.
     busy_seconds : float
-        Seconds of these trials together.
+        Total seconds of these trials.
     seconds : float
         The budget.
     """
@@ -63,22 +63,22 @@ def total_seconds(history: RecordedHistory) -> float:
 def timed_replay(
     objective: ReplayObjective, metric: Metric, strategy: Strategy, *, seed: int, seconds: float, weighs_costs: bool
 ) -> TimedReplay:
-    """Run one study on a recorded history until its time is over.
+    """Run one study on a recorded history until its time is up.
 
     Parameters
     ----------
     objective : ReplayObjective
         The recording.
     metric : Metric
-        Of the losses.
+        Metric of the losses.
     strategy : Strategy
         Searches the recording.
     seed : int
-        Of the study.
+        Seed of the study.
     seconds : float
-        Budget in simulated seconds, which `N_WORKERS` workers have side by side.
+        Budget in simulated seconds, during which `N_WORKERS` workers run side by side.
     weighs_costs : bool
-        Whether the study knows that its budget is time. Otherwise it decides as with a budget of trials.
+        Whether the study knows that its budget is a time; otherwise it decides as with a budget of trials.
     """
     history = objective.history
     study = Study(
@@ -134,7 +134,7 @@ def losses_over_time(
     replayed : TimedReplay
         What was chosen.
     shares : sequence of float
-        Of the budget, ascending.
+        Shares of the budget, ascending.
 
     Returns
     -------
