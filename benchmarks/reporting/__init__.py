@@ -1,1 +1,1 @@
-"""Tables, charts and pages that results are shown in."""
+"""Tables, charts and pages for results."""

@@ -13,7 +13,7 @@ from benchmarks.statistics import comparison
 from cashmere.charts.ticks import nice_ticks, padded, tick_labels
 
 COLOURS = ("#69635a", "#b8660b", "#0b6e69", "#6a4fa3", "#b0302a", "#3c78b4", "#7d8a12", "#c2508f")
-"""Of the strategies in their order; later ones are dashed."""
+"""Colours of the strategies in their order; later ones are dashed."""
 
 STYLE = """
 svg { font: 12px system-ui, "Segoe UI", Roboto, "Noto Sans", "Liberation Sans", "DejaVu Sans", sans-serif; }
@@ -24,7 +24,7 @@ svg .line { fill: none; stroke-width: 1.9; stroke-linejoin: round; } svg .band {
 """
 
 WIDTH = 960
-"""Of a whole chart, in units of the drawing."""
+"""Width of a whole chart, in units of the drawing."""
 
 _CHARACTER = 6.8
 
@@ -38,9 +38,9 @@ class Curve:
     label : str
         Name in the legend; equal labels have equal colours in all panels.
     x, y : list of float
-        Points; those with missing y are passed over.
+        Points; those with missing y are skipped.
     error : list of float
-        Half height of the band; missing for none.
+        Half height of the band; missing where there is none.
     """
 
     label: str
@@ -102,7 +102,7 @@ def small_multiples(
 ) -> str:
     """Draw panels in a grid with a common legend and x axis, each with its own y axis.
 
-    Colours follow the labels in their `order`, so that several charts can agree; by default that of their appearance.
+    Colours follow the labels in their `order`, so that charts can agree; by default they are in order of appearance.
 
     The first tenth of the x axis is not drawn, and the y axis fits what comes after the third: early losses are so
     large that all later ones would look the same. Curves are cut off where they leave the panel.
@@ -171,7 +171,7 @@ def _panel(
         bands.append(f'<path class="band" fill="{colour}" d="M{"L".join(upper + lower)}Z"/>')
         path = "L".join(f"{x_of(x):.1f} {y_of(y):.1f}" for x, y, _ in points)
         lines.append(f'<path class="line" stroke="{colour}"{dash} d="M{path}"/>')
-    # A drawing within the drawing cuts off what leaves it.
+    # A nested drawing clips what leaves it.
     box = f"{x0:.1f} {y1:.1f} {x1 - x0:.1f} {y0 - y1:.1f}"
     place = 'x="{}" y="{}" width="{}" height="{}"'.format(*box.split())
     return [*parts, f'<svg {place} viewBox="{box}">', *bands, *lines, "</svg>"]
@@ -189,7 +189,7 @@ def _look(i: int) -> tuple[str, str]:
 
 
 def _legend(entries: Sequence[tuple[str, str, str]]) -> tuple[str, float]:
-    """Return the legend of labels with colours and dashes, and the height it takes."""
+    """Return the legend of labels with colours and dashes, and its height."""
     parts, x, y = [], 14.0, 20.0
     for label, colour, dash in entries:
         text = label if len(label) <= 60 else label[:59] + "…"

@@ -57,7 +57,7 @@ def reference_table(runs: pd.DataFrame, trials: int, reference: str) -> Table:
 
 
 def speed_table(runs: pd.DataFrame, reference: str) -> Table:
-    """Return how much earlier the strategies reach the final loss of one, and how long they think."""
+    """Return how much earlier the strategies reach the final loss of one, and how long they decide."""
     speed = comparison.speed_ups(runs, reference)
     seconds = _suggest_seconds(runs)
     rows = []
@@ -240,7 +240,7 @@ def make_report(runs: pd.DataFrame, checkpoints: Sequence[int], reference: str, 
 
 
 def can_test_ranks(runs: pd.DataFrame) -> bool:
-    """Whether there are several recordings and strategies, as tests of average ranks require."""
+    """Return whether there are several recordings and strategies, as tests of average ranks require."""
     return runs["strategy"].nunique() > 1 and runs["recording"].nunique() > 1
 
 

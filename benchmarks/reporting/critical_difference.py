@@ -20,7 +20,7 @@ from cashmere.charts.svg import drawing, svg_text
 from cashmere.exceptions import ArrayError
 
 WIDTH = 960
-"""Of the drawing."""
+"""Width of the drawing."""
 
 STYLE = """
 svg.cd:root { color: #23211d; background: #fffefb; }
@@ -47,12 +47,12 @@ def indistinct_groups(ranks: Sequence[float], critical_difference: float) -> lis
     ranks : (k,) sequence of float
         Average ranks in ascending order.
     critical_difference : float
-        Ranks that are so far apart, or farther, differ.
+        Ranks that are this far apart, or farther, differ.
 
     Returns
     -------
     list of (int, int)
-        First and last member of each group of two or more, none within another.
+        First and last member of each group of two or more; no group lies within another.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def critical_difference_diagram(
         )
     labels = [clean_text(name, _LONGEST_NAME) for name in names]
     n_left = (len(names) + 1) // 2
-    # A name and a rank beside it on either side of the axis.
+    # Room for a name and its rank on either side of the axis.
     left, right = (60 + _CHARACTER * max(map(len, side)) for side in (labels[:n_left], labels[n_left:]))
     start, end = left + 14, WIDTH - right - 14
     scale = (end - start) / (len(names) - 1)
@@ -155,7 +155,7 @@ def _ruler(critical_difference: float, start: float, scale: float, end: float) -
 
 
 def _lanes(bars: Sequence[tuple[float, float]]) -> list[int]:
-    """Return for each bar, in the order of their beginnings, the first lane in which it stays clear of all others."""
+    """Return for each bar, in the order of their beginnings, the first lane in which it touches no other."""
     ends: list[float] = []
     lanes = []
     for low, high in bars:

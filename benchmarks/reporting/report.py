@@ -23,7 +23,7 @@ class Chart:
     svg : str
         An ``<svg>`` element with its own style.
     file : str
-        Name of the file it is also written to, without ``.svg``; empty for none.
+        Name of its own file without ``.svg``; empty if it has none.
     """
 
     caption: str
@@ -38,13 +38,13 @@ class Report:
     Attributes
     ----------
     title, heading : str
-        What was compared: as a title, and in one line.
+        What was compared, as a title and in one line.
     rows : mapping of str to DataFrame
         Rows of the CSV files, by their names without ``.csv``.
     sections : sequence of Table or Chart
         Parts of the page, in this order.
     summary : sequence of Table or str
-        Tables, and lines of Markdown between them, of the summary, below title and heading.
+        Tables of the summary, and lines of Markdown between them, below title and heading.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""A table of text that can be shown in the terminal, as Markdown and as HTML."""
+"""A table of text, to be shown in the terminal, as Markdown or as HTML."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Table:
     Attributes
     ----------
     title, note : str
-        Above and below it.
+        Texts above and below the table.
     columns : tuple of str
-        Heads.
+        Heads of the columns.
     rows : tuple of tuple of str
         Cells.
     best : frozenset of (int, int)
-        Row and column of the cells to stress.
+        Row and column of the cells to emphasise.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Table:
     best: frozenset[tuple[int, int]] = field(default=frozenset())
 
     def to_rich(self) -> RichTable:
-        """Return it for the terminal, without title and note."""
+        """Return the table for the terminal, without title and note."""
         table = RichTable(box=box.SIMPLE_HEAD)
         for i, column in enumerate(self.columns):
             table.add_column(column, justify="left" if i == 0 else "right", overflow="fold")
@@ -44,7 +44,7 @@ class Table:
         return table
 
     def to_markdown(self) -> str:
-        """Return it as Markdown, with its title as a heading."""
+        """Return the table as Markdown, with its title as a heading."""
         lines = [f"### {self.title}", "", "| " + " | ".join(self.columns) + " |"]
         lines.append("| --- |" + " ---: |" * (len(self.columns) - 1))
         for i, row in enumerate(self.rows):
@@ -53,7 +53,7 @@ class Table:
         return "\n".join([*lines, "", self.note, ""] if self.note else [*lines, ""])
 
     def to_html(self) -> str:
-        """Return it as HTML, with its title as a heading."""
+        """Return the table as HTML, with its title as a heading."""
         head = "".join(f"<th>{html.escape(column)}</th>" for column in self.columns)
         body = ""
         for i, row in enumerate(self.rows):
