@@ -1,4 +1,4 @@
-"""Where and when a run was made, to be kept beside every figure."""
+"""Where, when and with what a run was made; kept beside every figure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _versions() -> str:
 
 
 def _processor() -> str:
-    """Return the model's name as Linux knows it; elsewhere what Python finds."""
+    """Return the model's name from Linux; elsewhere what Python finds."""
     path = Path("/proc/cpuinfo")
     if path.exists():
         for line in path.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Runs whose clock counts CPU seconds, so that other programs on the machine do not change them."""
+"""Runs whose clock counts CPU seconds, so that other programs on the machine hardly affect them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def cpu_clock() -> Iterator[None]:
 
 
 class InThisProcess:
-    """An executor that runs trials at once, in this process; paths end in time, as they would in workers.
+    """An executor that runs trials immediately, in this process; paths end in time, as they would in workers.
 
     Parameters
     ----------

@@ -24,18 +24,18 @@ from cashmere.run.settings import RunSettings
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """What makes runs differ.
+    """The settings that distinguish runs.
 
     Attributes
     ----------
     table, variant : str
-        A name of the data, and one of what is compared.
+        Names of the data and of what is compared.
     seed : int
-        Of the choice of rows, and of the run.
+        Seed of the choice of rows, and of the run.
     budget : float
         CPU seconds of the whole run.
     rows : int
-        Most rows to fit on; three quarters of the table if it has fewer.
+        Largest number of rows to fit on; three quarters of the table if that is fewer.
     """
 
     table: str
@@ -63,7 +63,7 @@ def cpu_timed_search(
     y : Series of shape (n_rows,)
         Their targets.
     settings : RunSettings
-        With a budget that has a time; where trials run, and how many at a time, is decided here.
+        Settings with a budget of time; where trials run, and how many at a time, is decided here.
     structure : RowStructure, optional
         Groups or moments of the rows.
 
@@ -72,7 +72,7 @@ def cpu_timed_search(
     Session
         After the search; its run directory exists until the block ends.
     """
-    # Imports are no part of a comparison: only the first run of a process needs them.
+    # Only the first run of a process needs these imports, so they must not count in a comparison.
     import catboost  # noqa: F401
     import lightgbm  # noqa: F401
     import sklearn.ensemble  # noqa: F401
@@ -93,7 +93,7 @@ def cpu_timed_search(
 
 
 def judge_on(session: Session, X: pd.DataFrame, y: pd.Series) -> Callable[[History], float]:
-    """Return the function that computes the loss of the present ensemble on other rows.
+    """Return the function that computes the loss of the current ensemble on other rows.
 
     Parameters
     ----------

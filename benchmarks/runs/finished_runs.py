@@ -22,7 +22,7 @@ K_co = TypeVar("K_co", covariant=True)
 
 
 class FinishedRun(Protocol[K_co]):
-    """What all finished runs have in common: a `key` that says which run it is. Such records are frozen dataclasses."""
+    """A finished run: a frozen dataclass whose `key` says which run it is."""
 
     @property
     def key(self) -> K_co:
@@ -82,7 +82,7 @@ class FinishedRuns(Generic[K, R]):
 
     def add(self, run: R) -> None:
         """Append a run."""
-        line = json.dumps(asdict(run))  # type: ignore[call-overload]  # a dataclass, which no protocol can ask for
+        line = json.dumps(asdict(run))  # type: ignore[call-overload]  # a dataclass, which a protocol cannot require
         with self._lock(), self.path.open("a+b") as file:
             if file.tell() and not _ends_line(self.path):  # a crash cut the last line short
                 file.write(b"\n")
@@ -115,7 +115,7 @@ class FinishedRuns(Generic[K, R]):
             values = json.loads(line)
             if "key" in values:
                 key = values.pop("key")
-            else:  # replays used to be written with the fields of the key beside the others
+            else:  # earlier replays have the fields of the key beside the others
                 names = [field.name for field in fields(self._key)]  # type: ignore[arg-type]
                 key = {name: values.pop(name) for name in names if name in values}
             return self._run(key=self._key(**key), **values)  # type: ignore[call-arg]  # a dataclass, as above

@@ -1,4 +1,4 @@
-"""Rows that a search must not see: what trials predict for them is kept apart."""
+"""Rows that a search must not see: predictions of trials for them are kept separately."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from cashmere.records.trial import Outcome, Trial
 class HeldOutRows:
     """An executor that shows the search only the rows it may see.
 
-    The loss of an outcome becomes that of the rows that are seen.
+    The loss of an outcome becomes that of the visible rows.
 
     Parameters
     ----------
     executor : Executor
         Runs the trials.
     task : SearchTask
-        Says which rows are held out.
+        Determines which rows are held out.
     folder : Path, optional
-        Where predictions are kept, so that a search that is continued has those of its earlier trials.
+        Where predictions are kept, so that a continued search has those of its earlier trials.
 
     Attributes
     ----------
     predictions : dict of int to array
-        What each successful trial, by its number, predicts for the held-out rows.
+        Predictions of each successful trial for the held-out rows, by the number of the trial.
     """
 
     def __init__(self, executor: Executor, task: SearchTask, folder: Path | None = None) -> None:
@@ -47,13 +47,13 @@ class HeldOutRows:
         self._y = task.y[task.validation_rows[task.is_seen]]
 
     def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
-        """Queue a trial; its outcome says nothing about the rows that are held out."""
+        """Queue a trial whose outcome says nothing about the held-out rows."""
         seen: Future[Outcome] = Future()
 
         def show(whole: Future[Outcome]) -> None:
             try:
                 seen.set_result(self._divide(trial, whole.result()))
-            except BaseException as error:  # it has to reach the search, not the thread of the worker
+            except BaseException as error:  # the search must see it, not the thread of the worker
                 seen.set_exception(error)
 
         self._executor.submit(objective, trial).add_done_callback(show)

@@ -33,11 +33,11 @@ def make_missing(
     wanted : iterable of tuple
         Arguments of `run`, in the order in which runs are made.
     run : callable
-        Makes one, in a worker process, and returns its rows.
+        Makes a run in a worker process, and returns its rows.
     file : RowFile
-        Gets them; its rows begin with the fields of `RunKey`.
+        Receives the rows, which begin with the fields of `RunKey`.
     n_workers : int
-        Runs at a time.
+        Number of runs at a time.
     console : Console
         Shows what has come of each.
     describe : callable

@@ -1,4 +1,4 @@
-"""Make runs in worker processes: the one loop by which all experiments make their missing runs."""
+"""Make runs in worker processes: the loop that all experiments share."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def make_runs(
     Parameters
     ----------
     missing : sequence of tuple
-        What to do, in this order: the arguments of `make_run`, the key of the run last.
+        Arguments of `make_run` for each run, in this order; the last argument is the key of the run.
     make_run : callable
         Makes a run in a worker. What it raises is reported as a `Failure`.
     n_workers : int
-        Runs at a time.
+        Number of runs at a time.
     scheduler : str, optional
-        Of the Dask cluster whose machines make the runs, instead of this one.
+        Address of the Dask cluster whose machines make the runs, instead of this one.
     report : callable
         Called in this process, with one result at a time. When it raises, or on Ctrl+C, the workers are ended.
     """

@@ -1,4 +1,4 @@
-"""Where a case runs, and which version of the code it runs."""
+"""The folder in which a case runs, and the version of the code."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import argparse
 
 
 def add_scheduler_argument(parser: argparse.ArgumentParser) -> None:
-    """Let a command take the address of a scheduler, as `open_cluster` does; it is None if there is none."""
+    """Let a command take the address of a scheduler for `open_cluster`; it is None by default."""
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",

@@ -1,4 +1,4 @@
-"""The loop of all runs on tables: prepare the folds, search in worker processes, keep what was found and its cost."""
+"""The loop of all runs on tables: prepare the folds, search in worker processes, keep the results and their cost."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from cashmere.strategies import make_strategy
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FinishedSearch:
-    """What a search has found, and what it took.
+    """The results of a search, and their cost.
 
     Attributes
     ----------
     history : History
         All trials.
     strategy : Strategy
-        That decided.
+        The strategy that decided.
     held_out : list of array or None
-        What every trial predicts for the held-out rows, if the task has any; None for failures.
+        Predictions of every trial for the held-out rows, if the task has any; None for failures.
     final_loss : float or None
-        Of the best configuration on the final fold, if the task has one and a trial succeeded.
+        Outcome of the best configuration on the final fold, if the task has one and a trial succeeded.
     suggest_seconds : list of float
         Wall seconds of deciding, of every trial.
     deciding_cpu_seconds : float
-        CPU seconds of deciding all.
+        CPU seconds of all decisions.
     memory_mib : dict of str to float
         See `benchmarks.runs.search_cost.PeakMemory`.
     """
@@ -76,13 +76,13 @@ def run_search(
     Parameters
     ----------
     task : SearchTask
-        What is searched.
+        The task to search.
     strategy : str
         A name of `cashmere.strategies`, options after a colon.
     budget : Budget
-        Of the whole search.
+        Budget of the whole search.
     limit : TrialLimit
-        Of one trial.
+        Limit of one trial.
     n_workers, lookahead : int
         Trials at a time; how many are decided ahead of known results, see `cashmere.study.Study`.
     cluster : Cluster, optional
@@ -90,7 +90,7 @@ def run_search(
     store : RunStore, optional
         Keeps the trials and, in its folder, the prepared folds; a search that it holds is continued.
     announce : callable
-        Told how many trials are there before the search.
+        Called with the number of stored trials before the search.
     """
     with ExitStack() as stack:
         kept = None if store is None else store.folder

@@ -1,4 +1,4 @@
-"""What a search costs: wall and CPU seconds, and memory."""
+"""The cost of a search: wall and CPU seconds, and memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RunClock:
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of this process, and of those it started that have ended since."""
+        """CPU seconds of this process, and of the processes it started that have ended since."""
         return _cpu_seconds() - self._cpu
 
 
@@ -40,9 +40,9 @@ class TimedStrategy:
     Attributes
     ----------
     strategy : Strategy
-        It decides.
+        The strategy that decides.
     cpu_seconds : float
-        Of all its decisions so far.
+        CPU seconds of all its decisions so far.
     """
 
     strategy: Strategy
@@ -57,7 +57,7 @@ class TimedStrategy:
             self.cpu_seconds += time.process_time() - start
 
     def check_metric(self, metric: Loss) -> None:
-        """Refuse a metric that does not suit the strategy."""
+        """Raise an error if the metric does not suit the strategy."""
         if isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(metric)
 
@@ -69,7 +69,7 @@ class PeakMemory:
     mib: dict[str, float] = field(default_factory=lambda: {"deciding": 0.0, "training": 0.0})
 
     def __call__(self, _: Study, observation: Observation) -> None:
-        """Look at the memory after a trial; a callback of `Study.optimize`."""
+        """Measure the memory after a trial; a callback of `Study.optimize`."""
         self.mib["deciding"] = max(self.mib["deciding"], psutil.Process().memory_info().rss / MIB)
         self.mib["training"] = max(self.mib["training"], observation.memory_mib or 0.0)
 

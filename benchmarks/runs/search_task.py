@@ -31,25 +31,25 @@ class SearchTask:
     Attributes
     ----------
     table : SearchTable
-        Its features.
+        Features of the table.
     y : (n_rows,) array
         Class codes or values, of all rows of the table.
     folds : sequence of Fold
-        The loss of a trial is the mean over them.
+        Folds; the loss of a trial is the mean over them.
     space : Space
         Builds the pipelines.
     metric : Metric
         Computes the loss.
     seed : int
-        Of the encoders and of the study.
+        Seed of the encoders and of the study.
     held_out : (n_held_out,) int array
-        Those of the validation rows whose targets no trial knows, and whose predictions the search does not see.
+        Validation rows whose targets no trial knows, and whose predictions the search does not see.
     final_fold : Fold or None
-        On which the best configuration is fitted and judged at the end.
+        Fold on which the best configuration is fitted and judged at the end.
     warm_start : sequence of Configuration
-        Evaluated first.
+        Configurations that are evaluated first.
     baseline_loss : float
-        Of a constant prediction; NaN when unknown.
+        Loss of a constant prediction; NaN if unknown.
     """
 
     table: SearchTable
@@ -70,7 +70,7 @@ class SearchTask:
 
     @property
     def is_seen(self) -> np.ndarray:
-        """Of each of the `validation_rows`, whether the search sees what is predicted for it."""
+        """Whether the search sees what is predicted for each of the `validation_rows`."""
         return ~np.isin(self.validation_rows, self.held_out)
 
     @property

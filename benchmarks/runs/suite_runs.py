@@ -43,7 +43,7 @@ class Protocol:
         Share of the rows, drawn for every seed and stratified by class, on which the best configuration is judged
         after it was fitted on all others; 0 judges by the folds alone.
     rows : int
-        Rows at most, a stratified draw.
+        Largest number of rows; a larger table is reduced by a stratified draw.
     trial_seconds : float
         Wall seconds after which a trial is stopped.
     """
@@ -76,11 +76,11 @@ class SuiteRun:
     Attributes
     ----------
     key : SuiteKey
-        Which run it is.
+        Identifies the run.
     curve : list of float or None
         Lowest loss after every trial; None before the first success.
     failed : int
-        Trials without a loss.
+        Number of trials without a loss.
     test : float or None
         Loss of the best configuration on the test rows, if the protocol has any.
     seconds, suggest_seconds, fit_seconds : float
@@ -91,11 +91,11 @@ class SuiteRun:
         Wall seconds from the start of the search to the end of every trial; empty in runs made before this was kept, as
         are the following.
     cpu_seconds : float or None
-        CPU seconds of the process that decides and of those that train, including their starts.
+        CPU seconds of the process that decides and of those that train, including start-up.
     memory_mib : dict of str to float
         Largest resident memory seen: of ``"deciding"`` after each trial, of ``"training"`` during it.
     circumstances : dict of str to str
-        Where, when and with what it was made, see `benchmarks.runs.circumstances`.
+        Where, when and with what the run was made, see `benchmarks.runs.circumstances`.
     """
 
     key: SuiteKey
@@ -141,7 +141,7 @@ def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun
 
 
 def make_task(protocol: Protocol, table: BenchmarkTable, seed: int) -> SearchTask:
-    """Return what the runs of a seed search."""
+    """Return the task that the runs of a seed search."""
     data = SearchTable.read(table)
     train, test = _split(data.y, protocol, seed, classes=data.task_type.is_classification)
     inner = make_folds(data.y[train], data.task_type, protocol.resampling, seed=seed, n_columns=data.frame.shape[1])

@@ -1,4 +1,4 @@
-"""What a trial may take: wall seconds where runs are alone, CPU seconds where others use the machine, too."""
+"""Limits of a trial: wall seconds where runs are alone, CPU seconds where others use the machine, too."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU_MARGIN = 0.5
 """CPU seconds beyond the limit after which a trial is killed; within them it measures itself, more exactly."""
 
 MEMORY_MIB = 4096
-"""Of a trial with a limit of CPU seconds, at most."""
+"""Memory limit of a trial with a limit of CPU seconds."""
 
 
 class TrialLimit(Protocol):
