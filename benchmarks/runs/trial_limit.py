@@ -28,11 +28,11 @@ class TrialLimit(Protocol):
 
     @property
     def limits(self) -> Limits:
-        """What a trial may use before it is killed."""
+        """Resources that a trial may use before it is killed."""
         ...
 
     def measure(self, objective: Objective) -> Objective:
-        """Return the objective that keeps the limit."""
+        """Return the objective with the limit applied."""
         ...
 
 
@@ -54,7 +54,7 @@ class WallLimit:
 
 @dataclass(frozen=True, slots=True)
 class CpuLimit:
-    """CPU seconds beyond which a trial is a timeout, so that a busy machine does not change what is found.
+    """CPU seconds beyond which a trial is a timeout, so that a busy machine does not change the results.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class CpuTimedObjective:
     Attributes
     ----------
     objective : Objective
-        What is timed.
+        The objective to time.
     limit_seconds : float
         CPU seconds beyond which the outcome is a timeout.
     """

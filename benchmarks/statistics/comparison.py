@@ -181,7 +181,7 @@ def mean_speed_up(speed_up: pd.Series) -> tuple[float, int]:
 
 
 def _means(losses: pd.DataFrame) -> pd.DataFrame:
-    # A mean with a missing value is missing, see the module.
+    # A mean with a missing value is missing, see the module docstring.
     return losses.groupby(level="recording").agg(lambda column: column.mean(skipna=False))
 
 

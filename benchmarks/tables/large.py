@@ -81,11 +81,11 @@ def draw(n_rows: int, *, block: int = 0, seed: int = 0) -> tuple[FloatArray, Any
     Parameters
     ----------
     n_rows : int
-        How many.
+        Number of rows.
     block : int
-        Its number; blocks are independent.
+        Number of the block; blocks are independent.
     seed : int
-        Of the effects of categories, and of the rows.
+        Seed of the effects of categories, and of the rows.
 
     Returns
     -------

@@ -31,11 +31,11 @@ class SearchTable:
     frame : DataFrame
         Features, rows in canonical order.
     schema : TableSchema
-        What its columns are.
+        Kinds of the columns.
     y : (n_rows,) array
         Class codes or values.
     target : TargetCoding
-        What the codes mean.
+        The classes behind the codes.
     """
 
     frame: pd.DataFrame
@@ -77,7 +77,7 @@ class SearchTable:
         seed: int,
         weight: np.ndarray | None = None,
     ) -> None:
-        """Write the folds as the space's algorithms need them; `y` are the targets that trials may know."""
+        """Write the folds as the algorithms of the space need them; `y` are the targets that trials may know."""
         prepare_folds(
             folder, self.schema.code(self.frame), y, folds, sorted(space.encodings),
             task_type=self.task_type, seed=seed, weight=weight,

@@ -46,7 +46,7 @@ class ThreeParts:
 
     @property
     def fold(self) -> Fold:
-        """The fold that trains on the one part and predicts the others, their rows together in ascending order."""
+        """The fold that trains on the first part and predicts the other two, their rows merged in ascending order."""
         return Fold(self.train, np.sort(np.concatenate([self.validation, self.test])))
 
 

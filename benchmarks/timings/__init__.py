@@ -1,1 +1,1 @@
-"""Measure what the parts of the package cost in seconds."""
+"""Measure how many seconds the parts of the package take."""

@@ -41,7 +41,7 @@ SPREAD = 0.3
 """Standard deviation of the logarithm of a trial's seconds."""
 
 SLOWER = 30
-"""A straggler takes so many times as long."""
+"""A straggler takes this many times as long."""
 
 MODEL_BYTES = 20_000
 """Size of a trial's models: those of a linear model on five folds."""
@@ -56,7 +56,7 @@ class CoordinatorRun:
     strategy, order : str
         See `RunSettings`.
     workers, trials : int
-        How many.
+        Numbers of workers and of trials.
     seconds : float
         Mean simulated seconds of a trial that is no straggler.
     stragglers : float
@@ -206,7 +206,7 @@ class MadeUpOutcomes:
     Attributes
     ----------
     cpu_seconds : float
-        Spent on making them.
+        Seconds spent on making an outcome.
     """
 
     def __init__(self, run: RunDirectory) -> None:

@@ -97,14 +97,14 @@ def fit_and_print_seconds(table: str, folder: str, case: str, budget: float, see
     if case == "forests":
         limits = {"space": forests, "resampling": "holdout", "trial_timeout": budget}
     clock = time.perf_counter()
-    with contextlib.suppress(NoSuccessfulTrialError):  # which takes as long
+    with contextlib.suppress(NoSuccessfulTrialError):  # it takes just as long
         AutoClassifier(budget=budget, run_directory=folder, random_state=seed, **limits).fit(X, y)
     print(time.perf_counter() - clock)
 
 
 @contextlib.contextmanager
 def competition(busy: int) -> Iterator[None]:
-    """Let that many other processes compute."""
+    """Let `busy` other processes compute."""
     program = f"import os\nwhile os.getppid() == {os.getpid()}: pass"
     others = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(busy)]
     try:

@@ -26,7 +26,7 @@ NAMES = ("log_loss", "accuracy", "balanced_accuracy", "brier", "roc_auc", "mse",
 
 
 def make_predictions(m: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Candidates of unequal skill with partly common errors: probabilities, codes, values, targets."""
+    """Return candidates of unequal skill with partly common errors: probabilities, codes, values, targets."""
     rng = np.random.default_rng(0)
     codes, common = rng.integers(0, 2, n), rng.normal(size=n)
     probabilities = np.empty((m, n, 2), dtype=np.float32)

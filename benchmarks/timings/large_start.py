@@ -30,16 +30,16 @@ _LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargeStart:
-    """What a run on a table has taken.
+    """Measurements of a run on a table.
 
     Attributes
     ----------
     table : str
         Name of the table.
     rows : int
-        Its rows.
+        Number of rows.
     table_mib : float
-        Its cells, at 4 bytes each.
+        Size of its cells, at 4 bytes each.
     budget : str
         As given to the command.
     code : str
@@ -119,7 +119,7 @@ def _memory(process: psutil.Process) -> int:
         for each in [process, *process.children(recursive=True)]:
             memory = each.memory_full_info()
             total += getattr(memory, "pss", memory.rss)
-    except psutil.Error:  # one of them has ended meanwhile
+    except psutil.Error:  # one of them has ended in the meantime
         pass
     return total
 

@@ -44,7 +44,7 @@ def make_table(n_rows: int, n_numeric: int, n_categorical: int) -> tuple[np.ndar
 
 
 def main() -> None:
-    """Print the seconds."""
+    """Print the seconds that descriptions take."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_argument(parser)
     parser.add_argument("--names", nargs="*", default=[], help="tables of the folder to describe as well")

@@ -34,7 +34,7 @@ VALUES = "credit_amount"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxCertificate:
-    """What the certificate of an ensemble says.
+    """The certificate of an ensemble.
 
     Attributes
     ----------

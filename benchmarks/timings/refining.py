@@ -38,7 +38,7 @@ STEPS = {
     "a fifth of the time": ("single_row_ms", 5),
     "one model for each member": ("refit", 1),
 }
-"""Bounds, as parts of what the model of the run takes."""
+"""Bounds, as fractions of what the model of the run takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class RefinedModel:
     Attributes
     ----------
     table : str
-        What it was fitted to.
+        Name of the table it was fitted to.
     model : str
         Of the run, or the bound under which it was chosen.
     trials, members : int

@@ -1,4 +1,4 @@
-"""Workers that sleep in simulated time: what a search does beside hundreds of them, in the time that it takes itself.
+"""Workers that sleep in simulated time: a search with hundreds of them takes only the time of its own work.
 
 The clock runs with the real one as long as the coordinator works. When it waits for a trial, the clock jumps to the end
 of the next one; while the simulation itself computes, it stands still.
@@ -43,7 +43,7 @@ class SimulatedClock(Deadline):
 
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
-        """Do not count what is done inside."""
+        """Do not count the time of the block."""
         start = time.monotonic()
         try:
             yield
@@ -67,7 +67,7 @@ class SimulatedWorkers:
     n_workers : int
         How many trials run at the same time.
     n_trials : int
-        How many will be submitted in all.
+        Number of trials that will be submitted in all.
     clock : SimulatedClock
         Tells the time.
     seconds_of : callable

@@ -161,7 +161,7 @@ def main() -> None:
     for name in arguments.strategies:
         strategy = make_strategy(name, space)
         if isinstance(strategy, TableAware):
-            strategy = strategy.for_table({})  # a table with no known meta-features
+            strategy = strategy.for_table({})  # a table without known meta-features
         for n, batch in itertools.product(arguments.observations, arguments.batch):
             try:
                 seconds = time_suggestions(strategy, observations[:n], arguments.repeats, batch)

@@ -49,14 +49,14 @@ def make_learner(name: str, n_threads: int) -> Any:
 
 
 def make_objective(name: str, n_rows: int, n_columns: int, n_threads: int) -> Callable[[Trial], Outcome]:
-    """Return what fits a model and tells its seconds as a loss, and its CPU seconds."""
+    """Return an objective that fits a model and reports its seconds as the loss, and its CPU seconds."""
 
     def fit(trial: Trial) -> Outcome:
         rng = np.random.default_rng(trial.seed)
         X = rng.random((n_rows, n_columns), dtype=np.float32)
         y = (X[:, 0] + X[:, 1] * X[:, 2] > 0.75).astype(int)
         learner = make_learner(name, n_threads)
-        learner.fit(X[:200], y[:200])  # what happens once
+        learner.fit(X[:200], y[:200])  # work that is done only once
         start, cpu = time.perf_counter(), time.process_time()
         learner.fit(X, y)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
