@@ -60,13 +60,13 @@ REFERENCE = {
     "cashmere.run": "Runs",
     "cashmere.exceptions": "Errors and warnings",
 }
-"""Rooms that user code imports from; each shows what its `__all__` names, or all that is public."""
+"""Packages that user code imports from; each page shows what `__all__` names, or everything public."""
 
 INHERITED = [
     "   :inherited-members: BaseEstimator",
     "   :exclude-members: score, get_metadata_routing, set_fit_request, set_predict_request, set_score_request",
 ]
-"""Estimators show what they have from our classes, such as plots, but not what scikit-learn describes."""
+"""Estimators show what they inherit from our classes, such as plots, but not what scikit-learn documents."""
 
 
 def main() -> None:
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def write_pages(source: Path) -> None:
-    """Copy the pages of docs/ and of the root, with links that lead to pages of the site."""
+    """Copy the pages of docs/ and of the root, with links to pages of the site."""
     shutil.copytree(ROOT / "docs", source)
     for path in source.rglob("*.md"):
         depth = len(path.relative_to(source).parts) - 1
@@ -144,7 +144,7 @@ def write_gallery(folder: Path, *, cache: Path | None) -> None:
         about = ast.get_docstring(ast.parse(text)) or ""
         title = path.stem.replace("_", " ").capitalize()
         lines.append(f"- [{title}]({path.stem}.md): {about.splitlines()[0]}")
-        code = text.partition('"""\n')[2].lstrip()  # what follows the docstring
+        code = text.partition('"""\n')[2].lstrip()  # the code after the docstring
         page = f"# {title}\n\n{about}\n\n```python\n{code}```\n"
         if cache is not None:
             page += f"\nIt prints:\n\n```text\n{printed(path, cache)}```\n"
@@ -154,7 +154,7 @@ def write_gallery(folder: Path, *, cache: Path | None) -> None:
 
 
 def printed(path: Path, cache: Path) -> str:
-    """Return what a script prints; run it if it has changed since it ran last."""
+    """Return what a script prints; run it only if it has changed since its last run."""
     cache.mkdir(parents=True, exist_ok=True)
     known = cache / f"{path.stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.txt"
     if not known.exists():
@@ -170,7 +170,7 @@ def printed(path: Path, cache: Path) -> str:
 
 
 def write_reference(folder: Path) -> None:
-    """Write a page for each room of `REFERENCE`, for autodoc to fill."""
+    """Write a page for each package of `REFERENCE`, for autodoc to fill."""
     folder.mkdir(parents=True)
     for name, title in REFERENCE.items():
         module = importlib.import_module(name)
@@ -185,7 +185,7 @@ def write_reference(folder: Path) -> None:
             if isinstance(value, type):
                 inherited = INHERITED if issubclass(value, BaseEstimator) else []
                 lines += [f".. autoclass:: {name}.{each}", "   :members:", *inherited, ""]
-            elif callable(value):  # constants are told of where they are used
+            elif callable(value):  # constants are described where they are used
                 lines += [f".. autofunction:: {name}.{each}", ""]
         (folder / f"{name}.rst").write_text("\n".join(lines), "utf-8")
     pages = [f"   {name}" for name in REFERENCE]

@@ -1,4 +1,4 @@
-"""How Sphinx builds the site; `site/build.py` has written the pages that it reads."""
+"""Settings with which Sphinx builds the site, from the pages that `site/build.py` writes."""
 
 from cashmere import __version__
 
@@ -15,12 +15,12 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header"]  # changelog and papers begin sections at the level that they have on GitHub
+suppress_warnings = ["myst.header"]  # changelog and papers start sections at the levels that look right on GitHub
 autodoc_member_order = "bysource"
 autodoc_default_options = {"exclude-members": "set_fit_request, set_predict_request, set_score_request"}
-autodoc_typehints = "none"  # the docstrings say more: shapes, units, ranges
+autodoc_typehints = "none"  # docstrings say more: shapes, units, ranges
 napoleon_use_ivar = True
-default_role = "code"  # single backticks are code, as numpy's docstrings write names
+default_role = "code"  # docstrings write names in single backticks
 html_theme = "furo"
 html_title = f"cashmere {__version__}"
 html_static_path: list[str] = []
