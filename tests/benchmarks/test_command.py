@@ -10,7 +10,7 @@ def benchmarks(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
 
 
-def test_help_says_what_every_subcommand_does():
+def test_help_describes_every_subcommand():
     text = " ".join(benchmarks("--help").stdout.split())
     assert "record Record histories: evaluate configurations of a space" in text
     assert "replay Compare strategies on recorded histories" in text

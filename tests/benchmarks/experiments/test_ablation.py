@@ -1,4 +1,4 @@
-"""The ablation of what makes runs strong: runs by CPU time, their table, and that interrupted studies continue."""
+"""The ablation study: runs by CPU time, their table, and that interrupted studies continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often intervals and sets hold the truth: a run of each kind, and columns as targets."""
+"""How often intervals and sets contain the truth: a run of each kind, and columns as targets."""
 
 from __future__ import annotations
 

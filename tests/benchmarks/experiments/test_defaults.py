@@ -1,4 +1,4 @@
-"""The comparison of defaults: whole runs by CPU time, their moments, and what is said about them."""
+"""The comparison of defaults: whole runs by CPU time, their moments, and their summary."""
 
 from __future__ import annotations
 

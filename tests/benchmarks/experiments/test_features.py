@@ -13,7 +13,7 @@ from cashmere.space import make_space
 
 
 @pytest.mark.parametrize("n", [90, 1000])
-def test_rows_that_judge_are_a_third_and_were_not_learned(n):
+def test_judging_rows_are_a_third_and_were_not_learned(n):
     learn, test = drawn_rows(n, 300, seed=0)
     assert len(learn) + len(test) == min(n, 300)
     assert len(test) == min(n, 300) // 3

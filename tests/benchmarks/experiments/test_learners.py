@@ -41,14 +41,14 @@ def rows(instead, beside=None):
 MADE = rows({EARLIER: [1.0, 1.0, 1.0, 1.0], "good on a": [0.1, 0.1, 1.1, 1.1], "good": [1.2, 0.9, 0.9, 0.9]})
 
 
-def test_tables_of_the_held_out_origin_have_no_say():
+def test_tables_of_the_held_out_origin_do_not_count():
     assert best_without(log_ratios(MADE, "instead"), ["a1", "a2"]) == {"lightgbm": "good"}
     assert best_without(log_ratios(MADE, "instead"), ["b"]) == {"lightgbm": "good on a"}
     found = np.exp(held_out(MADE, "loss").loc["lightgbm"])
     assert found.to_dict() == pytest.approx({"a1": 1.2, "a2": 0.9, "b": 1.1, "c": 1.1})
 
 
-def test_only_what_lowers_the_loss_of_the_others_is_put_beside_the_defaults():
+def test_only_candidates_that_lower_the_loss_of_the_others_join_the_defaults():
     assert additions_without(MADE, ["a1", "a2"], most=3) == [("lightgbm", "good")]
     bad = rows({EARLIER: [1.0] * 4, "bad": [1.1] * 4})
     assert additions_without(bad, ["b"], most=3) == []

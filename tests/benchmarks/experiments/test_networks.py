@@ -1,4 +1,4 @@
-"""What RealMLP brings: the pools it is judged in, and the choice of other origins."""
+"""The benefit of RealMLP: the pools it is judged in, and the choice of other origins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cashmere.space import make_space
 
 
 @pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
-def test_pools_hold_what_a_search_begins_with(task):
+def test_pools_hold_the_first_configurations_of_a_search(task):
     pytest.importorskip("torch")
     profile = TaskProfile(task_type=task, n_rows=500, n_columns=4, n_classes=2 if task.is_classification else 1)
     space = make_space("default", profile)
@@ -52,7 +52,7 @@ def test_costs_are_on_the_scale_of_the_table(followed):
     assert relative_cost(followed) == pytest.approx(log_relative_costs("default")[NETWORK], abs=0.02)
 
 
-def test_a_table_has_no_say_about_its_own_variant():
+def test_a_table_does_not_count_for_its_own_variant():
     losses = {"a": (0.5, 0.9), "b": (0.9, 0.8), "c": (0.9, 0.8)}
     rows = pd.DataFrame(
         [(t, t, v, x, 1.0) for t, pair in losses.items() for v, x in zip(("default", "slow"), pair, strict=True)],

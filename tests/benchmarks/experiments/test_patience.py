@@ -1,4 +1,4 @@
-"""Patience on recordings: the rule, and what is said about it."""
+"""Patience on recordings: the rule, and its summary."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NUMBERS = [10, 20, 30, 40, 50, 60]
         ([2, 1, 3, 3, 3, 0], 40, 0.0, 40),
     ],
 )
-def test_rule_stops_when_a_stretch_has_brought_nothing(losses, least, stretch, end):
+def test_rule_stops_after_a_stretch_without_improvement(losses, least, stretch, end):
     assert NUMBERS[stop_after(NUMBERS, losses, least=least, stretch=stretch)] == end
 
 
-def test_change_is_that_from_going_on():
+def test_change_is_the_effect_of_continuing():
     run = [
         JudgedPool(recording="a", rows=60, seed=0, candidates=n, cross_fitted=loss, test=test)
         for n, loss, test in zip(NUMBERS, [2, 1, 3, 3, 3, 3], [5, 4, 4, 3, 4, 6], strict=True)

@@ -1,4 +1,4 @@
-"""Pools of trials that differ in the positions that they give."""
+"""Pools of trials that differ in the positions they offer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_positions_of_a_trial(rule, parameter, found):
     assert [float(each[0]) for each in predictions] == pytest.approx(found)
 
 
-def test_last_position_stands_for_those_beyond():
+def test_last_position_stands_for_later_ones():
     assert len(way("rounds", [0.5, 0.4]).at("rounds best and one later")) == 1
 
 

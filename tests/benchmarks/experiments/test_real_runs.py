@@ -18,7 +18,7 @@ FOLDER = "made-6trials-log_loss-volcano-holdout-lookahead8-1workers-20s"
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with one table: a class that two of three columns tell, with noise."""
+    """A folder with one table: two of three columns determine the class, with noise."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(120, 3)), columns=["a", "b", "c"])
     frame["target"] = np.where(frame["a"] + frame["b"] + rng.normal(size=120) / 2 > 0, "yes", "no")
@@ -42,7 +42,7 @@ def read_row(out) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def out(data, tmp_path_factory):
-    """What the command leaves."""
+    """The files that the command leaves."""
     folder = tmp_path_factory.mktemp("out")
     run_command(data, folder)
     return folder
@@ -79,7 +79,7 @@ def test_repeated_command_shows_the_row_and_runs_nothing(data, out, capsys, monk
     assert all(name in shown for name in real_runs.RESULTS)
 
 
-def test_run_without_its_row_goes_on(data, out, tmp_path):
+def test_run_without_its_row_is_continued(data, out, tmp_path):
     interrupted = shutil.copytree(out, tmp_path / "out")
     (interrupted / "runs.csv").unlink()
     run_command(data, interrupted)
@@ -110,7 +110,7 @@ def test_other_runs_have_other_folders_and_rows(out, other):
     assert file.find(different) is None
 
 
-def test_row_of_other_columns_is_not_mixed_with_ours(data, tmp_path):
+def test_rows_with_other_columns_are_not_mixed_with_ours(data, tmp_path):
     (tmp_path / "runs.csv").write_text("table,seed,strategy\nmade,0,random\n")
     with pytest.raises(SystemExit, match="another --out"):
         run_command(data, tmp_path)
@@ -129,7 +129,7 @@ def test_row_of_other_columns_is_not_mixed_with_ours(data, tmp_path):
         (["--workers", "2", "--lookahead", "1"], "--workers must be from 1 to the lookahead, 1; got 2."),
     ],
 )
-def test_mistakes_are_told_before_the_first_run(data, tmp_path, options, message):
+def test_mistakes_are_reported_before_the_first_run(data, tmp_path, options, message):
     out = tmp_path / "out"
     with pytest.raises(SystemExit, match=message) as caught:
         run_command(data, out, *options)

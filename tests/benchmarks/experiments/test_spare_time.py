@@ -1,4 +1,4 @@
-"""Ways to spend the last third of the time: what they fit, and what is shown of them."""
+"""Ways to spend the last third of the time: what they fit, and their report."""
 
 from __future__ import annotations
 

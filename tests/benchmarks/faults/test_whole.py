@@ -1,4 +1,4 @@
-"""What the stored trials of a run are checked for between faults, also after another process has taken it over."""
+"""The check of the stored trials of a run between faults, also after another process has taken it over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages say what the kept rows say."""
+"""The numbers on pages agree with the stored rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOSSES = Body(header="| name | loss |", lines=("| a | 2.0 |", "| b | 3.0 |"))
 
 
 @pytest.mark.parametrize("name", parts_of_pages())
-def test_numbers_are_those_of_the_kept_rows(name):
+def test_numbers_match_the_stored_rows(name):
     found = differences(name, parts_of_pages()[name])
     assert not found, "\n".join(["Run `python -m benchmarks pages`, and read what the page says then:", *found])
 

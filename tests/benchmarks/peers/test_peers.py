@@ -130,7 +130,7 @@ def test_runner_sees_no_label_of_the_test_rows(table, tmp_path):
     assert settings == {"task": table.name, "metric": metric, "seconds": 100, "seed": 3, "threads": 1}
 
 
-def test_runner_may_use_the_threads_it_is_told(data, tmp_path, monkeypatch):
+def test_runner_may_use_the_given_number_of_threads(data, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     check = "import os; assert os.environ['OMP_NUM_THREADS'] == str(settings['threads']) == '2'"
     protocol = dataclasses.replace(PROTOCOL, threads=2)
@@ -140,7 +140,7 @@ def test_runner_may_use_the_threads_it_is_told(data, tmp_path, monkeypatch):
 # ---------------------------------------------------------------- how it is judged
 
 
-def test_run_is_judged_by_what_the_task_has(table, tmp_path):
+def test_run_is_judged_by_the_measures_of_its_task(table, tmp_path):
     run = run_peer(stand_in(tmp_path, TREE), table, PROTOCOL, seed=0)
     assert run.failure is None
     names = {
@@ -278,15 +278,15 @@ def compare(data, work, peers, *, n_workers=1, seeds=range(2), out=None) -> str:
     return console.export_text()
 
 
-def test_comparison_goes_on_where_it_was_stopped(data, tmp_path):
+def test_comparison_continues_where_it_was_stopped(data, tmp_path):
     peers = [stand_in(tmp_path, MEAN), stand_in(tmp_path, "raise SystemExit('no luck')", name="broken")]
     first = compare(data, tmp_path / "work", peers, seeds=range(1))
     assert "0 of 2 runs are finished" in first
     lines = (tmp_path / "work" / "peers.jsonl").read_text().splitlines()
     assert len(lines) == 2
-    peers[1].script.write_text(peers[0].script.read_text())  # mended
+    peers[1].script.write_text(peers[0].script.read_text())  # repaired
     second = compare(data, tmp_path / "work", peers, out=tmp_path / "out")
-    assert "1 of 4 runs are finished" in second  # what broke off is tried again
+    assert "1 of 4 runs are finished" in second  # the failed runs are tried again
     assert (tmp_path / "work" / "peers.jsonl").read_text().splitlines()[:2] == lines
     assert "Failures" not in second
     rows = pd.read_csv(tmp_path / "out" / "results.csv")
@@ -386,7 +386,7 @@ def test_peer_that_is_not_installed_is_named_with_the_command(tmp_path):
 
 
 def test_peer_is_installed_into_an_environment_of_its_own(tmp_path, monkeypatch):
-    """The real venv and pip, but nothing to fetch."""
+    """With the real venv and pip, but nothing to fetch."""
     runners = tmp_path / "runners"
     runners.mkdir()
     (runners / "run_none.py").touch()
@@ -406,7 +406,7 @@ def test_peers_may_share_an_environment(tmp_path):
     assert first.python == second.python and first.digest != second.digest
 
 
-def test_installation_that_fails_says_so(tmp_path):
+def test_failed_installation_is_reported(tmp_path):
     environments = tmp_path / "file"
     environments.touch()
     with pytest.raises(SystemExit, match=r"flaml could not be installed: .* -m venv"):

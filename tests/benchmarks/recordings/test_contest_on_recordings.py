@@ -1,4 +1,4 @@
-"""Statistical contests on recorded histories: every test and elimination is worked out again with other libraries."""
+"""Statistical contests on recorded histories: every test and elimination is computed again with other libraries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sample(losses, n_elements):
 
 @pytest.mark.parametrize("strategy", ["dac_sh", "dac_sb"])
 @pytest.mark.parametrize("name", ["quake-volcano", "wine_quality-volcano"])
-def test_statistical_eliminations_are_those_of_scipy_and_posthocs(name, strategy):
+def test_statistical_eliminations_agree_with_scipy_and_posthocs(name, strategy):
     ledger, losses = hold_contest(name, f"{strategy}:max_subspaces=6", 110)
     tested = 0
     for each in ledger.rounds:

@@ -94,7 +94,7 @@ def test_answers_become_a_recording(history, emulator):
     np.testing.assert_array_equal(made.validation[1], answers[1][1].predictions[:40])
 
 
-def test_main_components_are_those_of_the_singular_values():
+def test_main_components_match_the_singular_values():
     values = np.random.default_rng(0).normal(size=(6, 40))
     centred = values - values.mean(axis=0)
     found = main_components(values, 3)

@@ -39,7 +39,7 @@ def test_the_table_itself_and_tables_of_other_kinds_do_not_count(other):
     assert learn_opening(target, [target, unlike, strange, other], "log_loss") == alone
 
 
-def test_what_the_target_has_seen_does_not_matter(other):
+def test_losses_of_the_target_do_not_matter(other):
     target = make_recording()
     blind = replace(target, validation=target.validation[:, ::-1], y_test=1 - target.y_test)
     assert learn_opening(target, [other], "log_loss") == learn_opening(blind, [other], "log_loss")

@@ -38,7 +38,7 @@ def test_log_odds_of_two_classes_move_by_half_a_step(second):
 
 
 @given(arrays(np.float64, (2, 3, 4), elements=st.floats(1e-9, 1)), st.booleans())
-def test_the_likeliest_of_several_classes_stays_it(weights, tied):
+def test_the_likeliest_of_several_classes_stays_the_likeliest(weights, tied):
     if tied:
         weights[..., 2] = weights[..., 1]
     given_ = (weights / weights.sum(axis=-1, keepdims=True)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Recording a table: what is kept, what no search has seen, and that a recording goes on where it was killed."""
+"""Recording a table: what is kept, what no search has seen, and that a killed recording continues."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_rows_are_divided_and_bounded(n_rows):
         assert (np.diff(part) > 0).all()
 
 
-def test_recording_goes_on_where_it_was_stopped(folder, tmp_path, in_process, monkeypatch, capsys):
+def test_recording_continues_where_it_was_stopped(folder, tmp_path, in_process, monkeypatch, capsys):
     monkeypatch.setattr(recorder, "SEARCHES", ("bo", "tpe"))
     evaluated = []
     submit = InProcessExecutor.submit

@@ -42,7 +42,7 @@ def test_everything_comes_back(tmp_path, task_type):
             np.testing.assert_allclose(sums, 1, atol=1e-6)
 
 
-def test_values_that_run_away_stay_finite(tmp_path):
+def test_diverging_values_stay_finite(tmp_path):
     history = make_recording(TaskType.REGRESSION)
     validation = history.validation.copy()
     validation[5, :2] = 1e9, -1e9

@@ -1,4 +1,4 @@
-"""The larger recordings that come with the repository keep what is said of them."""
+"""The larger recordings of the repository are as documented."""
 
 from __future__ import annotations
 

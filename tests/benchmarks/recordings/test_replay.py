@@ -184,7 +184,7 @@ def command(*words: object) -> None:
 
 @pytest.fixture
 def here(monkeypatch):
-    """Replay in this process, which starts sooner than a worker."""
+    """Replay in this process, which starts faster than a worker."""
 
     def run_here(missing, *, n_trials, n_workers, report, scheduler=None):
         make_run = functools.partial(replay_runs._replay, n_trials=n_trials, code="code")
@@ -194,7 +194,7 @@ def here(monkeypatch):
     monkeypatch.setattr(replay_study, "run_missing", run_here)
 
 
-def test_runs_in_workers_are_those_of_this_process(tmp_path, capsys, objective):
+def test_runs_in_workers_match_those_of_this_process(tmp_path, capsys, objective):
     path = save_recorded(make_recording(), tmp_path)
     words = ["--recordings", path, "--trials", 10, "--seeds", 2, "--work", tmp_path / "work"]
     command("--strategies", f"bo={BO}", "random", "--workers", 1, *words)
@@ -292,7 +292,7 @@ def test_other_recording_of_the_same_name_is_replayed_again(tmp_path, capsys, he
     assert capsys.readouterr().out.count("0 of 1 runs are finished") == 2
 
 
-def test_stopping_keeps_what_is_finished(tmp_path, capsys, monkeypatch, here):
+def test_stopped_study_keeps_finished_runs(tmp_path, capsys, monkeypatch, here):
     path = save_recorded(make_recording(), tmp_path)
     run_all = replay_study.run_missing
 
@@ -344,7 +344,7 @@ def test_failing_strategy_does_not_stop_the_others(tmp_path, capsys, here, monke
         (["--recordings", "/absent/made.zip"], "No recording '/absent/made.zip': neither a file"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path, words, message):
+def test_mistakes_are_reported_before_anything_runs(tmp_path, words, message):
     path = save_recorded(make_recording(), tmp_path)
     base = ["--recordings", path, "--strategies", "bo", "random", "--trials", 20, "--work", tmp_path / "work"]
     with pytest.raises(SystemExit, match=message):

@@ -37,7 +37,7 @@ def test_workers_are_busy_until_the_end_and_not_beyond(objective, weighs_costs):
     assert replayed == replay(objective, seconds, weighs_costs=weighs_costs)
 
 
-def test_costs_that_can_be_predicted_buy_more_trials():
+def test_predictable_costs_allow_more_trials():
     history = make_recording(n=200)
     seconds = np.array([np.exp(4 * c["x"]) / 20 for c in history.configurations])
     objective = ReplayObjective.of(replace(history, seconds=seconds), METRIC)

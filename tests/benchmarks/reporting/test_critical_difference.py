@@ -110,7 +110,7 @@ def test_names_are_escaped():
     assert texts(drawn(svg))[-2:] == ["<b> 1.00", '2.00 a & "b"']
 
 
-def test_a_difference_longer_than_the_axis_is_said():
+def test_a_difference_longer_than_the_axis_is_written():
     root = drawn(critical_difference_diagram({"a": 1.2, "b": 1.9, "c": 2.9}, 2.34))
     assert "critical difference 2.34: ranks cannot be so far apart" in texts(root)
     assert len(bars(root)) == 1
@@ -131,6 +131,6 @@ def test_it_is_light_or_dark_on_its_own_and_like_its_page_otherwise():
 
 
 @pytest.mark.parametrize("ranks", [{"a": 1.0}, {}, {"a": 1.0, "b": float("nan")}])
-def test_what_has_no_ranks_is_refused(ranks):
+def test_input_without_ranks_is_refused(ranks):
     with pytest.raises(ArrayError, match="finite, for two or more methods"):
         critical_difference_diagram(ranks, 1.0)

@@ -63,7 +63,7 @@ def test_keys_written_beside_the_other_fields_are_read(path):
 
 
 @pytest.mark.parametrize("line", ["", "[]", "1", "{}", '{"key": {"table": "a"}, "losses": []}', '{"key": 1, "x": 2}'])
-def test_lines_of_another_kind_are_passed_over_and_kept(path, line):
+def test_lines_of_another_kind_are_skipped_and_kept(path, line):
     path.parent.mkdir()
     path.write_text(line + "\n")
     runs = opened(path)

@@ -47,7 +47,7 @@ def task(data):
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """Trials run in this process, which starts sooner."""
+    """Run trials in this process, which starts faster than a worker."""
     monkeypatch.setattr(search_loop, "one_thread_executor", lambda n, **_: InProcessExecutor())
 
 

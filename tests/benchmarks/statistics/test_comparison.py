@@ -129,7 +129,7 @@ def test_missing_means_lose_over_recordings():
     assert found["wilcoxon_p"] == pytest.approx(2 * 25 / 2**8)
 
 
-def test_five_seeds_can_not_be_significant():
+def test_five_seeds_cannot_be_significant():
     runs = make_runs({("r", "bo"): {5: [1.0, 2, 3, 4, 5]}, ("r", "a"): {5: [0.9, 1.8, 2.7, 3.6, 4.5]}})
     assert comparison.wilcoxon_by_recording(runs, 5, "test", "bo")["verdict"].tolist() == ["same"]
 

@@ -219,7 +219,7 @@ def test_intervals_agree_with_scipy(n, method):
     assert found == pytest.approx(tuple(theirs), abs=0.02 * np.ptp(theirs))
 
 
-def test_intervals_cover_the_mean_about_as_often_as_they_say():
+def test_intervals_cover_the_mean_about_as_often_as_claimed():
     rng = np.random.default_rng(7)
     samples = rng.gamma(4, size=(400, 30))
     intervals = np.array([statistics.bootstrap_interval(each, rng, n_draws=500) for each in samples])

@@ -38,7 +38,7 @@ CLASSES = """@relation made
 
 
 class Api:
-    """Answers to the requests of `sklearn.datasets.fetch_openml`, and what was asked."""
+    """Answers to the requests of `sklearn.datasets.fetch_openml`, and the requests made."""
 
     def __init__(self) -> None:
         self.answers: dict[str, bytes] = {}
@@ -130,7 +130,7 @@ def test_fetched_tables_are_read_by_all_benchmarks(api, monkeypatch, tmp_path, c
     assert capsys.readouterr().out.count("already there") == 4
 
 
-def test_table_that_fails_does_not_keep_others_back(api, monkeypatch, tmp_path, capsys):
+def test_failing_table_does_not_stop_the_others(api, monkeypatch, tmp_path, capsys):
     api.add(8, CLASSES, "kind")
     api.add(9, CLASSES, None)
     with pytest.raises(SystemExit, match="2 of 3 tables are missing"):

@@ -25,7 +25,7 @@ def test_tables_are_found_by_name(tmp_path):
     assert (list(X.columns), list(y)) == (["a"], [0.5, 1.5])
 
 
-def test_folder_without_manifest_is_told_in_one_line(tmp_path):
+def test_folder_without_manifest_is_reported_in_one_line(tmp_path):
     with pytest.raises(SystemExit, match=r"--data .*manifest\.json.*CASHMERE_DATA.*docs/benchmarks\.md") as caught:
         find_tables(tmp_path / "nowhere", ["made"])
     assert "\n" not in str(caught.value)
@@ -36,14 +36,14 @@ def test_folder_without_manifest_is_told_in_one_line(tmp_path):
     [{"name": "made"}, [{"name": "made"}], [ENTRY | {"task": "ranking"}], ["made"], 1],
     ids=["no list", "no file", "no such task", "no entry", "a number"],
 )
-def test_manifest_of_another_form_is_told_in_one_line(tmp_path, content):
+def test_manifest_of_another_form_is_reported_in_one_line(tmp_path, content):
     write_manifest(tmp_path, content)
     with pytest.raises(SystemExit, match="not a list of entries with name, file and task") as caught:
         find_tables(tmp_path, ["made"])
     assert "\n" not in str(caught.value)
 
 
-def test_missing_table_file_or_target_is_told(tmp_path):
+def test_missing_table_file_or_target_is_reported(tmp_path):
     write_manifest(tmp_path, [ENTRY])
     (table,) = find_tables(tmp_path, ["made"])
     with pytest.raises(SystemExit, match=r"made\.parquet, named by the manifest"):

@@ -46,7 +46,7 @@ def test_class_of_few_rows_is_always_trained_on(size):
     assert len(train) + len(validation) + len(test) == len(y)
 
 
-def test_more_classes_than_test_rows_are_split_all_the_same():
+def test_more_classes_than_test_rows_are_split_anyway():
     y = np.repeat(np.arange(30), 4)
     assert [len(part) for part in split_rows(y, 1000, classes=True)] == [72, 24, 24]
 

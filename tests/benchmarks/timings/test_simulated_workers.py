@@ -37,7 +37,7 @@ def test_trials_take_simulated_time_and_workers_are_busy():
 
 
 @pytest.mark.parametrize(("order", "is_held_up"), [("trials", True), ("arrival", False)])
-def test_slow_trial_holds_up_the_others_in_the_order_of_trials_only(order, is_held_up):
+def test_slow_trial_delays_the_others_only_in_the_order_of_trials(order, is_held_up):
     study = Study(SPACE, "random", lookahead=8, order=order)
     workers = simulated(study, 4, 60, lambda trial: 100_000.0 if trial.number == 5 else 1000.0)
     late = sum(begin >= 100_000.0 for begin, _ in workers.spans)

@@ -19,12 +19,12 @@ def test_relative_costs_average_to_one():
     assert sum(costs.logs.values()) == pytest.approx(0.0)
 
 
-def test_the_table_of_the_package_is_that_of_the_recordings():
+def test_table_of_the_package_matches_the_recordings():
     made = relative_costs([load_recorded(path) for path in sorted(RECORDED.glob("*.zip"))])
     assert made.logs == pytest.approx(dict(log_relative_costs("classic")), abs=2e-3)
 
 
-def test_costs_of_choices_are_told_from_those_of_tables_and_algorithms():
+def test_costs_of_choices_are_separated_from_those_of_tables_and_algorithms():
     space = ConfigurationSpace({"algorithm": ["knn", "svm"]})
     space.add(scaling := Categorical("svm:scaling", ["standard", "quantile"], default="standard"))
     space.add(EqualsCondition(scaling, space["algorithm"], "svm"))
@@ -51,7 +51,7 @@ def test_costs_of_choices_are_told_from_those_of_tables_and_algorithms():
     assert relative_costs_of_choices(tables, with_choices=False).logs.keys() == {"knn", "svm"}
 
 
-def test_growth_with_classes_is_told_from_the_size_of_tables():
+def test_growth_with_classes_is_separated_from_the_size_of_tables():
     space = ConfigurationSpace({"algorithm": ["knn", "booster"]})
     configurations = tuple(Configuration(space, {"algorithm": name}) for name in ("knn", "booster"))
     tables = [

@@ -66,12 +66,12 @@ def test_search_is_judged_on_rows_that_did_not_take_part_and_keeps_its_costs(fol
     run = runs[1]
     assert len(run.finished_at) == 4 and run.finished_at == sorted(run.finished_at)
     assert run.finished_at[-1] <= run.seconds
-    assert run.cpu_seconds > 0.2  # the worker imports scikit-learn at the least
+    assert run.cpu_seconds > 0.2  # the worker at least imports scikit-learn
     assert min(run.memory_mib["deciding"], run.memory_mib["training"]) > 20
     assert set(run.circumstances) == {"date", "machine", "versions"}
 
 
-def test_runs_of_before_costs_were_kept_are_still_read(tmp_path):
+def test_runs_without_costs_are_still_read(tmp_path):
     run = made_run()
     values = asdict(run)
     for name in ("finished_at", "cpu_seconds", "memory_mib", "circumstances"):
@@ -81,7 +81,7 @@ def test_runs_of_before_costs_were_kept_are_still_read(tmp_path):
     assert FinishedRuns(path, SuiteRun, SuiteKey).find(run.key) == run
 
 
-def test_runs_in_worker_processes_are_reported_and_a_broken_one_hurts_no_other(folder):
+def test_runs_in_worker_processes_are_reported_and_a_broken_one_affects_no_other(folder):
     table = BenchmarkTable(name="made", path=folder / "made.parquet", task_type=TaskType.BINARY)
     keys = [make_key(QUICK, "made", strategy, 0, Budget(trials=2)) for strategy in ("no such thing", "random")]
     results = {}
@@ -171,7 +171,7 @@ def test_contests_stand_beside_what_they_have_inside_at_equal_seeds():
 
 
 @pytest.mark.parametrize(("n_repeats", "counted"), [(6, "1/1/0"), (5, "0/2/0")])
-def test_verdicts_are_those_of_the_signed_rank_test_over_repeats(n_repeats, counted):
+def test_verdicts_follow_the_signed_rank_test_over_repeats(n_repeats, counted):
     runs = []
     for seed in range(n_repeats):
         runs += [made_run("glass1", "dac_hb", seed, 0.8 + 0.01 * seed), made_run("glass1", "random", seed, 0.7)]
@@ -196,7 +196,7 @@ def test_speed_ups_count_trials_and_seconds_until_the_baselines_last_loss():
     table = dacopt_tables.speed_table(made_results([quick, slow], ("dac_hb", "random")))
     assert table.rows == (("dac_hb", "random", "2.00", "0.80"),)  # 4 trials by 2; 4 seconds by 5
     assert "equal shares" not in table.note
-    # Of an older run it is known that 0.6 seconds were spent on four trials, 0.3 on the first two.
+    # An older run is known to have spent 0.6 seconds on four trials, 0.3 on the first two.
     table = dacopt_tables.speed_table(made_results([replace(quick, finished_at=[]), slow], ("dac_hb", "random")))
     assert table.rows == (("dac_hb", "random", "2.00", "13.33"),)
     assert "1 run did not record" in table.note
@@ -247,7 +247,7 @@ def test_the_page_shows_tables_diagram_and_curves(tmp_path):
     assert published.loc[("glass1", DAC_HB), "published"] == 0.8015 and len(published) == 4
 
 
-def test_all_tables_are_those_of_the_paper_that_the_folder_holds(folder):
+def test_published_tables_are_those_in_the_folder(folder):
     known = read_manifest(folder)
     assert published_tables(dacopt.EXPERIMENT_2, known)[0] == [known["made"]]
     found, absent = published_tables(dacopt.EXPERIMENT_1, known)
@@ -262,7 +262,7 @@ def test_a_limit_of_rows_that_a_table_does_not_reach_leaves_runs_as_they_are(fol
     assert dacopt.limit_rows(replace(QUICK, rows=100), table, None).rows == 120
 
 
-def test_keys_of_runs_that_are_kept_stay_the_same():
+def test_keys_of_stored_runs_stay_the_same():
     key = make_key(dacopt.EXPERIMENT_1, "glass1", "dac_hb", 0, Budget(trials=500))
     assert (key.protocol, key.budget) == ("f2cf7d00", "500trials")
 
@@ -272,7 +272,7 @@ def test_with_few_repeats_nothing_is_marked_worse():
     assert dacopt_tables.not_worse(scores) == {"a": True, "b": True}
 
 
-def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch, capsys):
+def test_command_continues_where_it_was_stopped(folder, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(dacopt, "EXPERIMENT_1", QUICK)
     monkeypatch.setattr(dacopt_results, "PUBLISHED", folder)
     (folder / "quick.csv").write_text("table,method,mean\nmade,Hyperopt,0.9\n")
@@ -293,7 +293,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     assert pd.read_csv(tmp_path / "out" / "results.csv").shape[0] == 1
 
 
-def test_stopping_keeps_and_shows_what_is_finished(folder, tmp_path, monkeypatch, capsys):
+def test_stopped_command_keeps_and_shows_finished_runs(folder, tmp_path, monkeypatch, capsys):
     def stopped(missing, make_run, *, n_workers, report, scheduler=None):
         report(replace(made_run(), key=missing[0][-1]))
         raise KeyboardInterrupt
@@ -327,7 +327,7 @@ def test_options_of_the_paper_and_its_limit_can_be_asked_for(folder, tmp_path, m
     assert {protocol.trial_seconds for protocol, *_ in asked} == {7.0}
 
 
-def test_a_strategy_that_does_not_exist_ends_the_command_at_once(folder, monkeypatch):
+def test_unknown_strategy_ends_the_command_immediately(folder, monkeypatch):
     monkeypatch.setattr("sys.argv", ["benchmarks", "dacopt1", "--data", str(folder), "--tables", "made",
                                      "--strategies", "tpee", "--trials", "3"])  # fmt: skip
     with pytest.raises(SystemExit, match="tpee"):

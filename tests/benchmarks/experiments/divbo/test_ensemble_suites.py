@@ -199,14 +199,14 @@ def test_ranks_of_the_paper_are_those_on_data_sets_it_has():
     assert "it has (1 of these 2)" in table.note
 
 
-def test_runs_without_partner_are_left_out_and_told():
+def test_runs_without_partner_are_left_out_and_reported():
     results = make_results(RS=[0.48, 0.5], DivBO=[0.45])
     table = printed_table(results, DIVBO.printed[0])
     assert table.rows[0][1] == "48.00 (48.17)"
     assert "not all methods have them: 1 of the pairs" in table.note
 
 
-def test_what_an_own_method_lacks_costs_the_others_no_pair():
+def test_missing_runs_of_an_own_method_cost_the_others_no_pair():
     results = make_results(RS=[0.48, 0.5], DivBO=[0.45, 0.46], ensemble_gain=[0.4])
     table = printed_table(results, DIVBO.printed[0])
     assert table.rows[0][1] == "49.00 ± 1.41 (48.17)"
@@ -232,7 +232,7 @@ def test_means_are_written_beside_the_printed_ones_in_one_unit():
     assert published_rows([replayed])["published"].isna().all(), "recorded values are standardised"
 
 
-def test_verdicts_are_told_of_the_proposed_method():
+def test_verdicts_are_about_the_proposed_method():
     worse = [0.5 + 0.01 * seed for seed in range(8)]
     results = make_results(**{"RS-ES": worse, "BO-ES": [0.3] * 8, "DivBO": [loss - 0.1 for loss in worse]})
     rows = verdict_table(results).rows
@@ -249,7 +249,7 @@ def test_speed_pool_and_cost_follow_from_the_runs():
     assert cost_table([results]).rows[1] == ("divbo", "1", "10.0 %", "20", "5.0", "12.0", "3.0", "15", "200", "300")
 
 
-def test_sensitivity_is_told_by_weight_and_growth():
+def test_sensitivity_is_shown_by_weight_and_growth():
     runs = {method: [make_run(method.strategy, test=0.4 + beta)] for (beta, _), method in SENSITIVITY.items()}
     (results,) = by_metric(DIVBO, runs, recorded=False)
     table = sensitivity_table(results)
@@ -297,7 +297,7 @@ def command(monkeypatch, *words: object) -> None:
     main()
 
 
-def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch, capsys):
+def test_command_continues_where_it_was_stopped(folder, tmp_path, monkeypatch, capsys):
     asked = []
 
     def stopped(missing, make_run, *, n_workers, report, scheduler=None):
@@ -336,7 +336,7 @@ def test_the_command_goes_on_where_it_was_stopped(folder, tmp_path, monkeypatch,
     assert "4 of 4 runs are finished" in capsys.readouterr().out
 
 
-def test_failed_runs_are_told_and_hurt_no_other(folder, tmp_path, monkeypatch, capsys):
+def test_failed_runs_are_reported_and_affect_no_other(folder, tmp_path, monkeypatch, capsys):
     def half(missing, make_run, *, n_workers, report, scheduler=None):
         report(Failure(key=missing[0][2], error="RuntimeError: no idea"))
         report(replace(make_run_for(missing[1][2]), key=missing[1][2]))
@@ -362,14 +362,14 @@ def test_failed_runs_are_told_and_hurt_no_other(folder, tmp_path, monkeypatch, c
         (["--workers", "0"], "no finished run"),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(folder, tmp_path, monkeypatch, words, message):
+def test_mistakes_are_reported_before_anything_runs(folder, tmp_path, monkeypatch, words, message):
     monkeypatch.setattr(ensemble_suites, "make_runs", lambda *_, **__: pytest.fail("nothing should run"))
     rest = [] if "--methods" in words else ["--methods", "RS"]
     with pytest.raises(SystemExit, match=message):
         command(monkeypatch, "divbo", "--data", folder, "--work", tmp_path, *words, *rest)
 
 
-def test_recorded_results_are_those_of_the_replays(tmp_path, monkeypatch, capsys):
+def test_recorded_results_match_the_replays(tmp_path, monkeypatch, capsys):
     recorded = make_recording()
     save_recorded(replace(recorded, dataset="quake", space_name="default"), tmp_path)
     save_recorded(replace(recorded, dataset="quake", space_name="volcano"), tmp_path)

@@ -1,4 +1,4 @@
-"""What follows from the printed means, and that the pages say it."""
+"""The conclusions from the printed means, and that the pages state them."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_checkpoints_end_with_the_last_trial():
     assert checkpoints(10) == [5, 10] and checkpoints(3) == [3]
 
 
-def test_curves_are_those_of_replays(search):
+def test_curves_match_replays(search):
     recorded, metric, history, test = search
     report = make_report(history, test, recorded.y_test, metric)
     curve = ensemble_curve(recorded, metric, CHOSEN)
@@ -48,7 +48,7 @@ def test_curves_are_those_of_replays(search):
     assert [row[1] for row in single[:2]] == pytest.approx([each["single_validation"] for each in curve], abs=1e-8)
 
 
-def test_final_forms_are_those_of_direct_calls(search):
+def test_final_forms_match_direct_calls(search):
     recorded, metric, history, test = search
     report = make_report(history, test, recorded.y_test, metric)
     assert set(report.forms) == set(FORMS) - {"members"}
@@ -71,7 +71,7 @@ def test_final_forms_are_those_of_direct_calls(search):
     assert report.forms["best"][-1][2] == pytest.approx(metric.loss(recorded.y_test, recorded.test[best]))
 
 
-def test_pool_is_that_of_the_analysis(search):
+def test_pool_matches_the_analysis(search):
     recorded, metric, history, test = search
     report = make_report(history, test, recorded.y_test, metric)
     pool = pool_trajectory(history, tie="secondary")

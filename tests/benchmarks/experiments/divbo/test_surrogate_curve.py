@@ -32,7 +32,7 @@ def test_more_observations_have_the_same_unseen_configurations(history):
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", SURROGATES)
-def test_every_surrogate_orders_what_it_has_not_seen(history, name):
+def test_every_surrogate_orders_unseen_configurations(history, name):
     if name.startswith("XGBoost"):
         pytest.importorskip("xgboost")
     tau = SURROGATES[name](split(history, 0, 40), np.random.default_rng(0))

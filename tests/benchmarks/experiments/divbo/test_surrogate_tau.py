@@ -136,7 +136,7 @@ def test_second_call_adds_what_is_missing(tmp_path, capsys, monkeypatch):
         surrogate_tau.main(parse(*common, "--workers", "0", "--out", str(tmp_path / "other")))
 
 
-def test_failures_are_told_and_not_kept(tmp_path, capsys, monkeypatch):
+def test_failures_are_reported_and_not_kept(tmp_path, capsys, monkeypatch):
     save_recorded(make_recording(n=50), tmp_path)
     monkeypatch.setattr(
         surrogate_tau,
@@ -160,7 +160,7 @@ def made_rows(gap: float) -> pd.DataFrame:
             for m in ("div", "bs")
             for seed in range(4)
             for s, tau, seconds in (("a", 0.5 + seed / 10 + gap, 0.1), ("b", 0.5 + seed / 10, 3.0 + seed))
-            # A seed that one surrogate lacks counts for neither, and not in averages over its recording.
+            # A seed that one surrogate lacks counts for neither, nor in averages over its recording.
             if not (r == "two" and m == "bs" and seed == 3 and s == "b")
         ]
     )

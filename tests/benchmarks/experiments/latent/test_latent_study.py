@@ -151,7 +151,7 @@ def test_only_strategies_that_look_at_an_artefact_depend_on_it(targets, artefact
         assert find_learned(text, targets[0], artefact) is None
 
 
-def test_an_artefact_that_is_missing_is_told_at_once(targets, tmp_path):
+def test_missing_artefact_is_reported_immediately(targets, tmp_path):
     with pytest.raises(ArtefactError, match=r"no manifest\.json"):
         find_learned("ahs_ml", targets[0], tmp_path)
 
@@ -222,7 +222,7 @@ def found(targets):
     ]
 
 
-def test_ranks_are_those_computed_by_hand(found, targets):
+def test_ranks_match_those_computed_by_hand(found, targets):
     runs = latent_report.tidy(found, targets)
     assert sorted(runs["trials"].unique()) == [0, 1, 2, 3]
     # Losses are 0.001 + place / 100 but for the place of the failure; compare places.
@@ -240,7 +240,7 @@ def test_ranks_are_those_computed_by_hand(found, targets):
     assert latent_report.ranks_of_means(runs, 0).to_numpy().tolist() == [[2, 2, 2], [2, 2, 2]]
 
 
-def test_tables_say_what_the_numbers_are(found, targets):
+def test_tables_describe_their_numbers(found, targets):
     runs = latent_report.tidy(found, targets)
     shown = {table.title: table for table in latent_report.make_tables(runs, found, targets[:2], "latent")}
     ranks = shown["Average ranks of mean losses"]
@@ -303,7 +303,7 @@ def test_chart_shows_every_strategy_over_all_evaluations(found, targets):
 # ---------------------------------------------------------------- the command
 
 
-def test_the_command_goes_on_where_it_was_stopped(path, tmp_path, monkeypatch, capsys):
+def test_command_continues_where_it_was_stopped(path, tmp_path, monkeypatch, capsys):
     words = ["--datasets", "alpha", "beta", "--trials", 26, "--workers", 1, "--work", tmp_path / "work"]
     words += ["--strategies", "chance=random", "bandit_bo", "--reference", "chance"]
     files = ["--out", tmp_path / "out"]
@@ -343,7 +343,7 @@ def test_the_command_goes_on_where_it_was_stopped(path, tmp_path, monkeypatch, c
     assert "2 of 4 runs are finished" in capsys.readouterr().out
 
 
-def test_mistakes_are_told_before_anything_runs(path, tmp_path, monkeypatch, capsys):
+def test_mistakes_are_reported_before_anything_runs(path, tmp_path, monkeypatch, capsys):
     words = ["--observations", path, "--tables", "alpha", "--seeds", 1, "--trials", 26, "--work", tmp_path / "work"]
     words += ["--reference", "random", "--strategies", "random"]
     with pytest.raises(SystemExit, match=r"UnknownNameError: .*no_such"):

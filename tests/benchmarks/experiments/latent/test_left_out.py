@@ -25,7 +25,7 @@ def test_an_origin_is_left_out_of_the_artefact_and_of_its_observations(tmp_path)
     assert without(whole, "unknown").sources == whole.sources
 
 
-def test_regrets_are_those_of_what_was_chosen(tmp_path):
+def test_regrets_are_those_of_the_chosen_configurations(tmp_path):
     target = load_targets(SHIPPED / "sklearn12" / OBSERVATIONS)[0]
     lowest = int(np.nanargmin(target.losses))
     others = [i for i in range(60) if i != lowest and np.isfinite(target.losses[i])]
@@ -36,7 +36,7 @@ def test_regrets_are_those_of_what_was_chosen(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_table_is_searched_with_what_the_others_say(tmp_path):
+def test_a_table_is_searched_with_the_artefact_of_the_others(tmp_path):
     whole = SHIPPED / "sklearn12"
     target = next(target for target in load_targets(whole / OBSERVATIONS) if target.name == "iris")
     folder = save_without(whole, target.table.origin, tmp_path)

@@ -91,7 +91,7 @@ def test_followed_candidates_are_not_followed_again(recorded, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in recorded.work.glob("*.npz")} == before
 
 
-def test_candidates_that_a_table_cannot_tell_apart_are_followed_once(recorded):
+def test_candidates_that_are_equal_on_a_table_are_followed_once(recorded):
     table = read_tables(recorded)[0]  # without categories there is no choice of encoding
     assert table.source.same_as == {0: 0, 1: 1, 2: 2, 3: 3, 4: 1}
     assert set(table.source.predictions) == {0, 1, 2, 3}
