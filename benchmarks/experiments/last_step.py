@@ -34,6 +34,9 @@ from cashmere.evaluation.metrics import Metric, default_metric
 REFERENCE = "25 picks"
 """Greedy selection with replacement among all candidates, as runs do it."""
 
+_SMALL_WEIGHT = 0.012
+"""Between one pick and two of the 125 that five selections make."""
+
 _STEPS = 100
 """Steps of projected gradients; the members hardly change after 30."""
 
@@ -115,6 +118,14 @@ def mean_of_parts(pool: Pool, n_parts: int, rng: np.random.Generator) -> Float64
     return np.asarray(np.mean([pool.selected(rows=part != k) for k in range(n_parts)], axis=0))
 
 
+def mean_of_resamples(pool: Pool, n_resamples: int, rng: np.random.Generator) -> Float64:
+    """Return the mean weights of selections that each see as many rows as there are, drawn with replacement."""
+    n_rows = len(pool.y)
+    return np.asarray(
+        np.mean([pool.selected(rows=rng.integers(0, n_rows, n_rows)) for _ in range(n_resamples)], axis=0)
+    )
+
+
 def quadratic_choice(pool: Pool, n: int, diversity: float) -> list[int]:
     """Choose members by their losses and the correlations of their errors, as PSEO chooses them before its layers.
 
@@ -176,6 +187,9 @@ def rules(pool: Pool, rng: np.random.Generator) -> Iterable[tuple[str, Float64, 
         unseen = _unseen(pool, rng)
         yield "temperature from other rows", whole, temperature_of(unseen, pool.y)
         yield "calibrated if clear", whole, choose_calibration(unseen, pool.y, pool.metric.name, rng=rng)
+    resampled = mean_of_resamples(pool, 20, rng)
+    often = np.where(resampled > _SMALL_WEIGHT, resampled, 0.0)
+    yield "mean of twenty bootstrap samples, without small weights", often / often.sum(), None
 
 
 def temperature_of(probabilities: Float64, y: AnyArray) -> Calibration:
@@ -233,7 +247,7 @@ def judge(recording: RecordedHistory, *, rows: int, candidates: int, n_pools: in
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recordings", nargs="+", default=[], help="files or names; all of the repository by default")
-    parser.add_argument("--rows", type=int, nargs="+", default=[100, 300, 1000], help="validation rows that choose")
+    parser.add_argument("--rows", type=int, nargs="+", default=[50, 100, 300, 1000], help="validation rows that choose")
     parser.add_argument("--candidates", type=int, nargs="+", default=[30, 100], help="sizes of the pools")
     parser.add_argument("--pools", type=int, default=10, help="pools of each size, per recording and number of rows")
     parser.add_argument("--out", type=Path, default=Path(".replay/last_step.csv"), help="rows; grows")

@@ -440,6 +440,8 @@ RULES = {
     "mean of two halves": "mean of selections on two halves of the rows",
     "mean of five without a fifth": "mean of five selections, each without a fifth",
     "the same, picked twice or more": "**the same, without members picked only once**",
+    "mean of twenty bootstrap samples, without small weights": "mean of selections on twenty bootstrap samples, "
+    "without weights below 1.2 %",
     "PSEO: 10, diversity 0.5": "PSEO's choice of 10 members, diversity 0.5, then selection",
     "PSEO: 25, diversity 0.5": "PSEO's choice of 25 members",
     "temperature from the rows that chose": "temperature fitted to the rows that chose",
@@ -464,12 +466,12 @@ def _last_step() -> Body:
     for rule, shown in RULES.items():
         of = rows[rows["rule"] == rule]
         cells = []
-        for n in (100, 300, 1000):
+        for n in (50, 100, 300, 1000):
             change = of.loc[of["rows"] == n, "change"]
             cells.append("" if rule == "25 picks" else f"{signed(change.mean(), 2)} / {signed(change.max(), 2)}")
         lines.append(row(shown, *cells, f"{of.loc[of['rows'] == 1000, 'members'].mean():.1f}"))
     return Body(
-        header="| rule | 100 rows | 300 rows | all rows | members (all rows) |",
+        header="| rule | 50 rows | 100 rows | 300 rows | all rows | members (all rows) |",
         lines=tuple(lines),
     )
 

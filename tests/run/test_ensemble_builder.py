@@ -127,35 +127,35 @@ def test_calibration_lowers_both_losses_by_about_its_gain(metric, method):
     assert plain.calibration is None
 
 
-def test_mean_of_five_selections_is_better_on_other_rows():
+@pytest.mark.parametrize("n_seen", [80, 300])
+def test_mean_of_five_selections_is_better_on_other_rows(n_seen):
     gained = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        y = rng.integers(0, 2, 1300)
+        y = rng.integers(0, 2, n_seen + 1000)
         second = np.clip(y * 0.3 + 0.35 + rng.normal(0, 0.35, (60, len(y))), 0.02, 0.98)
-        seen, others = (observed(part, [0.5] * 60) for part in (second[:, :300], second[:, 300:]))
-        chosen, losses = builder(y[:300]), []
+        seen, others = (observed(part, [0.5] * 60) for part in (second[:, :n_seen], second[:, n_seen:]))
+        chosen, losses = builder(y[:n_seen]), []
         for step in (chosen.update, chosen.cross_fit):
             step(seen)
             combined = chosen.ensemble.combine([others[number].predictions for number in chosen.ensemble.members])
-            losses.append(get_metric("log_loss", TaskType.BINARY).loss(y[300:], combined))
+            losses.append(get_metric("log_loss", TaskType.BINARY).loss(y[n_seen:], combined))
         gained.append(losses[0] - losses[1])
     assert np.mean(gained) > 0.001
 
 
 @pytest.mark.parametrize(
-    ("method", "metric", "n_trials", "n_rows"),
+    ("method", "metric", "n_trials"),
     [
-        ("selection", "log_loss", 25, 150),
-        ("selection", "log_loss", 19, 400),
-        ("selection", "roc_auc", 25, 400),
-        ("selection", "accuracy", 25, 400),
-        ("bagging", "log_loss", 25, 400),
-        ("stacking", "log_loss", 25, 400),
+        ("selection", "log_loss", 19),
+        ("selection", "roc_auc", 25),
+        ("selection", "accuracy", 25),
+        ("bagging", "log_loss", 25),
+        ("stacking", "log_loss", 25),
     ],
 )
-def test_few_rows_or_trials_and_other_metrics_and_methods_keep_their_ensemble(method, metric, n_trials, n_rows):
-    seen, y = history(n_trials, n_rows=n_rows)
+def test_few_trials_and_other_metrics_and_methods_keep_their_ensemble(method, metric, n_trials):
+    seen, y = history(n_trials, n_rows=400)
     chosen = builder(y, method, metric)
     chosen.update(seen)
     before = chosen.ensemble

@@ -35,8 +35,8 @@ from cashmere.records.trial import History, Observation
 _TIE: TieRule = "secondary"
 """Error rates tie often, and taking the first of equals would favour early trials."""
 
-_LEAST_ROWS, _LEAST_TRIALS = 200, 20
-"""With fewer of either, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
+_LEAST_TRIALS = 20
+"""With fewer, the mean of selections is not always better: docs/benchmarks.md#the-last-step."""
 
 _ENOUGH_REPEATED = 0.75
 """Share of the ensemble that must have been repeated to choose among repeated trials only. Members with the largest
@@ -120,9 +120,7 @@ class EnsembleBuilder:
             self.thresholds = np.array([1 - decision_threshold, decision_threshold])
         self.decision_gain: float | None = None
         # Other metrics, which compare rows or count labels, do not clearly improve.
-        self._averages = (
-            method == "selection" and len(pool.y) >= _LEAST_ROWS and (self._calibrates or metric.needs == "values")
-        )
+        self._averages = method == "selection" and (self._calibrates or metric.needs == "values")
         if is_in_time(pool.structure):
             self._averages = False  # no selection has seen the newest rows
         # Caches what it has computed for earlier observations; the result is that of a fresh selection.
