@@ -39,6 +39,9 @@ def test_all_forms_mean_the_same(given):
 
 def test_labels_that_are_numbers_or_hold_an_equals_sign():
     assert weights({1: 3}, [0, 1] * 5)[1] == pytest.approx(1.5)
+    assert weights({1: 3}, [0.0, 1.0] * 5)[1] == pytest.approx(1.5)
+    assert weights({1.0: 3}, [0, 1] * 5)[1] == pytest.approx(1.5)
+    assert weights({"b ": 3}, ["a", "b "] * 5)[1] == pytest.approx(1.5)
     assert weights("a=b=3", ["a=b", "c"] * 5)[0] == pytest.approx(1.5)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, RunFolder, plain, say, typed_errors
 
@@ -69,8 +70,8 @@ def refine(
             grid.add_row(*map(plain, ("*" if row["chosen"] else "", *_cells(row))))
         Console().print(grid)
         if refined.n_unmeasured:
-            text = "trials were left out: measuring their latency takes longer. The same command goes on with them."
-            say(False, f"{refined.n_unmeasured} {text}")
+            text = "left out: measuring latency takes longer. The same command continues with them."
+            say(False, f"{counted(refined.n_unmeasured, 'trial')} {text}")
         say(False, f"Model of the run: {_line(refined.before)}")
         if refined.after is not None:
             say(False, f"Written (*):      {_line(refined.after)}")

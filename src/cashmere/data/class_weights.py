@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import IntArray
+from cashmere.data.schema import label_text
 from cashmere.data.target import TargetCoding
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
 
@@ -42,7 +43,7 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
     expected = "'balanced', or a positive weight for each class to be weighed: {'bad': 5, 'good': 1} or 'bad=5,good=1'"
     try:
         if isinstance(given, Mapping):
-            weights = {str(label): float(weight) for label, weight in given.items()}
+            weights = {label_text(label): float(weight) for label, weight in given.items()}
             n_given = len(given)
         else:
             texts = given.split(",") if isinstance(given, str) else list(given)  # type: ignore[call-overload]
@@ -83,7 +84,7 @@ def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWe
     if isinstance(class_weight, str):
         weights = 1.0 / np.bincount(codes, minlength=target.n_classes).clip(min=1)
     else:
-        labels = [str(label) for label in target.classes]
+        labels = [label_text(label) for label in target.classes]
         weights = np.ones(len(labels))
         for label, weight in map(_parsed, class_weight):
             if label not in labels:

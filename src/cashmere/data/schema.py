@@ -455,7 +455,7 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
         codes, labels = _factorised(series)
         order = np.argsort(np.array(labels, dtype=object), kind="stable")
         if isinstance(series.dtype, pd.CategoricalDtype) and series.dtype.ordered:
-            rank = {_label(value): i for i, value in enumerate(series.dtype.categories)}
+            rank = {label_text(value): i for i, value in enumerate(series.dtype.categories)}
             order = np.array(sorted(range(len(labels)), key=lambda i: rank[labels[i]]), dtype=np.int64)
         code_of = np.append(np.argsort(order), -1)
         content, missing, distinct = code_of[codes], codes < 0, len(labels)
@@ -617,7 +617,7 @@ def _shown(value: object) -> str:
         return f"a {type(value).__name__}"
 
 
-def _label(value: object) -> str:
+def label_text(value: object) -> str:
     """Return the text of a category; equal for 1, 1.0 and "1", which text files do not tell apart."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
@@ -634,7 +634,7 @@ def _factorised(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
     number_of: dict[str, int] = {}
     table = np.full(len(values) + 1, -1, dtype=np.int64)
     for i in used:
-        label = _label(values[i])
+        label = label_text(values[i])
         if label:
             table[i] = number_of.setdefault(label, len(number_of))
     return table[raw], list(number_of)

@@ -24,9 +24,9 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
     if trials == 0:
         found.append("No trial has finished yet. Until one does, the model is the constant prediction.")
     elif failures == trials:
+        who = "The only trial" if trials == 1 else f"All {trials} trials"
         found.append(
-            f"All {trials} trials failed, so the model is the constant prediction. See Failures for the causes and "
-            "what to try."
+            f"{who} failed, so the model is the constant prediction. See Failures for the causes and what to try."
         )
     elif 2 * failures > trials:
         found.append(
