@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from cashmere.estimators import AutoClassifier, AutoRegressor
-    from cashmere.explanations import explain
+    from cashmere.explanations import explain, explain_predictions
     from cashmere.export import export_onnx
     from cashmere.inspection import inspect_table
     from cashmere.model.predictor import Predictor
@@ -24,6 +24,7 @@ __all__ = [
     "Study",
     "cite",
     "explain",
+    "explain_predictions",
     "export_onnx",
     "inspect_table",
     "log_to_mlflow",
@@ -36,6 +37,7 @@ _HOMES = {
     "Study": "cashmere.study",
     "cite": "cashmere.strategies",
     "explain": "cashmere.explanations",
+    "explain_predictions": "cashmere.explanations",
     "export_onnx": "cashmere.export",
     "inspect_table": "cashmere.inspection",
     "log_to_mlflow": "cashmere.tracking",

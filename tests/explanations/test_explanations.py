@@ -13,7 +13,13 @@ import cashmere
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.analysis import read_out_of_fold
 from cashmere.cli import app
-from cashmere.exceptions import CorruptStoreError, InvalidParameterError, RowStructureWarning, RunDirectoryError
+from cashmere.exceptions import (
+    CorruptStoreError,
+    InvalidParameterError,
+    RowStructureWarning,
+    RunDirectoryError,
+    SchemaError,
+)
 from cashmere.explanations import read_explanation
 from cashmere.explanations.unseen_rows import UnseenRows, source_columns
 from cashmere.report import summarise_run, write_report
@@ -153,3 +159,55 @@ def test_source_columns_know_their_places(values_run):
     assert found["colour"].places == (2,)
     assert found["bought"].places == (4, 5, 6, 7, 8)
     assert (found["remark"].places, found["remark"].text) == ((), 0)
+
+
+# ---------------------------------------------------------------- single predictions
+
+
+def test_contributions_sum_to_the_prediction(values_run):
+    model, X = Predictor.load(values_run), columns(np.random.default_rng(5)).head(3)
+    found = cashmere.explain_predictions(values_run, X, paths=20)
+    np.testing.assert_allclose(found.predictions["prediction"], model.predict(X), rtol=1e-6)
+    assert found.predictions["output"].tolist() == ["y"] * 3
+    for i, of_row in found.contributions.groupby("row"):
+        one = found.predictions.iloc[i]
+        assert of_row["contribution"].sum() == pytest.approx(one["prediction"] - one["base"], abs=1e-5)
+        assert set(of_row["column"]) == set(X.columns)
+        assert (of_row["contribution"].abs().diff().dropna() <= 0).all()
+        assert of_row.set_index("column")["value"]["colour"] == X["colour"].iloc[i]
+    sizes = found.contributions.set_index("column")["contribution"].abs().groupby("column").mean()
+    assert max(sizes["size"], sizes["size_in_feet"], sizes["colour"]) > 5 * sizes["noise"]
+
+
+def test_the_predicted_class_is_explained(classes_run):
+    X = columns(np.random.default_rng(6))[["size", "colour", "noise"]].head(8)
+    found = cashmere.explain_predictions(classes_run, X, paths=10).predictions
+    model = Predictor.load(classes_run)
+    assert found["output"].tolist() == model.predict(X).tolist()
+    codes = [list(model.classes_).index(label) for label in found["output"]]
+    np.testing.assert_allclose(found["prediction"], model.predict_proba(X)[np.arange(8), codes], rtol=1e-6)
+
+
+def test_rows_are_explained_independently_and_repeatably(classes_run):
+    X = columns(np.random.default_rng(7))[["size", "colour", "noise"]].head(2)
+    both, second = (cashmere.explain_predictions(classes_run, each, paths=4) for each in (X, X.tail(1)))
+    of_second = both.contributions.query("row == 1").reset_index(drop=True)
+    pd.testing.assert_frame_equal(of_second.drop(columns="row"), second.contributions.drop(columns="row"))
+
+
+def test_command_explains_predictions(classes_run, tmp_path):
+    columns(np.random.default_rng(8)).head(7).to_csv(tmp_path / "new.csv", index=False)
+    line = ["explain", str(classes_run), "--predictions", str(tmp_path / "new.csv"), "--rows", "2"]
+    done = CliRunner().invoke(app, [*line, "-o", str(tmp_path / "out.csv")])
+    assert done.exit_code == 0, done.output
+    assert "Row 1" in done.output and "Row 2" not in done.output and "on average" in done.output
+    written = pd.read_csv(tmp_path / "out.csv")
+    assert written["row"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert not (classes_run / "explanations.json").exists()
+
+
+def test_what_cannot_be_explained_is_refused(classes_run):
+    with pytest.raises(SchemaError, match="lacks 1 column"):
+        cashmere.explain_predictions(classes_run, pd.DataFrame({"size": [1.0], "noise": [0.0]}))
+    with pytest.raises(InvalidParameterError, match="paths"):
+        cashmere.explain_predictions(classes_run, pd.DataFrame(), paths=1)

@@ -10,20 +10,37 @@ import typer
 from cashmere.cli.app import app
 from cashmere.cli.terminal import Quiet, RunFolder, plain, say, typed_errors
 
+_ROWS = 5
+"""Predictions to explain by default."""
+
+_SHOWN = 10
+"""Columns shown of each prediction."""
+
 
 @app.command()
 def explain(
     folder: RunFolder,
     rows: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Validation rows to predict (default: as many as take half a minute)."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Validation rows to predict (default: as many as take half a minute); with --predictions, rows of the "
+            f"table (default: {_ROWS}).",
+        ),
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Number of permutations of each column.")] = 5,
     effects: Annotated[int, typer.Option(min=0, metavar="N", help="Number of columns whose effects are computed.")] = 6,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed for permutations and rows.")] = 0,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Also write the importances of all columns to this file."),
+        typer.Option("-o", "--output", metavar="FILE", help="Also write the values of all columns to this file."),
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TABLE", help="Instead, show what each column contributes to the predictions for these rows."
+        ),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -38,6 +55,9 @@ def explain(
 
         if output is not None:
             check_output(output)
+        if predictions is not None:
+            _explain_predictions(folder, predictions, rows=rows or _ROWS, seed=seed, output=output, quiet=quiet)
+            return
         found = explain_run(folder, rows=rows, repeats=repeats, effects=effects, seed=seed)
         found.save(folder)
         path = write_report(folder)
@@ -60,3 +80,35 @@ def explain(
             grid.add_row(*map(plain, row))
         Console().print(grid)
         say(quiet, str(path))
+
+
+def _explain_predictions(folder: Path, path: Path, *, rows: int, seed: int, output: Path | None, quiet: bool) -> None:
+    """Show what contributes most to the predictions for the first rows of a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from cashmere.cli.output_files import write_table
+    from cashmere.data.reading import read_table
+    from cashmere.explanations import explain_predictions
+
+    found = explain_predictions(folder, read_table(path).head(rows), seed=seed)
+    if output is not None:
+        write_table(found.contributions, output)
+        say(quiet, f"{len(found.contributions)} contributions written to {output}")
+    if quiet:
+        return
+    for one in found.predictions.itertuples(index=False):
+        of_row = found.contributions[found.contributions["row"] == one.row]
+        title = f"Row {one.row}: {one.output} {one.prediction:.4g}, {one.base:.4g} on average"
+        grid = Table(title=plain(title), box=None, title_justify="left")
+        grid.add_column("column", overflow="fold")
+        grid.add_column("value", overflow="fold")
+        for name in ("contribution", "+/-"):
+            grid.add_column(name, justify="right", no_wrap=True)
+        for each in of_row.head(_SHOWN).itertuples(index=False):
+            cells = (each.column, each.value, f"{each.contribution:+.4g}", f"{each.standard_error:.2g}")
+            grid.add_row(*map(plain, cells))
+        rest = of_row["contribution"].iloc[_SHOWN:]
+        if len(rest):
+            grid.add_row(f"{len(rest)} more", "", f"{rest.sum():+.4g}", "")
+        Console().print(grid)

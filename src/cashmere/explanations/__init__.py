@@ -2,5 +2,6 @@
 
 from cashmere.explanations.explaining import explain
 from cashmere.explanations.explanation import Explanation, read_explanation
+from cashmere.explanations.single_predictions import ExplainedPredictions, explain_predictions
 
-__all__ = ["Explanation", "explain", "read_explanation"]
+__all__ = ["ExplainedPredictions", "Explanation", "explain", "explain_predictions", "read_explanation"]

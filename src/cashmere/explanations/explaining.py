@@ -104,14 +104,7 @@ def explain(
         if number is not None and number < least:
             raise InvalidParameterError(name, number, f"a whole number of at least {least}")
     folder = Path(folder)
-    settings = read_description(folder)[0].get("settings") or {}
-    with RunStore(folder, read_only=True) as store:
-        facts = store.facts()
-    ensemble = final_ensemble(folder, facts)
-    predictor = Predictor.load(folder, trusted=trusted)
-    if predictor.ensemble != ensemble:
-        text = "holds another model than that of its last result: it is at work, or was killed. Use `cashmere resume`."
-        raise RunDirectoryError(folder, text)
+    settings, facts, predictor = finished_model(folder, trusted)
     predictor.use_threads(1)
     task = predictor.target.task_type
     metric = stored_metric(settings, task.value) or default_metric(task)
@@ -149,6 +142,27 @@ def explain(
     )
 
 
+def finished_model(folder: Path, trusted: Iterable[str]) -> tuple[Mapping[str, Any], RunFacts, Predictor]:
+    """Return settings, facts and model of a run that has a final ensemble.
+
+    Raises
+    ------
+    RunDirectoryError
+        If the folder is not a run, has no final ensemble, or its model is the constant predictor or another one.
+    CorruptStoreError, ModelFileError
+        If a file is damaged.
+    """
+    settings = read_description(folder)[0].get("settings") or {}
+    with RunStore(folder, read_only=True) as store:
+        facts = store.facts()
+    ensemble = final_ensemble(folder, facts)
+    predictor = Predictor.load(folder, trusted=trusted)
+    if predictor.ensemble != ensemble:
+        text = "holds another model than that of its last result: it is at work, or was killed. Use `cashmere resume`."
+        raise RunDirectoryError(folder, text)
+    return settings, facts, predictor
+
+
 def _affordable(facts: RunFacts, predictor: Predictor, n_columns: int, repeats: int, effects: int) -> tuple[int, int]:
     """Return how many rows to predict and how many columns to measure in about `_SECONDS`."""
     width = max(1, len(predictor.schema.value_names))
@@ -157,8 +171,8 @@ def _affordable(facts: RunFacts, predictor: Predictor, n_columns: int, repeats: 
     rate = (facts.latency or {}).get("batch_rows_per_second")
     if rate is None or not np.isfinite(rate) or rate <= 0:
         return min(500, most), n_columns
-    # The latency was measured with all fold models of a member; only one of them predicts an unseen row.
-    predictions = _SECONDS * rate * min(map(len, predictor.models.values()))
+    # The latency was measured with all models that a member averages; only one of them predicts an unseen row.
+    predictions = _SECONDS * rate * min(len(predictor.averaged_models(n)) for n in predictor.ensemble.members)
     predictions -= effects * (BINS + 2) * _ROWS_OF_EFFECTS
     n_columns = int(min(n_columns, max(10, predictions / (repeats * _LEAST_ROWS))))
     n_rows = int(predictions / (repeats * max(1, n_columns)))

@@ -211,14 +211,18 @@ class Predictor:
 
     def predict_raw(self, frame: pd.DataFrame) -> NDArray[np.float32]:
         """Predict calibrated probabilities or numbers for a frame, and count unseen categories in `unseen_`."""
-        models = self._ready_models(len(frame))
-        return np.concatenate([self._predict_chunk(chunk, models) for chunk in self._chunks(frame)])
+        return self.predict_coded(self._coded(frame))
+
+    def predict_coded(self, coded: CodedTable) -> NDArray[np.float32]:
+        """Predict calibrated probabilities or numbers for rows that the schema has coded."""
+        models = self._ready_models(len(coded))
+        return np.concatenate([self._predict_chunk(chunk, models) for chunk in _chunks(coded)])
 
     def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[NDArray[np.float64]]]:
         """Yield, chunk by chunk, the predictions of the models of each fold that has its own scores."""
         assert self.conformal is not None
         models, n_folds = self._ready_models(len(frame)), len(self.conformal.folds)
-        for chunk in self._chunks(frame):
+        for chunk in _chunks(self._coded(frame)):
             if n_folds == 1:
                 outputs = [self._predict_chunk(chunk, models)]
             else:
@@ -242,16 +246,11 @@ class Predictor:
             for number in self.ensemble.members
         }
 
-    def _chunks(self, frame: pd.DataFrame) -> Iterator[CodedTable]:
-        """Code a frame, count unseen categories, and yield it some rows at a time."""
-        n_rows = len(frame)
-        coded = self.schema.code(frame, compact=n_rows > _CHUNK_ROWS)
+    def _coded(self, frame: pd.DataFrame) -> CodedTable:
+        """Code a frame, and count unseen categories."""
+        coded = self.schema.code(frame, compact=len(frame) > _CHUNK_ROWS)
         self.unseen_ = dict(coded.unseen)
-        if n_rows <= _CHUNK_ROWS:
-            yield coded
-            return
-        for rows in np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS)):
-            yield coded.take(rows)
+        return coded
 
     def _predict_chunk(self, coded: CodedTable, models: Mapping[int, Mapping[int, FoldModel]]) -> NDArray[np.float32]:
         """Predict with the given models of each member, by fold."""
@@ -412,3 +411,13 @@ class Predictor:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"does not describe a model ({type(error).__name__}: {error})."
             raise ModelFileError(path / "manifest.json", text) from error
+
+
+def _chunks(coded: CodedTable) -> Iterator[CodedTable]:
+    """Yield some rows at a time."""
+    n_rows = len(coded)
+    if n_rows <= _CHUNK_ROWS:
+        yield coded
+        return
+    for rows in np.array_split(np.arange(n_rows), -(-n_rows // _CHUNK_ROWS)):
+        yield coded.take(rows)
