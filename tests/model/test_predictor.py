@@ -313,6 +313,18 @@ def test_predictions_that_are_not_finite_are_refused(model_folder, value, method
     assert caught.value.rows == [3, 5]
 
 
+@pytest.mark.parametrize("name", ["xgboost", "xgboost-cpu"])
+def test_both_packages_of_xgboost_are_the_same_library(touched, name):
+    def make_old(manifest):
+        for each in ("xgboost", "xgboost-cpu"):
+            manifest["versions"].pop(each, None)
+        manifest["versions"][name] = "0.1.0"
+
+    rewrite(touched, make_old)
+    with pytest.warns(VersionWarning, match=r"with xgboost 0\.1\.0"):
+        Predictor.load(touched)
+
+
 def test_other_versions_of_learners_are_named(touched):
     rewrite(touched, lambda manifest: manifest["versions"].update({"scikit-learn": "0.24.1", "python": "2.7"}))
     with pytest.warns(VersionWarning, match=r"with scikit-learn 0\.24\.1 \(installed: .*\)\. Predictions"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cashmere.exceptions import VersionWarning
 
-_OF_LEARNERS = ("scikit-learn", "lightgbm", "xgboost-cpu", "xgboost", "catboost")
+_OF_LEARNERS = ("scikit-learn", "lightgbm", "xgboost", "catboost")
 """Libraries whose fitted objects are in model files."""
 
 
@@ -37,9 +37,10 @@ def warn_of_versions(path: Path, stored: Mapping[str, str]) -> None:
     stored : mapping
         What `versions` returned when it was written.
     """
-    now = versions()
-    pairs = [(name, str(stored[name])[:40], now[name]) for name in _OF_LEARNERS if name in stored and name in now]
-    if differing := [(name, then, own) for name, then, own in pairs if then.split(".")[:2] != own.split(".")[:2]]:
-        listed = ", ".join(f"{name} {then} (installed: {own})" for name, then, own in differing)
+    # xgboost-cpu is the same library as xgboost.
+    then, now = ({name.removesuffix("-cpu"): each for name, each in of.items()} for of in (stored, versions()))
+    pairs = [(name, str(then[name])[:40], now[name]) for name in _OF_LEARNERS if name in then and name in now]
+    if differing := [(name, old, own) for name, old, own in pairs if old.split(".")[:2] != own.split(".")[:2]]:
+        listed = ", ".join(f"{name} {old} (installed: {own})" for name, old, own in differing)
         text = f"{path}: was written with {listed}. Predictions may differ. To be sure, install the earlier versions."
         warnings.warn(VersionWarning(text), stacklevel=3)
