@@ -12,12 +12,13 @@ import pandas as pd
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.frames import to_frame
-from cashmere.data.schema import CodedTable, take_rows
+from cashmere.data.schema import CodedTable, TableSchema, take_rows
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import InvalidParameterError
 from cashmere.explanations.explaining import finished_model
 from cashmere.explanations.shapley import shapley_values
 from cashmere.explanations.unseen_rows import SourceColumn, source_columns
+from cashmere.model.predictor import Predictor
 from cashmere.storage.directory import TrainingRows
 
 _BACKGROUND_ROWS = 500
@@ -92,27 +93,19 @@ def explain_predictions(
     frame = to_frame(table, columns=[column.name for column in predictor.schema.columns])
     rows = predictor.schema.code(frame)
     background = _background(folder, predictor.schema, seed)
-    is_classification = predictor.target.task_type.is_classification
-    labels = predictor.target.labels() if is_classification else None
+    labels = predictor.target.labels() if predictor.target.task_type.is_classification else None
     found, summaries = [], []
     for i in range(len(rows)):
         row = rows.take(np.array([i]))
-        output = None
-        prediction = _probabilities(predictor.predict_coded(row)) if is_classification else predictor.predict_coded(row)
-        if labels is not None:
-            output = 1 if len(labels) == 2 else int(decide(prediction, predictor.thresholds)[0])
-
-        def predict(mask: BoolArray, starts: IntArray, *, row: CodedTable = row, output: int | None = output) -> Any:
-            mixed = predictor.predict_coded(_mixed(row, background, columns, mask, starts))
-            return mixed if output is None else _probabilities(mixed)[:, output]
-
+        output = _output(predictor, row)
+        predict = _Mixture(predictor=predictor, row=row, background=background, columns=columns, output=output)
         rng = np.random.default_rng([seed, 1])
         one = shapley_values(predict, len(columns), len(background), n_paths=paths, rng=rng)
         summaries.append(
             {
                 "row": i,
                 "output": str(settings.get("target_name") or "target") if labels is None else labels[output],
-                "prediction": float(prediction[0] if output is None else prediction[0, output]),
+                "prediction": float(_followed(predictor.predict_coded(row), output)[0]),
                 "base": one.base,
             }
         )
@@ -133,7 +126,7 @@ def explain_predictions(
     )
 
 
-def _background(folder: Path, schema: Any, seed: int) -> CodedTable:
+def _background(folder: Path, schema: TableSchema, seed: int) -> CodedTable:
     """Draw some of the training rows."""
     stored = TrainingRows.read(folder / "table.npz")
     rng = np.random.default_rng([seed, 0])
@@ -145,23 +138,41 @@ def _background(folder: Path, schema: Any, seed: int) -> CodedTable:
     )
 
 
-def _mixed(
-    row: CodedTable, background: CodedTable, columns: list[SourceColumn], mask: BoolArray, starts: IntArray
-) -> CodedTable:
-    """Return background rows with the masked columns taken from a row."""
-    mixed = background.take(starts)
-    values = np.array(mixed.values, dtype=np.float64)
-    texts = [np.array(text, dtype=object) for text in mixed.texts]
-    own_texts = row.take_texts(slice(None))
-    for j, column in enumerate(columns):
-        taken = mask[:, j]
-        if column.text is not None:
-            texts[column.text][taken] = own_texts[column.text][0]
-        for place in column.places:
-            values[taken, place] = row.values[0, place]
-    return CodedTable(values=values, texts=tuple(texts), schema=row.schema)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Mixture:
+    """Predicts background rows with some columns taken from a row, see `shapley_values`."""
+
+    predictor: Predictor
+    row: CodedTable
+    background: CodedTable
+    columns: list[SourceColumn]
+    output: int | None
+
+    def __call__(self, mask: BoolArray, starts: IntArray) -> FloatArray:
+        mixed = self.background.take(starts)
+        values = np.array(mixed.values, dtype=np.float64)
+        texts = [np.array(text, dtype=object) for text in mixed.texts]
+        own_texts = self.row.take_texts(slice(None))
+        for j, column in enumerate(self.columns):
+            taken = mask[:, j]
+            if column.text is not None:
+                texts[column.text][taken] = own_texts[column.text][0]
+            for place in column.places:
+                values[taken, place] = self.row.values[0, place]
+        coded = CodedTable(values=values, texts=tuple(texts), schema=self.row.schema)
+        return _followed(self.predictor.predict_coded(coded), self.output)
 
 
-def _probabilities(outputs: FloatArray) -> FloatArray:
+def _output(predictor: Predictor, row: CodedTable) -> int | None:
+    """Return the class whose probability is explained: the second of two, or the predicted one; None for values."""
+    if not predictor.target.task_type.is_classification:
+        return None
+    if len(predictor.classes_) == 2:
+        return 1
+    return int(decide(predictor.predict_coded(row), predictor.thresholds)[0])
+
+
+def _followed(outputs: FloatArray, output: int | None) -> FloatArray:
+    """Return the values, or the probabilities of a class."""
     p = np.asarray(outputs, dtype=np.float64)
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
+    return p if output is None else np.asarray(p[:, output] / p.sum(axis=1))
