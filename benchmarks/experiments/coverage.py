@@ -132,15 +132,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path(".replay/coverage.csv"), help="rows; grows")
 
 
-def main(arguments: argparse.Namespace) -> None:
+def wanted_runs(arguments: argparse.Namespace) -> list[tuple[BenchmarkTable, RunKey]]:
+    """Return each table with the key of its run, seed after seed; names may contain a column, see `read`."""
     names = [name.partition(":")[0] for name in arguments.tables]
     tables = {table.name: table for table in find_tables(arguments.data, list(dict.fromkeys(names)))}
+    return [
+        (tables[name], RunKey(table, arguments.resampling, seed, arguments.budget, arguments.rows))
+        for seed in range(arguments.seeds)
+        for table, name in zip(arguments.tables, names, strict=True)
+    ]
+
+
+def main(arguments: argparse.Namespace) -> None:
     make_missing(
-        [
-            (tables[name], RunKey(table, arguments.resampling, seed, arguments.budget, arguments.rows))
-            for seed in range(arguments.seeds)
-            for table, name in zip(arguments.tables, names, strict=True)
-        ],
+        wanted_runs(arguments),
         run,
         RowFile(arguments.out, CoverageRun),
         n_workers=arguments.jobs,

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from benchmarks.experiments.coverage import read
+from benchmarks.experiments.coverage import read, wanted_runs
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile
-from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.model.predictor import Predictor
 from cashmere.records.budget import Budget
@@ -149,14 +149,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> None:
-    names = [name.partition(":")[0] for name in arguments.tables]
-    tables = {table.name: table for table in find_tables(arguments.data, list(dict.fromkeys(names)))}
     make_missing(
-        [
-            (tables[name], RunKey(table, arguments.resampling, seed, arguments.budget, arguments.rows))
-            for seed in range(arguments.seeds)
-            for table, name in zip(arguments.tables, names, strict=True)
-        ],
+        wanted_runs(arguments),
         run,
         RowFile(arguments.out, NewestFoldRun),
         n_workers=arguments.jobs,
