@@ -251,8 +251,7 @@ def main(arguments: argparse.Namespace) -> None:
         console=console,
         describe=_described,
     )
-    rows = file.frame()
-    rows = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
+    rows = file.frame(budget=arguments.budget, rows=arguments.rows)
     if "everything" not in set(rows["variant"]):
         console.print("Nothing to compare with yet: no run of everything is finished.")
         return

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile
+from benchmarks.runs.row_file import write_anew
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.space.space import Space
 
@@ -102,8 +102,7 @@ def main(arguments: argparse.Namespace) -> None:
             found.append(judged(followed, table.name))
     if not found:
         return
-    arguments.out.unlink(missing_ok=True)
-    RowFile(arguments.out, JudgedCategories).add(found)
+    write_anew(arguments.out, found)
     _show(console, pd.DataFrame([asdict(each) for each in found]))
 
 

@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile
+from benchmarks.runs.row_file import write_anew
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.space.space import Space
 
@@ -273,8 +273,7 @@ def main(arguments: argparse.Namespace) -> None:
             found += judged(followed, table.name, table.origin)
     if not found:
         return
-    arguments.out.unlink(missing_ok=True)
-    RowFile(arguments.out, JudgedCandidate).add(found)
+    write_anew(arguments.out, found)
     rows = pd.DataFrame([asdict(each) for each in found])
     _show_candidates(console, rows)
     if rows["origin"].nunique() > 1:

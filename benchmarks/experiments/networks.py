@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.experiments.learners import by_origin
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile
+from benchmarks.runs.row_file import write_anew
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.costs.predicted import OVERHEAD_SECONDS
 from cashmere.costs.relative import log_relative_costs
@@ -145,8 +145,7 @@ def main(arguments: argparse.Namespace) -> None:
             costs.append(relative_cost(followed))
     if not found:
         return
-    arguments.out.unlink(missing_ok=True)
-    RowFile(arguments.out, JudgedNetwork).add(found)
+    write_anew(arguments.out, found)
     rows = pd.DataFrame([asdict(each) for each in found])
     _show(console, found, rows)
     console.print(f"relative cost: {np.exp(np.mean(costs)):.1f}, by table {np.exp(costs).round(1).tolist()}")

@@ -11,18 +11,17 @@ repeated; an interrupted run continues. All columns are explained in `docs/bench
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.first_light import evaluate
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.analysis import pool_updates, read_predictions, trace_pool
@@ -34,11 +33,6 @@ from cashmere.space.named.registry import make_space
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import read_description
 from cashmere.study import Study
-
-RESULTS = [
-    "failed", "seconds", "deciding", "training", "ensembles", "validation", "test", "test_error",
-    "min_diversity", "updates_50", "effective_50",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,39 +70,28 @@ class RunKey:
         return Path(settings) / f"{self.strategy.replace(':', '-')}-{self.seed}"
 
 
-COLUMNS = [field.name for field in fields(RunKey)] + RESULTS
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun(RunKey):
+    """A row of runs.csv: a run and its results, which `docs/benchmarks.md` explains."""
+
+    failed: int
+    seconds: float
+    deciding: float
+    training: float
+    ensembles: float
+    validation: float
+    test: float
+    test_error: float
+    min_diversity: float
+    updates_50: int
+    effective_50: int
 
 
-class RunsFile:
-    """The file runs.csv: a row per finished run."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._rows: dict[RunKey, dict[str, Any]] = {}
-        if path.exists():
-            frame = pd.read_csv(path)
-            if list(frame.columns) != COLUMNS:
-                raise SystemExit(f"{path} has other columns than current runs. Move it away, or choose another --out.")
-            for row in frame.to_dict("records"):
-                self._rows[RunKey(**{field.name: row[field.name] for field in fields(RunKey)})] = row
-
-    def find(self, key: RunKey) -> dict[str, Any] | None:
-        """Return the row of a finished run."""
-        return self._rows.get(key)
-
-    def add(self, key: RunKey, results: dict[str, Any]) -> dict[str, Any]:
-        """Append a row and return it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            if file.tell() == 0:
-                writer.writeheader()
-            self._rows[key] = asdict(key) | results
-            writer.writerow(self._rows[key])
-        return self._rows[key]
+COLUMNS = [field.name for field in fields(FinishedRun)]
+RESULTS = COLUMNS[len(fields(RunKey)) :]
 
 
-def run(table: BenchmarkTable, key: RunKey, out: Path) -> dict[str, Any]:
+def run(table: BenchmarkTable, key: RunKey, out: Path) -> FinishedRun:
     """Fit one strategy on three quarters of a table, judge the ensemble on the rest."""
     from sklearn.model_selection import train_test_split
 
@@ -141,19 +124,20 @@ def run(table: BenchmarkTable, key: RunKey, out: Path) -> dict[str, Any]:
     with RunStore(folder, read_only=True) as store:
         rows = store.rows()
         facts = store.facts()
-        return {
-            "failed": sum(row["status"] != "success" for row in rows),
-            "seconds": facts.elapsed_seconds,
-            "deciding": facts.suggest_seconds,
-            "training": sum(row["duration_seconds"] for row in rows),
-            "ensembles": facts.ensemble_seconds,
-            "validation": facts.ensemble_loss,
-            "test": test,
-            "test_error": test_error,
-            "min_diversity": float(np.nanmean(trajectory.minimum_diversity[-50:])),
-            "updates_50": updates.updates,
-            "effective_50": updates.effective,
-        }
+        return FinishedRun(
+            **asdict(key),
+            failed=sum(row["status"] != "success" for row in rows),
+            seconds=facts.elapsed_seconds,
+            deciding=facts.suggest_seconds,
+            training=sum(row["duration_seconds"] for row in rows),
+            ensembles=facts.ensemble_seconds,
+            validation=facts.ensemble_loss,
+            test=test,
+            test_error=test_error,
+            min_diversity=float(np.nanmean(trajectory.minimum_diversity[-50:])),
+            updates_50=updates.updates,
+            effective_50=updates.effective,
+        )
 
 
 def make_keys(arguments: argparse.Namespace, table: BenchmarkTable) -> list[RunKey]:
@@ -225,11 +209,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     (table,) = find_tables(arguments.data, [arguments.table])
     keys = make_keys(arguments, table)
-    console, finished, rows = Console(), RunsFile(arguments.out / "runs.csv"), []
+    console, file, rows = Console(), RowFile(arguments.out / "runs.csv", FinishedRun), []
     for key in keys:
-        row, remark = finished.find(key), " (finished earlier)"
-        if row is None:
-            row, remark = finished.add(key, run(table, key, arguments.out)), ""
+        remark = " (finished earlier)"
+        if (kept := file.frame(**asdict(key))).empty:
+            file.add([run(table, key, arguments.out)])
+            kept, remark = file.frame(**asdict(key)), ""
+        (row,) = kept.to_dict("records")
         rows.append(row)
         console.print(f"{key.strategy}: {row['seconds']:.0f} s{remark}")
     console.print(to_table(rows, f"{arguments.table}, {arguments.trials} trials"))

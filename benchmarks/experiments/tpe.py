@@ -1,6 +1,6 @@
 """Compare the strategy `tpe` with Optuna's TPE sampler and with random search, on synthetic problems.
 
-    python -m benchmarks tpe --seeds 20 --trials 250 --out benchmarks/results/tpe.csv
+    python -m benchmarks tpe --seeds 20 --trials 250
 
 Problems:
 
@@ -14,18 +14,18 @@ Every seed is another instance of the first three problems, with its own optimum
 chosen on ``mixed`` and ``pipelines`` with other seeds; ``interacting`` was written afterwards and nothing chosen by it.
 Optuna runs with its defaults (10 random trials, multivariate) and with the 20 random trials of `tpe`; the strategy
 ``tpe:density=independent`` has hyperopt's rules. Seconds are CPU time, the median of the ten suggestions before a
-checkpoint. Needs ``pip install -e .[bench]``, and about 15 minutes of one core, most of them Optuna's; Ctrl+C leaves
-the rows of the seeds so far.
+checkpoint. Needs ``pip install -e .[bench]``, and about 15 minutes of one core, most of them Optuna's. Rows are added
+as searches end; the same command continues an interrupted one.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import functools
+import itertools
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,8 @@ from rich.console import Console
 
 from benchmarks.recordings.recorded_history import RECORDED, load_recorded
 from benchmarks.reporting.table import Table
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 from benchmarks.statistics.ranks_and_tests import signed_rank_test
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import MissingDependencyError
@@ -57,7 +59,6 @@ from cashmere.strategies import make_strategy
 
 RECORDING = RECORDED / "phoneme-classic.zip"
 CHECKPOINTS = (50, 100, 250)
-COLUMNS = ("problem", "seed", "strategy", "trials", "best_loss", "seconds_per_suggestion")
 
 OPTUNA: dict[str, dict[str, Any]] = {
     "optuna": {},
@@ -76,6 +77,34 @@ DEFAULT_STRATEGIES = (
 )
 
 Loss = Callable[[Configuration], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSearch:
+    """A search after some trials.
+
+    Attributes
+    ----------
+    problem : str
+        One of `PROBLEMS`.
+    seed : int
+        Of the problem and of the search.
+    strategy : str
+        Of the package with its options, or one of `OPTUNA`.
+    trials : int
+        How many there were.
+    best_loss : float
+        Lowest loss of them.
+    seconds_per_suggestion : float
+        CPU seconds, median of the ten before.
+    """
+
+    problem: str
+    seed: int
+    strategy: str
+    trials: int
+    best_loss: float
+    seconds_per_suggestion: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -367,22 +396,24 @@ def import_optuna() -> Any:
 # --- study ------------------------------------------------------------------------------------------------------
 
 
-def run_all(
-    problems: Sequence[str], strategies: Sequence[str], seeds: Sequence[int], n_trials: int
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the study, seed by seed."""
-    checkpoints = [n for n in CHECKPOINTS if n < n_trials] + [n_trials]
-    for seed in seeds:
-        for name in problems:
-            problem = PROBLEMS[name](seed)
-            for strategy in strategies:
-                if strategy in OPTUNA:
-                    losses, seconds = run_optuna(problem, OPTUNA[strategy], seed=seed, n_trials=n_trials)
-                else:
-                    losses, seconds = run_strategy(problem, strategy, seed=seed, n_trials=n_trials)
-                for n in checkpoints:
-                    best, duration = min(losses[:n]), float(np.median(seconds[max(0, n - 10) : n]))
-                    yield dict(zip(COLUMNS, (name, seed, strategy, n, best, duration), strict=True))
+def judge(name: str, strategy: str, *, seed: int, checkpoints: Sequence[int]) -> list[JudgedSearch]:
+    """Search one instance of a problem, as far as the largest of the numbers of trials at which it is judged."""
+    problem, n_trials = PROBLEMS[name](seed), max(checkpoints)
+    if strategy in OPTUNA:
+        losses, seconds = run_optuna(problem, OPTUNA[strategy], seed=seed, n_trials=n_trials)
+    else:
+        losses, seconds = run_strategy(problem, strategy, seed=seed, n_trials=n_trials)
+    return [
+        JudgedSearch(
+            problem=name,
+            seed=seed,
+            strategy=strategy,
+            trials=n,
+            best_loss=float(f"{min(losses[:n]):.6g}"),
+            seconds_per_suggestion=round(float(np.median(seconds[max(0, n - 10) : n])), 4),
+        )
+        for n in checkpoints
+    ]
 
 
 def summary_tables(rows: pd.DataFrame, *, reference: str) -> list[Table]:
@@ -391,7 +422,7 @@ def summary_tables(rows: pd.DataFrame, *, reference: str) -> list[Table]:
     Parameters
     ----------
     rows : DataFrame
-        Columns `COLUMNS`.
+        Columns of `JudgedSearch`.
     reference : str
         The strategy that the others are compared with, seed by seed.
     """
@@ -409,7 +440,7 @@ def summary_tables(rows: pd.DataFrame, *, reference: str) -> list[Table]:
                 (f"{problem}", str(strategy), f"{losses.median():.4f}", compared, f"{milliseconds:.1f}", str(len(runs)))
             )
         columns = ("problem", "strategy", "median best loss", f"better:worse than {reference}", "ms", "seeds")
-        tables.append(Table(title=f"After {n} trials", columns=columns, rows=tuple(cells)))
+        tables.append(Table(title=f"After {n:g} trials", columns=columns, rows=tuple(cells)))
     return tables
 
 
@@ -424,25 +455,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--trials", type=int, default=250)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/tpe.csv"))
+    parser.add_argument("--out", type=Path, default=Path(".replay/tpe.csv"), help="rows; grows")
 
 
 def main(arguments: argparse.Namespace) -> None:
-    """Run the study, write the file row by row and print the tables."""
+    """Make the searches that the file lacks, seed by seed, and print the tables."""
     if any(strategy in OPTUNA for strategy in arguments.strategies):
         import_optuna()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with arguments.out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in run_all(arguments.problems, arguments.strategies, range(arguments.seeds), arguments.trials):
-            rows.append(row)
-            writer.writerow(
-                row | {"best_loss": f"{row['best_loss']:.6g}", "seconds_per_suggestion": f"{row[COLUMNS[-1]]:.4f}"}
-            )
-            file.flush()
-    console = Console()
-    for table in summary_tables(pd.DataFrame(rows), reference=arguments.strategies[0]):
+    console, file = Console(), RowFile(arguments.out, JudgedSearch)
+    checkpoints = [n for n in CHECKPOINTS if n < arguments.trials] + [arguments.trials]
+    done = file.keys("problem", "seed", "strategy", "trials")
+    with until_interrupted(console):
+        for seed, problem, strategy in itertools.product(
+            range(arguments.seeds), arguments.problems, arguments.strategies
+        ):
+            if missing := [n for n in checkpoints if (problem, seed, strategy, n) not in done]:
+                file.add(judge(problem, strategy, seed=seed, checkpoints=missing))
+    rows = file.frame()
+    wanted = rows["problem"].isin(arguments.problems) & rows["strategy"].isin(arguments.strategies)
+    rows = rows[wanted & (rows["seed"] < arguments.seeds) & rows["trials"].isin(checkpoints)]
+    for table in summary_tables(rows, reference=arguments.strategies[0]):
         console.print(table.title)
         console.print(table.to_rich())

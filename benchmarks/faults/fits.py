@@ -26,7 +26,7 @@ import psutil
 from rich.console import Console
 
 from benchmarks.runs.place import commit, temporary_place
-from benchmarks.runs.row_file import RowFile
+from benchmarks.runs.row_file import write_anew
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.data.task import TaskProfile
@@ -168,8 +168,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     with temporary_place() as place:
         rows = fit_again_and_again(arguments.times, place)
-    arguments.out.unlink(missing_ok=True)
-    RowFile(arguments.out, HeldAfterFit).add(rows)
+    write_anew(arguments.out, rows)
     found = growth(rows)
     Console().print(found)
     if found["mib_per_fit"] >= 1.0 or any(found[name] > 0 for name in COUNTS):

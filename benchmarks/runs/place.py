@@ -14,7 +14,7 @@ from pathlib import Path
 @contextlib.contextmanager
 def temporary_place() -> Iterator[Path]:
     """Make a folder for a case, and remove it."""
-    place = Path(tempfile.mkdtemp(prefix="cashmere-fault-"))
+    place = Path(tempfile.mkdtemp(prefix="cashmere-case-"))
     try:
         yield place
     finally:

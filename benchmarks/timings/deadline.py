@@ -23,13 +23,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.large import write_table
 from cashmere.data.task import TaskProfile
 from cashmere.exceptions import NoSuccessfulTrialError
@@ -38,7 +39,6 @@ from cashmere.space.space import Space
 
 CASES = ("small", "forests", "command", "resume")
 _ROWS = {"small": 1_000, "forests": 20_000, "command": 20_000}
-_KEY = ["case", "number", "budget", "busy"]
 _NO_SUCCESS = 2
 _MODULE = "benchmarks.timings.deadline"
 
@@ -181,31 +181,23 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=20, help="runs of each case")
     parser.add_argument("--out", type=Path, default=Path(".timings/deadline.csv"), help="rows; only grows")
     arguments = parser.parse_args()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    there = _read(arguments.out)
-    done = {tuple(row) for row in there[_KEY].itertuples(index=False)}
+    file = RowFile(arguments.out, TimedRun)
+    settings = {"budget": arguments.budget, "busy": arguments.busy}
+    done = file.keys("case", "number", **settings)
     for number in range(arguments.times):
         with tempfile.TemporaryDirectory(prefix="cashmere-deadline-") as name:
             place = Path(name)
             for n_rows in sorted(set(_ROWS.values())):
                 write_table(place / f"{n_rows}.parquet", n_rows)
             for case in arguments.cases:
-                if (case, number, arguments.budget, arguments.busy) in done:
+                if (case, number) in done:
                     continue
                 if case == "resume" and not (place / "command").exists():
-                    time_case("command", number, budget=arguments.budget, busy=arguments.busy, place=place)
-                row = time_case(case, number, budget=arguments.budget, busy=arguments.busy, place=place)
-                pd.DataFrame([asdict(row)]).to_csv(
-                    arguments.out, mode="a", index=False, header=not arguments.out.exists()
-                )
+                    time_case("command", number, place=place, **settings)
+                row = time_case(case, number, place=place, **settings)
+                file.add([row])
                 print(f"{case} {number}: {row.seconds - row.budget:+.2f} s, {row.trials} trials", flush=True)
-    rows = _read(arguments.out)
-    print(summary(rows[(rows["budget"] == arguments.budget) & (rows["busy"] == arguments.busy)]))
-
-
-def _read(path: Path) -> pd.DataFrame:
-    columns = list(TimedRun.__dataclass_fields__)
-    return pd.read_csv(path) if path.exists() else pd.DataFrame(columns=columns)
+    print(summary(file.frame(**settings)))
 
 
 if __name__ == "__main__":

@@ -11,18 +11,18 @@ about 1.5 of them imports; on a busy machine they mean more than `seconds`.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pyarrow.parquet as pq
 
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 
 _LOOK_SECONDS = 0.1
@@ -141,14 +141,10 @@ def main() -> None:
     parser.add_argument("--code", default="", help="what is measured, for the table of results")
     parser.add_argument("--out", type=Path, required=True, help="CSV file; rows are added to it")
     arguments = parser.parse_args()
+    file = RowFile(arguments.out, LargeStart)
     for table in find_tables(arguments.data, arguments.tables):
-        row = asdict(measure(table, arguments.budget, code=arguments.code, workers=arguments.workers))
-        is_new = not arguments.out.exists()
-        with arguments.out.open("a", newline="") as file:
-            writer = csv.DictWriter(file, [field.name for field in fields(LargeStart)])
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
+        row = measure(table, arguments.budget, code=arguments.code, workers=arguments.workers)
+        file.add([row])
         print(row, flush=True)
     print(f"{psutil.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
 

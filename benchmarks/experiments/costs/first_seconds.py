@@ -18,7 +18,7 @@ from rich.console import Console
 from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.experiments.networks import NETWORK
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile
+from benchmarks.runs.row_file import write_anew
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.space.space import Space
 
@@ -77,5 +77,4 @@ def main(arguments: argparse.Namespace) -> None:
             followed = follow_once(table, arguments.work, offers, n_rows=arguments.rows, most_seconds=arguments.seconds)
             rows += timed(followed, table.name, table.origin)
     if rows:
-        arguments.out.unlink(missing_ok=True)
-        RowFile(arguments.out, FirstSeconds).add(rows)
+        write_anew(arguments.out, rows)

@@ -29,6 +29,7 @@ from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.reporting.charts import Curve, Panel, small_multiples
 from benchmarks.reporting.report import Chart, Report, write_report
 from benchmarks.reporting.table import Table, print_tables
+from benchmarks.runs.row_file import RowFile
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.analysis import kendall_tau
 from cashmere.base.arrays import FloatArray
@@ -40,7 +41,17 @@ from cashmere.surrogates.prediction import PredictionSurrogate
 
 N_CONFIGURATIONS, N_JUDGED = 300, 50
 SIZES = (25, 50, 100, 150, 200, 250)
-COLUMNS = ["recording", "seed", "observations", "surrogate", "tau"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSurrogate:
+    """Kendall's tau of a surrogate that has learned from so many observations."""
+
+    recording: str
+    seed: int
+    observations: int
+    surrogate: str
+    tau: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -207,28 +218,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Compute missing rows, print and write table and chart."""
     console = Console(width=None if sys.stdout.isatty() else 140)
-    path = arguments.out / "curve.csv"
-    rows = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=COLUMNS)
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    file = RowFile(arguments.out / "curve.csv", JudgedSurrogate)
+    done = file.keys("recording", "seed", "observations", "surrogate")
     for recording in find_recordings(arguments.recordings):
         history = load_recorded(recording.path)
         if not history.task_type.is_classification or len(history.succeeded) < N_CONFIGURATIONS:
             raise SystemExit(f"{recording.name}: wanted are {N_CONFIGURATIONS} successes of a classification.")
         for seed in range(arguments.seeds):
             for n in arguments.observations:
-                done = rows[
-                    (rows["recording"] == recording.name) & (rows["seed"] == seed) & (rows["observations"] == n)
-                ]
-                missing = [name for name in SURROGATES if name not in set(done["surrogate"])]
+                missing = [name for name in SURROGATES if (recording.name, seed, n, name) not in done]
                 if not missing:
                     continue
                 data = split(history, seed, n)
                 for name in missing:
                     tau = SURROGATES[name](data, np.random.default_rng(seed))
-                    row = dict(zip(COLUMNS, (recording.name, seed, n, name, tau), strict=True))
-                    rows = pd.concat([rows, pd.DataFrame([row])], ignore_index=True)
-                    rows.to_csv(path, index=False)
+                    case = {"recording": recording.name, "seed": seed, "observations": n, "surrogate": name}
+                    file.add([JudgedSurrogate(**case, tau=tau)])
                 console.print(f"{recording.name}, seed {seed}, {n} observations", highlight=False)
+    rows = file.frame().astype({"observations": int})
     table = curve_table(rows)
     print_tables(console, [table])
     chart = Chart(

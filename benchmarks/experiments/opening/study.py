@@ -25,14 +25,13 @@ from benchmarks.experiments.followed_candidates import Key, Values
 from benchmarks.experiments.opening.candidates import LINEAR, opening_candidates
 from benchmarks.experiments.opening.judgement import (
     MOST_STEPS,
-    JudgedOrder,
     ReplayedTable,
     defaults_and_variants,
     judge,
 )
 from benchmarks.experiments.opening.recording import record
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile
+from benchmarks.runs.row_file import write_anew
 from benchmarks.tables.manifest import add_data_argument, find_tables
 from cashmere.base.versions import versions
 from cashmere.metalearning.opening import SHIPPED, Opening, OpeningStep
@@ -81,8 +80,7 @@ def main(arguments: argparse.Namespace) -> None:
     if len({table.table.origin for table in tables}) < 2:
         return
     rows = judge(tables, list(candidates), console.print, most_steps=arguments.steps)
-    arguments.out.unlink(missing_ok=True)
-    RowFile(arguments.out, JudgedOrder).add(rows)
+    write_anew(arguments.out, rows)
     show(console, pd.DataFrame([asdict(row) for row in rows]))
     if arguments.write:
         opening = whole_opening(tables, candidates, most_steps=arguments.steps)

@@ -4,13 +4,14 @@ import argparse
 import csv
 import json
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from benchmarks.experiments import real_runs
+from benchmarks.runs.row_file import RowFile
 
 QUICK = ["--table", "made", "--strategies", "random", "--trials", "6", "--resampling", "holdout", "--workers", "1"]
 FOLDER = "made-6trials-log_loss-volcano-holdout-lookahead8-1workers-20s"
@@ -101,13 +102,13 @@ def test_run_without_its_row_is_continued(data, out, tmp_path):
     ],
 )
 def test_other_runs_have_other_folders_and_rows(out, other):
-    file = real_runs.RunsFile(out / "runs.csv")
+    file = RowFile(out / "runs.csv", real_runs.FinishedRun)
     texts = {"table": "made", "strategy": "random", "metric": "log_loss", "space": "volcano", "resampling": "holdout"}
     key = real_runs.RunKey(seed=0, trials=6, lookahead=8, workers=1, limit=20.0, **texts)
-    assert file.find(key) is not None
+    assert len(file.frame(**asdict(key))) == 1
     different = replace(key, **other)
     assert different.folder != key.folder
-    assert file.find(different) is None
+    assert file.frame(**asdict(different)).empty
 
 
 def test_rows_with_other_columns_are_not_mixed_with_ours(data, tmp_path):

@@ -41,3 +41,26 @@ def test_interrupted_rows_are_not_added_in_part(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         file.add(interrupted())
     assert file.read() == []
+
+
+def test_rows_are_found_by_their_settings(tmp_path):
+    file = RowFile(tmp_path / "rows.csv", Row)
+    file.add([Row(name="a", loss=0.5), Row(name="b", loss=0.25), Row(name="c", loss=0.5)])
+    assert list(file.frame(loss=0.5)["name"]) == ["a", "c"]
+    assert file.keys("name", loss=0.5) == {("a",), ("c",)}
+    assert file.keys("name", "loss") == {("a", 0.5), ("b", 0.25), ("c", 0.5)}
+    assert file.keys("name", loss=1) == set()
+
+
+def test_an_empty_cell_of_numbers_is_nan(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("name,loss\na,\nb,1\n")
+    frame = RowFile(path, Row).frame()
+    assert frame["loss"].isna().tolist() == [True, False]
+
+
+def test_a_file_with_other_columns_is_refused_before_anything_is_computed(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("name\na\n")
+    with pytest.raises(SystemExit, match="other columns"):
+        RowFile(path, Row)
