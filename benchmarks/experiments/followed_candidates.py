@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.runs.cpu_clock import CpuSecondsOfTrial
 from benchmarks.tables.manifest import BenchmarkTable
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -19,10 +21,11 @@ from cashmere.data.resampling import make_folds
 from cashmere.data.task import TaskType
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import Metric, default_metric
-from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised, forget_folds
+from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
 from cashmere.records.loss import Loss
 from cashmere.records.trial import Trial
 from cashmere.space.space import Space
+from cashmere.storage.store import plain_values
 
 Key = tuple[str, str]
 """Algorithm and candidate."""
@@ -34,16 +37,6 @@ Offered = Callable[[Space], Mapping[Key, Values]]
 """The candidates that a space offers."""
 
 _FOLDS = "3fold"
-
-
-class _Limited(Unsupervised):
-    """Ends a path after some CPU time: wall time would also count other work. Nothing else stops the trial."""
-
-    def __init__(self, seconds: float) -> None:
-        self._ends = time.process_time() + seconds
-
-    def seconds_left(self) -> float:
-        return self._ends - time.process_time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +53,28 @@ class FollowedCandidates:
         CPU seconds of the path on all folds, by key.
     failed : dict
         CPU seconds of candidates that ended without predictions, by key.
+    configurations : dict
+        The configurations that were followed as JSON, by key; earlier files do not hold them.
+    most_seconds : float
+        CPU seconds after which a path ended; NaN in earlier files, which do not say.
     """
 
     y: AnyArray
     predictions: dict[Key, FloatArray] = field(default_factory=dict)
     cpu_seconds: dict[Key, float] = field(default_factory=dict)
     failed: dict[Key, float] = field(default_factory=dict)
+    configurations: dict[Key, str] = field(default_factory=dict)
+    most_seconds: float = float("nan")
 
     @property
     def metric(self) -> Metric:
         """Log loss or RMSE."""
         return default_metric(TaskType.REGRESSION if self.y.dtype.kind == "f" else TaskType.MULTICLASS)
+
+    @property
+    def tried(self) -> dict[Key, str]:
+        """The configuration that was followed for each candidate, empty if unknown."""
+        return {key: self.configurations.get(key, "") for key in (*self.predictions, *self.failed)}
 
     @classmethod
     def read(cls, path: Path) -> FollowedCandidates:
@@ -87,6 +91,10 @@ class FollowedCandidates:
                 dict(zip(keys, file["predictions"], strict=True)),
                 dict(zip(keys, map(float, file["cpu_seconds"]), strict=True)),
                 dict(zip(failed, map(float, file["failed_seconds"] if failed else ()), strict=True)),
+                {tuple(key): text for *key, text in json.loads(str(file["configurations"]))}
+                if "configurations" in file
+                else {},
+                float(file["most_seconds"]) if "most_seconds" in file else float("nan"),
             )
 
     def save(self, path: Path) -> None:
@@ -101,6 +109,8 @@ class FollowedCandidates:
             cpu_seconds=np.array(list(self.cpu_seconds.values())),
             failed=np.array(list(self.failed), dtype=str),
             failed_seconds=np.array(list(self.failed.values())),
+            configurations=np.array(json.dumps([[*key, text] for key, text in self.configurations.items()])),
+            most_seconds=np.array(self.most_seconds),
         )
         written.replace(path)
 
@@ -114,7 +124,7 @@ class FollowedCandidates:
         first: int | None = None,
         seed: int = 0,
     ) -> FollowedCandidates:
-        """Return a copy with the missing candidates.
+        """Return a copy with the missing candidates, and those that stand for another configuration now.
 
         Parameters
         ----------
@@ -130,31 +140,40 @@ class FollowedCandidates:
             Follow only this many of the offered candidates, the first ones.
         seed : int
             Draws the rows and the folds.
+
+        Raises
+        ------
+        SystemExit
+            If what is known is of other rows, or of paths that ended after another time.
         """
         rows = SearchTable.read(table)
         kept = np.sort(np.random.default_rng(seed).permutation(len(rows.y))[:n_rows])
         rows = replace(rows, frame=rows.frame.iloc[kept].reset_index(drop=True), y=rows.y[kept])
+        self._check(table.name, rows.y, most_seconds)
         space = rows.make_space("default", len(rows.y))
-        candidates = offered(space)
+        candidates = {key: space.completed(values) for key, values in offered(space).items()}
+        texts = {key: json.dumps(plain_values(each), sort_keys=True) for key, each in candidates.items()}
+        known = {key for key in self.tried.keys() & candidates.keys() if self.tried[key] in ("", texts[key])}
         found = FollowedCandidates(
             rows.y,
-            {key: self.predictions[key] for key in candidates if key in self.predictions},
-            {key: self.cpu_seconds[key] for key in candidates if key in self.predictions},
-            {key: self.failed[key] for key in candidates if key in self.failed},
+            {key: self.predictions[key] for key in candidates if key in known and key in self.predictions},
+            {key: self.cpu_seconds[key] for key in candidates if key in known and key in self.predictions},
+            {key: self.failed[key] for key in candidates if key in known and key in self.failed},
+            {key: text for key, text in self.configurations.items() if key in known},
+            most_seconds,
         )
-        known = {*found.predictions, *found.failed}
-        missing = {key: values for key, values in islice(candidates.items(), first) if key not in known}
+        missing = {key: each for key, each in islice(candidates.items(), first) if key not in known}
         if not missing:
             return found
         with tempfile.TemporaryDirectory() as folder:
             prepared = Path(folder) / "prepared"
             rows.prepare(prepared, rows.y, make_folds(rows.y, rows.task_type, _FOLDS, seed=seed), space, seed=seed)
             objective = CrossValidationObjective(folder=prepared, space=space, metric=found.metric, keep_model=False)
-            for key, values in missing.items():
-                trial = Trial(number=0, configuration=space.completed(values), seed=seed)
+            for key, configuration in missing.items():
+                trial = Trial(number=0, configuration=configuration, seed=seed)
                 clock = time.process_time()
                 try:
-                    predicted = objective.run(trial, _Limited(most_seconds)).predictions
+                    predicted = objective.run(trial, CpuSecondsOfTrial(most_seconds)).predictions
                 except (ArithmeticError, ValueError, RuntimeError, MemoryError):  # a trial of a search would fail, too
                     predicted = None
                 seconds = time.process_time() - clock
@@ -162,8 +181,18 @@ class FollowedCandidates:
                     found.failed[key] = seconds
                 else:
                     found.predictions[key], found.cpu_seconds[key] = predicted, seconds
+                found.configurations[key] = texts[key]
             forget_folds()
         return found
+
+    def _check(self, table: str, y: AnyArray, most_seconds: float) -> None:
+        if not self.predictions and not self.failed:
+            return
+        if not np.array_equal(self.y, y):
+            raise SystemExit(f"{table}: known are predictions for {len(self.y)} other rows. Choose another --work.")
+        if not np.isnan(self.most_seconds) and self.most_seconds != most_seconds:
+            found, wanted = f"{self.most_seconds:g}", f"{most_seconds:g}"
+            raise SystemExit(f"{table}: known paths ended after {found} s, not {wanted}. Choose another --work.")
 
     def ensemble_loss(self, pool: Iterable[Key], *, n_seeds: int = 5) -> float:
         """Return the loss of ensembles chosen from a pool on halves of the rows, on the other halves."""
@@ -187,7 +216,7 @@ def follow_once(
     path = work / f"{table.name}.npz"
     known = FollowedCandidates.read(path)
     followed = known.completed(table, offered, n_rows=n_rows, most_seconds=most_seconds)
-    if any(getattr(followed, kind).keys() != getattr(known, kind).keys() for kind in ("predictions", "failed")):
+    if followed.tried != known.tried:
         followed.save(path)
     return followed
 

@@ -57,6 +57,23 @@ class InThisProcess:
         """Do nothing: no trial outlives its call."""
 
 
+class CpuSecondsOfTrial(Unsupervised):
+    """Ends a path after some CPU seconds: wall time would also count other work. Nothing else stops the trial.
+
+    Parameters
+    ----------
+    seconds : float
+        From now on.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.process_time() + seconds
+
+    def seconds_left(self) -> float:
+        """Return the CPU seconds left."""
+        return self._ends - time.process_time()
+
+
 class _Limited(Unsupervised):
     def __init__(self, deadline: Deadline) -> None:
         self._deadline = deadline

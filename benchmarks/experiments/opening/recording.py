@@ -30,6 +30,6 @@ def record(
             followed = known.completed(
                 table, wanted, n_rows=n_rows, most_seconds=MOST_SECONDS, first=min(end, n_candidates)
             )
-            if len(followed.predictions) + len(followed.failed) > len(known.predictions) + len(known.failed):
+            if followed.tried != known.tried:
                 followed.save(path)
                 report(f"{table.name}: {len(followed.predictions)} candidates ({time.process_time() - clock:.0f} s)")

@@ -89,6 +89,31 @@ def test_failures_are_kept_too(tmp_path, monkeypatch, predictions):
     assert list(read.predictions) == list(predictions)
 
 
+def test_candidates_of_other_settings_are_refused(tmp_path, monkeypatch):
+    pd.DataFrame({"a": range(60), "target": range(60)}).to_parquet(tmp_path / "t.parquet")
+    table = BenchmarkTable(name="t", path=tmp_path / "t.parquet", task_type=TaskType.REGRESSION)
+    monkeypatch.setattr(learners, "CANDIDATES", {"knn": {EARLIER: {}}})
+    follow_once(table, tmp_path, offered_candidates, n_rows=50, most_seconds=5.0)
+    with pytest.raises(SystemExit, match="50 other rows"):
+        follow_once(table, tmp_path, offered_candidates, n_rows=40, most_seconds=5.0)
+    with pytest.raises(SystemExit, match="ended after 5 s, not 6"):
+        follow_once(table, tmp_path, offered_candidates, n_rows=50, most_seconds=6.0)
+
+
+def test_a_candidate_that_stands_for_another_configuration_is_followed_again(tmp_path, monkeypatch):
+    pd.DataFrame({"a": range(60), "target": np.arange(60) % 7}).to_parquet(tmp_path / "t.parquet")
+    table = BenchmarkTable(name="t", path=tmp_path / "t.parquet", task_type=TaskType.REGRESSION)
+    predicted = []
+    for values in ({"weights": "uniform"}, {"weights": "distance"}, {"weights": "distance"}):
+        monkeypatch.setattr(learners, "CANDIDATES", {"knn": {EARLIER: values}})
+        before = (tmp_path / "t.npz").stat().st_mtime_ns if predicted else 0
+        followed = follow_once(table, tmp_path, offered_candidates, n_rows=50)
+        predicted.append(followed.predictions["knn", EARLIER])
+    assert not np.array_equal(predicted[0], predicted[1])
+    np.testing.assert_array_equal(predicted[1], predicted[2])
+    assert (tmp_path / "t.npz").stat().st_mtime_ns == before
+
+
 def test_followed_candidates_are_kept_and_not_followed_again(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=120), "b": rng.normal(size=120)})
