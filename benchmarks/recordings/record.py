@@ -7,14 +7,16 @@ dense. Learners are fitted on at most 2,000 rows. Searches see losses on up to 1
 Validation rows (up to 2,000) and test rows (up to 10,000) are what remains; a file holds what every configuration
 predicts for them. The limit counts CPU seconds, so that recordings made on a busy machine, or on many cores, agree; a
 process that is stopped and continued loses nothing. Every finished configuration is kept in `--work`: repeat the
-command to continue, also with more configurations. A table whose file is there is left as it is.
+command to continue, also with more configurations, but not with other rows or limits. A table whose file is there is
+left as it is.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ from benchmarks.runs.search_task import SearchTask
 from benchmarks.runs.trial_limit import CpuLimit
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
+from cashmere.base.files import write_atomically
 from cashmere.base.versions import versions
 from cashmere.evaluation.metrics import get_metric
 from cashmere.execution.cluster import Cluster
@@ -110,13 +113,15 @@ def record(
     cluster : Cluster, optional
         Cluster of the workers, instead of this machine.
     """
+    place = work / f"{table.name}-{space_name}"
+    _check_settings(place, {**asdict(most), "limit_seconds": limit_seconds})
     data = SearchTable.read(table)
     rows = RecordedRows.of(data, most, seed=SEED)
     task = make_task(data, rows, space_name)
     found = {}
     for search in searches:
         is_random = search.strategy == "random"
-        with RunStore(work / f"{table.name}-{space_name}" / search.name) as store:
+        with RunStore(place / search.name) as store:
             # The lookahead is fixed: random search sees the pending trials, so any number of workers draws the same.
             found[search] = run_search(
                 replace(task, seed=search.seed),
@@ -140,6 +145,19 @@ def record(
         flush=True,
     )
     return path
+
+
+def _check_settings(folder: Path, settings: dict[str, float]) -> None:
+    """Write what the configurations of a folder are evaluated with, or check that it is the same as before."""
+    path = folder / "settings.json"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(settings).encode())
+    elif (known := json.loads(path.read_text())) != settings:
+        changed = ", ".join(
+            f"{name} {known.get(name)}, not {value}" for name, value in settings.items() if known.get(name) != value
+        )
+        raise SystemExit(f"{folder} was begun with {changed}. Choose another --work.")
 
 
 def make_task(data: SearchTable, rows: RecordedRows, space_name: str) -> SearchTask:

@@ -93,6 +93,14 @@ def test_recording_continues_where_it_was_stopped(folder, tmp_path, in_process, 
     assert "is there" in capsys.readouterr().out and len(evaluated) <= 17
 
 
+def test_work_is_not_continued_with_other_settings(folder, tmp_path, in_process):
+    command(folder, tmp_path, "--configurations", 2, "--found", 0, "--limit", 20)
+    (tmp_path / "out" / "made-volcano.zip").unlink()
+    for words in (["--limit", 10], ["--limit", 20, "--training-rows", 50]):
+        with pytest.raises(SystemExit, match="was begun with"):
+            command(folder, tmp_path, "--configurations", 4, "--found", 0, *words)
+
+
 def test_no_learner_and_no_search_has_seen_the_recorded_rows(folder, tmp_path, in_process):
     command(folder, tmp_path, "--configurations", 3, "--found", 0)
     history = load_recorded(tmp_path / "out" / "made-volcano.zip")
