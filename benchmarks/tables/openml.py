@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -39,11 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     """Fetch the tables that the folder lacks; a failed one does not stop the others."""
     console = Console(width=None if sys.stdout.isatty() else 160)
-    wanted = resolve_tables(arguments.tables)
+    there = read_manifest(arguments.out) if (arguments.out / "manifest.json").exists() else {}
+    wanted = resolve_tables(arguments.tables, {name: table.openml_id for name, table in there.items()})
     if unknown := sorted(set(arguments.binary) - set(wanted)):
         raise SystemExit(f"--binary {' '.join(unknown)}: expected names from {', '.join(wanted)}.")
     arguments.out.mkdir(parents=True, exist_ok=True)
-    there = set(read_manifest(arguments.out)) if (arguments.out / "manifest.json").exists() else set()
     n_failed = 0
     for name, openml_id in wanted.items():
         if name in there:
@@ -59,7 +59,7 @@ def main(arguments: argparse.Namespace) -> None:
         raise SystemExit(f"{n_failed} of {len(wanted)} tables are missing. Repeat the command to try them again.")
 
 
-def resolve_tables(words: Iterable[str]) -> dict[str, int]:
+def resolve_tables(words: Iterable[str], there: Mapping[str, int | None] | None = None) -> dict[str, int]:
     """Return numbers on OpenML by our names of the tables.
 
     Parameters
@@ -67,15 +67,21 @@ def resolve_tables(words: Iterable[str]) -> dict[str, int]:
     words : iterable of str
         One of `GROUPS`, or ``name=ID``. Where a name of a group is taken by another number, `MiceProtein` by another
         version of it, the table is called ``name-ID``.
+    there : mapping of str to int or None, optional
+        Numbers of the tables that the folder holds, None if unknown: their names are taken, too.
     """
+    taken = {name: openml_id for name, openml_id in (there or {}).items() if openml_id is not None}
     found: dict[str, int] = {}
     for word in words:
         name, equals, number = word.partition("=")
         if equals and name and number.isdigit():
+            if taken.get(name, int(number)) != int(number):
+                raise SystemExit(f"{word}: the folder holds data set {taken[name]} under this name. Choose another.")
             found[name] = int(number)
         elif word in GROUPS:
             for name, openml_id in _tables_of(word):
-                found[name if found.get(name, openml_id) == openml_id else f"{name}-{openml_id}"] = openml_id
+                is_free = (taken | found).get(name, openml_id) == openml_id
+                found[name if is_free else f"{name}-{openml_id}"] = openml_id
         else:
             raise SystemExit(f"{word}: expected {', '.join(GROUPS)}, or name=ID such as credit-g=31.")
     return found

@@ -153,6 +153,14 @@ def test_names_stand_for_the_data_sets_of_the_papers():
         resolve_tables(["quake"])
 
 
+def test_names_of_a_folder_are_not_given_to_other_data_sets():
+    there = {"MiceProtein": 40966, "made": None}
+    assert resolve_tables(["dacopt2"], there)["MiceProtein-4550"] == 4550
+    assert resolve_tables(["made=7"], there) == {"made": 7}
+    with pytest.raises(SystemExit, match="holds data set 40966 under this name"):
+        resolve_tables(["MiceProtein=1"], there)
+
+
 def test_unknown_name_after_binary_is_refused(monkeypatch, tmp_path):
     with pytest.raises(SystemExit, match="expected names from a"):
         fetch(monkeypatch, "--out", tmp_path, "a=1", "--binary", "b")
