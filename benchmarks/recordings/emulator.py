@@ -145,4 +145,5 @@ def as_recording(history: RecordedHistory, answers: list[tuple[Configuration, An
         test=predictions[:, n_validation:],
         searches=(),
         paths=(),
+        causes=(),
     )

@@ -36,7 +36,8 @@ def learn_opening(
     target : RecordedHistory
         The table left out; only its configurations are used.
     others : sequence of RecordedHistory
-        Those of the same table, of another kind of target, or without half of its configurations are left out.
+        Those of the same table, of another kind of target, or without half of its configurations are left out. Of
+        several of one table, the one with the most of its configurations counts.
     metric : str
         Name of the loss.
     most_steps : int
@@ -48,14 +49,17 @@ def learn_opening(
         In order; empty if no other table knows these configurations.
     """
     keys = [configuration_key(configuration) for configuration in target.configurations]
-    sources = [
-        source
-        for other in others
-        if other.dataset != target.dataset
-        and other.task_type.is_classification == target.task_type.is_classification
-        and (source := _source(other, keys, metric)) is not None
-    ]
-    chosen = choose_opening(sources, range(len(keys)), most_steps=most_steps) if sources else []
+    sources: dict[str, OpeningSource] = {}
+    for other in others:
+        if (
+            other.dataset != target.dataset
+            and other.task_type.is_classification == target.task_type.is_classification
+            and (source := _source(other, keys, metric)) is not None
+        ):
+            known = sources.get(other.dataset)
+            if known is None or len(source.seconds) > len(known.seconds):
+                sources[other.dataset] = source
+    chosen = choose_opening(list(sources.values()), range(len(keys)), most_steps=most_steps) if sources else []
     return [target.configurations[step.candidate] for step in chosen]
 
 

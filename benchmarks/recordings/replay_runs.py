@@ -82,6 +82,18 @@ class Recording:
             raise CorruptStoreError(path, f"is not a recorded history ({error}). Record it again.") from error
 
 
+def opening_sources(target: Recording, kept: Iterable[Recording]) -> str:
+    """Return a digest of those recordings that the opening of one may be learned from: with others it may differ."""
+    table, _, space = target.name.rpartition("-")
+    digest = hashlib.sha256()
+    for other in kept:
+        other_table, _, other_space = other.name.rpartition("-")
+        is_alike = other.task_type.is_classification == target.task_type.is_classification
+        if is_alike and other_space == space and other_table != table:
+            digest.update(other.digest.encode())
+    return digest.hexdigest()[:12]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunKey:
     """What is replayed.
@@ -100,6 +112,8 @@ class RunKey:
         ``recorded``, or ``free`` in the space.
     opening : bool
         Whether it begins with what was learned from recordings of other tables.
+    sources : str
+        Digest of these, see `opening_sources`; empty without an opening, and in earlier runs.
     lookahead : int
         Of the study.
     """
@@ -111,6 +125,7 @@ class RunKey:
     seed: int
     candidates: str = "recorded"
     opening: bool = False
+    sources: str = ""
     lookahead: int = 1
 
 

@@ -35,9 +35,18 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.recordings.learned_opening import kept_recordings
 from benchmarks.recordings.recorded_history import RECORDED, load_recorded
 from benchmarks.recordings.replay import EVERY
-from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
+from benchmarks.recordings.replay_runs import (
+    Recording,
+    Run,
+    RunFiles,
+    RunKey,
+    code_digest,
+    opening_sources,
+    run_missing,
+)
 from benchmarks.reporting.comparison import make_report, print_report
 from benchmarks.reporting.report import write_report
 from benchmarks.runs.finished_runs import Failure
@@ -83,10 +92,26 @@ class LabelledStrategy:
             label=label or written, strategy=strategy, opening=begun != written, lookahead=int(lookahead) if at else 1
         )
 
+    @classmethod
+    def of_search(cls, text: str) -> LabelledStrategy:
+        """Read a strategy for a command other than `replay`, which begins with no opening and sees every outcome.
 
-def read_strategies(texts: Sequence[str], reference: str) -> list[LabelledStrategy]:
+        Raises
+        ------
+        SystemExit
+            If there is ``@`` or ``+opening`` behind it.
+        """
+        found = cls.of(text)
+        if found.opening or found.lookahead > 1:
+            raise SystemExit(f"{text}: only the command `replay` knows @ and +opening. Leave them out.")
+        return found
+
+
+def read_strategies(
+    texts: Sequence[str], reference: str, read: Callable[[str], LabelledStrategy] = LabelledStrategy.of_search
+) -> list[LabelledStrategy]:
     """Read the strategies of a command, whose labels must differ; one is that of the reference."""
-    strategies = [LabelledStrategy.of(text) for text in texts]
+    strategies = [read(text) for text in texts]
     labels = [labelled.label for labelled in strategies]
     if len(set(labels)) < len(labels):
         raise SystemExit("Two --strategies have the same label. Write `label=name:option=value` to distinguish them.")
@@ -286,13 +311,16 @@ def choose_recordings(arguments: argparse.Namespace, console: Console) -> list[t
 
 def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
-    strategies = read_strategies(arguments.strategies, arguments.reference)
+    strategies = read_strategies(arguments.strategies, arguments.reference, LabelledStrategy.of)
     if arguments.free and any(labelled.opening for labelled in strategies):
         raise SystemExit("--free: candidates are free from the first trial on. Leave out +opening.")
     if arguments.free and any(labelled.lookahead > 1 for labelled in strategies):
         raise SystemExit("--free: an emulator answers at once. Leave out @.")
     checkpoints = checkpoints_of(arguments.checkpoints, arguments.trials)
     recordings = choose_recordings(arguments, console)
+    begun = any(labelled.opening for labelled in strategies)
+    kept = [Recording.of(path) for path in kept_recordings()] if begun else []
+    sources = {recording.name: opening_sources(recording, kept) for recording, _ in recordings}
     # Seed by seed, so that an interrupted study has run all strategies about equally often.
     wanted = [
         (labelled.label, recording, key)
@@ -303,7 +331,8 @@ def main(arguments: argparse.Namespace) -> None:
             RunKey(
                 recording=recording.name, digest=recording.digest, metric=metric,
                 strategy=labelled.strategy, seed=seed, candidates="free" if arguments.free else "recorded",
-                opening=labelled.opening, lookahead=labelled.lookahead,
+                opening=labelled.opening, sources=sources[recording.name] if labelled.opening else "",
+                lookahead=labelled.lookahead,
             )
         ]
     ]  # fmt: skip

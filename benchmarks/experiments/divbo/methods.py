@@ -205,7 +205,7 @@ def choose_methods(suite: Suite, wanted: Sequence[str]) -> list[Method]:
         if text in known:
             chosen.append(known[text])
             continue
-        own = LabelledStrategy.of(text)
+        own = LabelledStrategy.of_search(text)
         if own.label == own.strategy or own.label in known:
             there = ", ".join(map(repr, known))
             raise SystemExit(f"--methods {text!r}: expected one of {there}, or new_label=strategy:options.")

@@ -39,6 +39,22 @@ def test_the_table_itself_and_tables_of_other_kinds_do_not_count(other):
     assert learn_opening(target, [target, unlike, strange, other], "log_loss") == alone
 
 
+def test_two_recordings_of_a_table_count_as_one(other):
+    target = make_recording()
+    some = replace(make_recording(n=20), dataset="other")
+    alone = learn_opening(target, [other], "log_loss")
+    assert learn_opening(target, [some, other], "log_loss") == learn_opening(target, [other, some], "log_loss") == alone
+
+
+def test_other_sources_make_another_run(tmp_path, other):
+    unlike = replace(make_recording(TaskType.REGRESSION), dataset="values")
+    paths = [save_recorded(history, tmp_path) for history in (make_recording(), unlike, other)]
+    target, values, classes = map(replay_runs.Recording.of, paths)
+    without = replay_runs.opening_sources(target, [])
+    assert replay_runs.opening_sources(target, [target, values]) == without
+    assert replay_runs.opening_sources(target, [target, values, classes]) != without
+
+
 def test_losses_of_the_target_do_not_matter(other):
     target = make_recording()
     blind = replace(target, validation=target.validation[:, ::-1], y_test=1 - target.y_test)

@@ -64,6 +64,13 @@ def test_lookahead_behind_a_strategy_must_be_a_number():
         replay_study.LabelledStrategy.of("bo@x")
 
 
+@pytest.mark.parametrize("text", ["bo@8", "begun=bo+opening"])
+def test_other_commands_refuse_what_only_replays_know(text):
+    replay_study.LabelledStrategy.of(text)
+    with pytest.raises(SystemExit, match="only the command `replay`"):
+        replay_study.LabelledStrategy.of_search(text)
+
+
 @pytest.mark.parametrize("task_type", list(TaskType))
 def test_curve_is_ensemble_selection_on_what_was_chosen(task_type):
     history = make_recording(task_type)
