@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -41,7 +41,7 @@ TABLES = (
 """Tables of different origins, and of all three tasks."""
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-"""Shares of the budget after which ensembles are judged."""
+"""Shares of the budget after which ensembles are judged, ascending."""
 
 _MOST_TEST_ROWS = 4000
 _RESAMPLES = 2000
@@ -90,7 +90,7 @@ class JudgedMoment:
     commit: str
 
 
-def run(table: BenchmarkTable, shares: Sequence[float], key: RunKey) -> list[JudgedMoment]:
+def run(table: BenchmarkTable, key: RunKey) -> list[JudgedMoment]:
     """Fit on some rows of a table within CPU seconds, and judge the ensembles on others."""
     X, y = table.read()
     train, test = split_rows(y, most_rows=key.rows, stratified=table.is_classification, seed=key.seed)
@@ -105,7 +105,7 @@ def run(table: BenchmarkTable, shares: Sequence[float], key: RunKey) -> list[Jud
     )
     with cpu_timed_search(X.iloc[train], y.iloc[train], settings) as session:
         judge = judge_on(session, X.iloc[test], y.iloc[test])
-        return [_moment(key, share, session, judge) for share in sorted(shares)]
+        return [_moment(key, share, session, judge) for share in SHARES]
 
 
 def _moment(key: RunKey, share: float, session: Session, judge: Callable[[History], float]) -> JudgedMoment:
@@ -199,7 +199,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rows", type=int, default=2000, help="most rows to fit on")
     parser.add_argument("--budget", type=float, default=60.0, help="CPU seconds of a run")
-    parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="when ensembles are judged")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--out", type=Path, default=Path(".replay/defaults.csv"), help="rows; grows")
 
@@ -208,18 +207,16 @@ def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedMoment)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
     make_missing(
-        [(tables[key.table], arguments.shares, key) for key in _wanted(arguments)],
+        [(tables[key.table], key) for key in _wanted(arguments)],
         run,
         file,
         n_workers=arguments.jobs,
         console=console,
         describe=_described,
     )
-    rows = file.frame()
-    if rows.empty:
-        return
-    chosen = rows[(rows["budget"] == arguments.budget) & (rows["rows"] == arguments.rows)]
-    console.print(_shown(summarise(chosen, arguments.variants[0]), arguments.variants[0]))
+    rows = file.frame(budget=arguments.budget, rows=arguments.rows)
+    if not rows.empty:
+        console.print(_shown(summarise(rows, arguments.variants[0]), arguments.variants[0]))
 
 
 def _shown(found: pd.DataFrame, reference: str) -> Table:

@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
@@ -54,8 +54,8 @@ class FeatureRow:
 
     Attributes
     ----------
-    table, seed
-        Of the rows, folds and trials.
+    table, seed, rows
+        Of the rows, folds and trials; how many rows were drawn at most.
     learner : str
         The algorithm, or ``"ensemble"``.
     features : str
@@ -69,6 +69,7 @@ class FeatureRow:
 
     table: str
     seed: int
+    rows: int
     learner: str
     features: str
     validation_loss: float
@@ -97,6 +98,7 @@ def compare(table: BenchmarkTable, *, seed: int, n_rows: int) -> list[FeatureRow
         return FeatureRow(
             table=table.name,
             seed=seed,
+            rows=n_rows,
             learner=learner,
             features=features,
             validation_loss=float(metric.loss(y, predictions[0], None)),
@@ -183,22 +185,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, FeatureRow)
-    done = {(row["table"], int(row["seed"])) for row in file.read()}
+    done = file.keys("table", "seed", rows=arguments.rows)
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
             for seed in arguments.seeds:
                 if (table.name, seed) not in done:
                     file.add(compare(table, seed=seed, n_rows=arguments.rows))
                     console.print(f"{table.name}, seed {seed}, is judged")
-    for shown in reports(pd.DataFrame(read_rows(file.path))):
+    for shown in reports(file.frame(rows=arguments.rows)):
         console.print(shown)
 
 
 def reports(rows: pd.DataFrame) -> list[Table]:
     """Return, per learner and for the ensembles, the change of the test loss by features in per cent."""
-    if rows.empty:
-        return []
-    rows = rows.astype({"test_loss": float})
     found = []
     for learner, of_learner in rows.groupby("learner", sort=False):
         means = of_learner.pivot_table(index="features", columns="table", values="test_loss", sort=False)

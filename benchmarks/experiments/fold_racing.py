@@ -7,7 +7,7 @@ Without `--data`, on the recordings of this repository, at no cost: configuratio
 its recorded CPU seconds. Recordings hold one holdout, so its rows are cut into five parts that stand for folds: a fold
 costs a fifth, and folds differ by their rows only, not by their training rows. The time is what `--trials`
 configurations take without a rule. With `--data`, searches of `AutoClassifier` and `AutoRegressor` on three quarters of
-each table, judged on the rest. Every case is a row; the command continues where it was interrupted.
+each table, judged on the rest. Every search is a row; the command continues where it was interrupted.
 
 Rules, by the mean of the folds so far (Bergman, Purucker and Hutter, 2024): `forgiving` stops above the worst fold of
 the best trial, `aggressive` above the mean of its folds.
@@ -16,25 +16,31 @@ the best trial, `aggressive` above the mean of its folds.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from rich.console import Console
 
 from benchmarks.experiments.first_light import evaluate
-from benchmarks.recordings.recorded_history import RECORDED, RecordedHistory, load_recorded
+from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
+from benchmarks.recordings.replay_study import find_recordings
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import find_tables
 from cashmere.ensembles import select_ensemble
 from cashmere.evaluation.metrics import Metric, default_metric
 from cashmere.records.trial import TrialStatus
 
 N_FOLDS = 5
+_DIGITS = 3
+"""Of budgets in rows."""
+
 RULES: dict[str, Callable[[np.ndarray], float]] = {
     "none": lambda folds: np.inf,
     "forgiving": lambda folds: float(folds.max()),
@@ -56,12 +62,12 @@ class RacedSearch:
     seed : int
         Seed of the order of configurations and of the parts, or of the search.
     budget : float
-        Seconds.
+        Seconds; for recordings those of `seconds_of`, rounded.
     trials, stopped : int
         Number of finished trials, including stopped ones; number of stopped ones.
     validation, test, single : float
         Loss of the ensemble on the rows that chose it and on test rows; test loss of the best single configuration,
-        empty for searches on tables.
+        NaN for searches on tables.
     """
 
     table: str
@@ -72,7 +78,17 @@ class RacedSearch:
     stopped: int
     validation: float
     test: float
-    single: float | None = None
+    single: float = float("nan")
+
+
+Case = tuple[str, str, int, float]
+"""Table, rule, seed and budget: what makes a search."""
+
+
+def seconds_of(recording: RecordedHistory, seed: int, n_trials: int) -> float:
+    """Return what the first `n_trials` configurations, in the order of a seed, take without a rule."""
+    order = np.random.default_rng(seed).permutation(len(recording))
+    return float(recording.seconds[order[:n_trials]].sum())
 
 
 def replay(recording: RecordedHistory, metric: Metric, rule: str, *, seed: int, n_trials: int) -> RacedSearch:
@@ -81,7 +97,7 @@ def replay(recording: RecordedHistory, metric: Metric, rule: str, *, seed: int, 
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(recording))
     part = rng.permutation(len(recording.y_validation)) % N_FOLDS
-    budget = float(recording.seconds[order[:n_trials]].sum())
+    budget = seconds_of(recording, seed, n_trials)
     spent, n_seen, n_stopped = 0.0, 0, 0
     best: np.ndarray | None = None
     finished: list[int] = []
@@ -113,7 +129,7 @@ def replay(recording: RecordedHistory, metric: Metric, rule: str, *, seed: int, 
         table=recording.name,
         rule=rule,
         seed=seed,
-        budget=round(budget, 3),
+        budget=round(budget, _DIGITS),
         trials=n_seen,
         stopped=n_stopped,
         validation=float(chosen.trajectory[-1]),
@@ -139,9 +155,7 @@ def search(table: Any, rule: str, *, seed: int, budget: float) -> RacedSearch:
     kind = AutoClassifier if table.is_classification else AutoRegressor
     model = kind(budget=budget, resampling=f"{N_FOLDS}fold", fold_racing=rule, random_state=seed).fit(X, y)
     probabilities = model.predict_proba(X_test) if table.is_classification else None
-    loss, _ = evaluate(  # type: ignore[no-untyped-call]
-        y_test, model.predict(X_test), probabilities, getattr(model, "classes_", None)
-    )
+    loss, _ = evaluate(y_test, model.predict(X_test), probabilities, getattr(model, "classes_", None))
     history = model.study_.history
     return RacedSearch(
         table=table.name,
@@ -156,15 +170,17 @@ def search(table: Any, rule: str, *, seed: int, budget: float) -> RacedSearch:
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return, for each table, how each rule changes the test loss of the ensemble in percent, with paired seeds.
+    """Return, for each table, how each rule changes the test loss of the ensemble in per cent, with paired seeds.
 
-    A positive change is a worse ensemble; ``worse`` is the share of seeds with one.
+    A positive change is a worse ensemble; ``worse`` is the share of seeds with one. Seeds that lack either of the two
+    searches are left out.
     """
     columns = [name for name in ("trials", "stopped", "test", "single") if rows[name].notna().any()]
     wide = rows.pivot(index=["table", "seed"], columns="rule", values=columns)
     found = []
-    for table, part in wide.groupby("table"):
-        for rule in [name for name in RULES if name != "none" and name in part["test"]]:
+    for table, whole in wide.groupby("table"):
+        for rule in [name for name in RULES if name != "none" and name in whole["test"]]:
+            part = whole.dropna(subset=[("test", rule), ("test", "none")])
             change = 100 * (part["test"][rule] / part["test"]["none"] - 1)
             found.append(
                 {
@@ -184,38 +200,46 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=20, help="number of seeds, from 0")
     parser.add_argument("--trials", type=int, default=60, help="configurations whose seconds are the time of a replay")
     parser.add_argument("--data", type=Path, help="folder of tables, to search instead of replaying")
-    parser.add_argument("--tables", nargs="+", help="their names")
+    parser.add_argument("--tables", nargs="+", default=[], help="their names; without --data, of recordings")
     parser.add_argument("--budget", type=float, default=60.0, help="seconds of a search on a table")
     parser.add_argument("--out", type=Path, default=Path(".suites/fold_racing.csv"), help="rows; only grows")
 
 
+def wanted_cases(arguments: argparse.Namespace) -> dict[Case, Callable[[], RacedSearch]]:
+    """Return the searches of a command, in the order in which they are made."""
+    cases: dict[Case, Callable[[], RacedSearch]] = {}
+    if arguments.data is None:
+        for recording in find_recordings(arguments.tables):
+            history = load_recorded(recording.path)
+            metric = default_metric(history.task_type)
+            for seed in range(arguments.seeds):
+                budget = round(seconds_of(history, seed, arguments.trials), _DIGITS)
+                for rule in RULES:
+                    run = partial(replay, history, metric, rule, seed=seed, n_trials=arguments.trials)
+                    cases[history.name, rule, seed, budget] = run
+        return cases
+    if not arguments.tables:
+        raise SystemExit("Searches on tables need their names: --tables NAME ...")
+    for seed in range(arguments.seeds):
+        for table in find_tables(arguments.data, arguments.tables):
+            for rule in ("none", "forgiving"):
+                run = partial(search, table, rule, seed=seed, budget=arguments.budget)
+                cases[table.name, rule, seed, arguments.budget] = run
+    return cases
+
+
 def main(arguments: argparse.Namespace) -> None:
     """Run what is missing and print the summary."""
-    out: Path = arguments.out
-    out.parent.mkdir(parents=True, exist_ok=True)
-    there = pd.read_csv(out) if out.exists() else pd.DataFrame(columns=["table", "rule", "seed"])
-    done = set(there[["table", "rule", "seed"]].itertuples(index=False, name=None))
-    cases: list[tuple[str, str, int, Callable[[], RacedSearch]]] = []
-    if arguments.data is None:
-        for recording in map(load_recorded, sorted(RECORDED.glob("*.zip"))):
-            metric = default_metric(recording.task_type)
-            for seed in range(arguments.seeds):
-                for rule in RULES:
-                    run = partial(replay, recording, metric, rule, seed=seed, n_trials=arguments.trials)
-                    cases.append((recording.name, rule, seed, run))
-    else:
-        for seed in range(arguments.seeds):
-            for table in find_tables(arguments.data, arguments.tables or []):
-                for rule in ("none", "forgiving"):
-                    cases.append(
-                        (table.name, rule, seed, partial(search, table, rule, seed=seed, budget=arguments.budget))
-                    )
-    clock = time.perf_counter()
-    for name, rule, seed, case in cases:
-        if (name, rule, seed) not in done:
-            pd.DataFrame([asdict(case())]).to_csv(out, mode="a", index=False, header=not out.exists())
-    print(summary(pd.read_csv(out)).to_string(index=False))
-    print(f"{time.perf_counter() - clock:.0f} s")
+    console, file = Console(width=120), RowFile(arguments.out, RacedSearch)
+    names = ("table", "rule", "seed", "budget")
+    cases, done = wanted_cases(arguments), file.keys(*names)
+    with until_interrupted(console):
+        for case, make in cases.items():
+            if case not in done:
+                file.add([make()])
+    rows = file.frame()
+    wanted = np.array([case in cases for case in rows[list(names)].itertuples(index=False, name=None)], dtype=bool)
+    console.print(summary(rows[wanted]).to_string(index=False))

@@ -22,7 +22,7 @@ from benchmarks.recordings.recorded_history import RecordedHistory, load_recorde
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
@@ -255,21 +255,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedRule)
-    done = {(row["recording"], row["rows"], row["candidates"]) for row in file.read()}
+    done = file.keys("recording", "rows", "candidates", pools=arguments.pools)
     with until_interrupted(console):
         for recording in find_recordings(arguments.recordings):
             history = load_recorded(recording.path)
             for rows in arguments.rows:
                 for candidates in arguments.candidates:
-                    if (history.name, str(rows), str(candidates)) not in done:
+                    if (history.name, rows, candidates) not in done:
                         file.add(judge(history, rows=rows, candidates=candidates, n_pools=arguments.pools))
             console.print(f"{history.name} is judged")
-    rows = pd.DataFrame(read_rows(file.path))
-    if rows.empty:
-        return
-    rows = rows.astype({"rows": int, "candidates": int, "change": float, "members": float})
-    for (candidates, n_rows), found in rows.groupby(["candidates", "rows"]):
-        console.print(_table(found, title=f"test loss in per cent: pools of {candidates}, {n_rows} rows"))
+    for (candidates, rows), found in file.frame(pools=arguments.pools).groupby(["candidates", "rows"]):
+        console.print(_table(found, title=f"test loss in per cent: pools of {candidates:g}, {rows:g} rows"))
 
 
 def _table(rows: pd.DataFrame, *, title: str) -> Table:

@@ -25,7 +25,7 @@ from benchmarks.recordings.recorded_history import RecordedHistory, load_recorde
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
@@ -72,7 +72,7 @@ def judge(history: RecordedHistory, *, rows: int, seed: int, most: int) -> Itera
     order = _order(history, rng)[:most]
     predictions = [history.validation[i][kept].astype(np.float64) for i in order]
     losses = np.array([metric.loss(y, prediction, None) for prediction in predictions])
-    for n in range(_STEP, len(order) + 1, _STEP):
+    for n in judged_after(history, most):
         pool = Pool(predictions=predictions[:n], y=y, metric=metric, losses=losses[:n])
         unseen = _unseen(pool, np.random.default_rng(seed))
         if len(y) >= _LEAST_ROWS_OF_MEAN and n >= _LEAST_TRIALS_OF_MEAN:
@@ -87,6 +87,11 @@ def judge(history: RecordedHistory, *, rows: int, seed: int, most: int) -> Itera
             cross_fitted=round(metric.loss(y, unseen, None), 6),
             test=round(metric.loss(history.y_test, mixed(history.test[order[:n]], weights), None), 6),
         )
+
+
+def judged_after(history: RecordedHistory, most: int) -> range:
+    """Return the numbers of configurations after which ensembles are judged."""
+    return range(_STEP, min(most, len(history.succeeded)) + 1, _STEP)
 
 
 def _order(history: RecordedHistory, rng: np.random.Generator) -> list[int]:
@@ -194,21 +199,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedPool)
-    done = {(row["recording"], row["rows"], row["seed"]) for row in file.read()}
+    done = file.keys("recording", "rows", "seed", "candidates")
     with until_interrupted(console):
         for recording in find_recordings(arguments.recordings):
             history = load_recorded(recording.path)
             for rows in arguments.rows:
                 for seed in range(arguments.seeds):
-                    if (history.name, str(rows), str(seed)) not in done:
-                        file.add(judge(history, rows=rows, seed=seed, most=arguments.most))
+                    # What was judged after fewer configurations than now wanted stays as it is.
+                    if not {(history.name, rows, seed, n) for n in judged_after(history, arguments.most)} <= done:
+                        found = judge(history, rows=rows, seed=seed, most=arguments.most)
+                        file.add(each for each in found if (history.name, rows, seed, each.candidates) not in done)
             console.print(f"{history.name} is judged")
-    found = pd.DataFrame(read_rows(file.path))
-    if found.empty:
+    kept = file.frame()
+    kept = kept[kept["candidates"] <= arguments.most]
+    if kept.empty:
         return
-    numbers = {name: float for name in found.columns if name != "recording"}
     shown = Table("rows", "rule", "mean %", "median %", "worst %", "best %", "end", title="test loss against the end")
-    for row in summarise(found.astype(numbers)).to_dict("records"):
+    for row in summarise(kept).to_dict("records"):
         changes = (f"{row[name]:+.2f}" for name in ("mean %", "median %", "worst %", "best %"))
         shown.add_row(f"{row['rows']:g}", str(row["rule"]), *changes, f"{row['end']:.0f}")
     console.print(shown)

@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from ConfigSpace import Configuration
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import FloatArray
@@ -66,8 +65,10 @@ class PooledRun:
     ----------
     table, rule, seed
         Which one; the seed draws the trials of the pool and halves the rows.
+    trials, pool : int
+        Random configurations that were followed beside the defaults; how many of all are in the pool.
     candidates, members : int
-        Size of the pool; distinct candidates in the ensemble, mean of both halves.
+        Predictions in the pool; distinct ones in the ensemble, mean of both halves.
     loss : float
         On the rows that did not choose, mean of both halves.
     """
@@ -75,6 +76,8 @@ class PooledRun:
     table: str
     rule: str
     seed: int
+    trials: int
+    pool: int
     candidates: int
     members: float
     loss: float
@@ -185,40 +188,50 @@ class Ways:
 
 
 def judge(
-    y: NDArray[np.float64], metric: Metric, ways: Sequence[Way], rule: str, *, table: str, seed: int, size: int
+    y: NDArray[np.float64],
+    metric: Metric,
+    ways: Sequence[Way],
+    rule: str,
+    *,
+    table: str,
+    seed: int,
+    trials: int,
+    pool: int,
 ) -> PooledRun:
     """Choose ensembles from a pool on halves of the rows, judge them on the other halves."""
     rng = np.random.default_rng(seed)
-    drawn = rng.permutation(len(ways))[:size]
+    drawn = rng.permutation(len(ways))[:pool]
     first = rng.permutation(len(y)) < len(y) / 2
-    pool = [each for k in drawn for each in ways[k].at(rule)]
+    candidates = [each for k in drawn for each in ways[k].at(rule)]
     losses, members = [], []
     for half in (first, ~first):
-        chosen = select_ensemble([each[half] for each in pool], y[half], metric, tie="secondary")
-        mixed = np.sum([w * pool[k][~half].astype(float) for k, w in enumerate(chosen.weights) if w], axis=0)
+        chosen = select_ensemble([each[half] for each in candidates], y[half], metric, tie="secondary")
+        mixed = np.sum([w * candidates[k][~half].astype(float) for k, w in enumerate(chosen.weights) if w], axis=0)
         losses.append(metric.loss(y[~half], mixed, None))
         members.append(np.count_nonzero(chosen.weights))
     return PooledRun(
         table=table,
         rule=rule,
         seed=seed,
-        candidates=len(pool),
+        trials=trials,
+        pool=pool,
+        candidates=len(candidates),
         members=float(np.mean(members)),
         loss=float(np.mean(losses)),
     )
 
 
-def judge_table(table: BenchmarkTable, *, n_trials: int, size: int, n_seeds: int) -> list[PooledRun]:
-    """Follow the default and random configurations on a table, and judge pools of them."""
+def judge_table(table: BenchmarkTable, *, trials: int, pool: int, seeds: Sequence[int]) -> list[PooledRun]:
+    """Follow the default and random configurations on a table, and judge a pool of them per seed."""
     with tempfile.TemporaryDirectory() as folder:
         made = Ways(table, Path(folder) / "prepared", seed=0)
         drawn = made.space.configuration_space
         drawn.seed(0)
-        configurations = [*made.space.default_configurations(), *drawn.sample_configuration(n_trials)]
+        configurations = [*made.space.default_configurations(), *drawn.sample_configuration(trials)]
         ways = [way for configuration in configurations if (way := made.follow(configuration)) is not None]
         return [
-            judge(made.y, made.metric, ways, rule, table=table.name, seed=seed, size=size)
-            for seed in range(n_seeds)
+            judge(made.y, made.metric, ways, rule, table=table.name, seed=seed, trials=trials, pool=pool)
+            for seed in seeds
             for rule in RULES
         ]
 
@@ -234,15 +247,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, PooledRun)
-    done = {row["table"] for row in file.read()}
+    settings = {"trials": arguments.trials, "pool": arguments.pool}
+    done = file.keys("table", "seed", **settings)
     with until_interrupted(console):
-        for table in find_tables(arguments.data, [name for name in arguments.tables if name not in done]):
-            file.add(judge_table(table, n_trials=arguments.trials, size=arguments.pool, n_seeds=arguments.seeds))
-            console.print(f"{table.name} is judged")
-    rows = pd.DataFrame(read_rows(file.path))
+        for table in find_tables(arguments.data, arguments.tables):
+            if seeds := [seed for seed in range(arguments.seeds) if (table.name, seed) not in done]:
+                file.add(judge_table(table, seeds=seeds, **settings))
+                console.print(f"{table.name} is judged")
+    rows = file.frame(**settings)
     if rows.empty:
         return
-    means = rows.astype({"loss": float}).pivot_table(index="rule", columns="table", values="loss")
+    means = rows.pivot_table(index="rule", columns="table", values="loss")
     change = 100 * means.div(means.loc["best"], axis=1) - 100
     shown = Table("rule", *map(str, change.columns), "mean", title="loss relative to the best position, per cent")
     for rule in RULES:

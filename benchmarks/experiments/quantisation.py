@@ -22,7 +22,7 @@ from benchmarks.recordings.recorded_history import RecordedHistory, load_recorde
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ensemble_losses
 from benchmarks.recordings.replay_study import find_recordings
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from cashmere.evaluation.metrics import get_metric
 
 POOL = 100
@@ -66,11 +66,11 @@ def in_steps(history: RecordedHistory) -> RecordedHistory:
     return replace(history, validation=back[:, :n], test=back[:, n:])
 
 
-def judge(history: RecordedHistory, metric_name: str, n_pools: int) -> Iterable[JudgedTwice]:
-    """Choose and judge ensembles from some pools."""
+def judge(history: RecordedHistory, metric_name: str, seeds: Iterable[int]) -> Iterable[JudgedTwice]:
+    """Choose and judge ensembles, each from a pool of another seed."""
     metric = get_metric(metric_name, history.task_type)
     forms = (history, in_steps(history))
-    for seed in range(n_pools):
+    for seed in seeds:
         pool = np.random.default_rng(seed).choice(history.succeeded, POOL, replace=False).tolist()
         ((exact,), (rounded,)) = (ensemble_losses(redraw_split(form, seed), metric, pool, [POOL]) for form in forms)
         yield JudgedTwice(
@@ -86,9 +86,8 @@ def judge(history: RecordedHistory, metric_name: str, n_pools: int) -> Iterable[
 
 def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the changes of the losses in per cent: the mean and the largest, by recording and metric."""
-    for part in ("validation", "test"):
-        rows[f"{part} %"] = 100 * (rows[f"{part}_in_steps"] / rows[part] - 1)
-    grouped = rows.groupby(["metric", "recording"])
+    changed = {f"{part} %": 100 * (rows[f"{part}_in_steps"] / rows[part] - 1) for part in ("validation", "test")}
+    grouped = rows.assign(**changed).groupby(["metric", "recording"])
     changes = {}
     for part in ("validation %", "test %"):
         changes[f"{part}, mean"] = grouped[part].mean()
@@ -103,13 +102,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(width=140), RowFile(arguments.out, JudgedTwice)
-    done = {(row["recording"], row["metric"]) for row in file.read()}
+    done = file.keys("recording", "metric", "seed")
     for recording in find_recordings([]):
         if (history := load_recorded(recording.path)).searches:
             continue  # its predictions are steps already
         for metric in ("log_loss", "accuracy") if history.task_type.is_classification else ("mse",):
-            if (history.name, metric) not in done:
-                file.add(judge(history, metric, arguments.pools))
-    rows = pd.DataFrame(read_rows(file.path))
-    rows = rows.astype({name: float for name in rows.columns if name not in ("recording", "metric", "seed")})
-    console.print(summarise(rows).to_string())
+            seeds = [seed for seed in range(arguments.pools) if (history.name, metric, seed) not in done]
+            file.add(judge(history, metric, seeds))
+    rows = file.frame()
+    console.print(summarise(rows[rows["seed"] < arguments.pools]).to_string())

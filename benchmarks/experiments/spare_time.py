@@ -30,8 +30,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.features import drawn_rows
+from benchmarks.runs.cpu_clock import CpuSecondsOfTrial
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -42,7 +43,7 @@ from cashmere.ensembles.calibration import FLOOR
 from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric, default_metric
-from cashmere.evaluation.objective import CrossValidationObjective, Unsupervised
+from cashmere.evaluation.objective import CrossValidationObjective
 from cashmere.execution.in_process import run_trial
 from cashmere.model.archives import load_fold_models
 from cashmere.records.trial import History, Observation, Outcome, Trial
@@ -80,6 +81,10 @@ class SpareTimeRow:
     ----------
     table, seed, rows
         What was learned from.
+    drawn : int
+        Rows that were drawn at most, to learn from and to judge on.
+    strategy : str
+        Of the search.
     budget : float
         CPU seconds of the search with its last third.
     way : str
@@ -101,6 +106,8 @@ class SpareTimeRow:
     table: str
     seed: int
     rows: int
+    drawn: int
+    strategy: str
     budget: float
     way: str
     seconds: float
@@ -136,7 +143,7 @@ class Gathered:
 
     Attributes
     ----------
-    table, seed, budget
+    table, seed, drawn, strategy, budget
         See `SpareTimeRow`.
     y, y_test : arrays
         Targets of the rows to learn from, and of those held out.
@@ -154,6 +161,8 @@ class Gathered:
 
     table: str
     seed: int
+    drawn: int
+    strategy: str
     budget: float
     y: AnyArray
     y_test: AnyArray
@@ -193,17 +202,6 @@ def _wider(coded: CodedTable, added: Float64) -> CodedTable:
     return replace(coded, values=values, schema=schema)
 
 
-class CpuLimit(Unsupervised):
-    """Ends a path after some CPU seconds."""
-
-    def __init__(self, seconds: float) -> None:
-        self._end = time.process_time() + seconds
-
-    def seconds_left(self) -> float:
-        """Return the CPU seconds left."""
-        return self._end - time.process_time()
-
-
 class Split:
     """The rows to learn from, cut into folds; fits configurations there.
 
@@ -230,7 +228,7 @@ class Split:
     def run(self, trial: Trial) -> Outcome:
         """Run a trial; its duration is in CPU seconds."""
         clock = time.process_time()
-        outcome = run_trial(self._objective, trial, CpuLimit(self._limit))
+        outcome = run_trial(self._objective, trial, CpuSecondsOfTrial(self._limit))
         return replace(outcome, duration_seconds=time.process_time() - clock)
 
     def test_predictions(self, configuration: Configuration, outcome: Outcome) -> FloatArray:
@@ -292,6 +290,8 @@ def gather(table: BenchmarkTable, *, strategy: str, seed: int, n_rows: int, seco
     return Gathered(
         table=table.name,
         seed=seed,
+        drawn=n_rows,
+        strategy=strategy,
         budget=seconds,
         y=y,
         y_test=data.y[test],
@@ -417,6 +417,8 @@ def _row(
         table=gathered.table,
         seed=gathered.seed,
         rows=len(gathered.y),
+        drawn=gathered.drawn,
+        strategy=gathered.strategy,
         budget=gathered.budget,
         way=way,
         seconds=round(seconds, 2),
@@ -443,11 +445,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, SpareTimeRow)
-    done = {(row["table"], int(row["seed"]), float(row["budget"])) for row in file.read()}
+    settings = {"drawn": arguments.rows, "strategy": arguments.strategy, "budget": arguments.seconds}
+    done = file.keys("table", "seed", **settings)
     with until_interrupted(console):
         for seed in arguments.seeds:
             for table in find_tables(arguments.data, arguments.tables):
-                if (table.name, seed, arguments.seconds) not in done:
+                if (table.name, seed) not in done:
                     gathered = gather(
                         table,
                         strategy=arguments.strategy,
@@ -457,10 +460,10 @@ def main(arguments: argparse.Namespace) -> None:
                     )
                     file.add(judge(gathered))
                     console.print(f"{table.name}, seed {seed}, is judged")
-    rows = pd.DataFrame(read_rows(file.path))
+    rows = file.frame(**settings)
     if not rows.empty:
-        for budget, found in rows.astype({"budget": float, "test_loss": float}).groupby("budget"):
-            console.print(report(found, title=f"{budget:g} CPU seconds: test loss against no last third, in per cent"))
+        title = f"{arguments.seconds:g} CPU seconds: test loss against no last third, in per cent"
+        console.print(report(rows, title=title))
 
 
 def report(rows: pd.DataFrame, *, title: str) -> Table:

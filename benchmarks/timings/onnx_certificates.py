@@ -4,7 +4,7 @@
 
 Each algorithm of the space `default` that converts is searched alone, on the demonstration table (two classes), on
 `eucalyptus` (five classes, missing values) and, for regression, on a column of the demonstration table. All its trials
-are members of the ensemble. Rows are added as runs end.
+are members of the ensemble. Rows are added as runs end; the same command continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class OnnxCertificate:
     ----------
     table, task, algorithm : str
         What was fitted.
+    trials : int
+        Of the search.
     members, models : int
         Members of the ensemble, and models of folds.
     rows, altered : int
@@ -57,6 +59,7 @@ class OnnxCertificate:
     table: str
     task: str
     algorithm: str
+    trials: int
     members: int
     models: int
     rows: int
@@ -95,6 +98,7 @@ def measure(name: str, X: pd.DataFrame, y: pd.Series, algorithm: str, trials: in
             table=name,
             task=predictor.target.task_type.value,
             algorithm=algorithm,
+            trials=trials,
             members=len(predictor.models),
             models=sum(map(len, predictor.models.values())),
             rows=certificate.n_rows,
@@ -117,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, kept = Console(), RowFile(arguments.out, OnnxCertificate)
-    done = {(row["table"], row["algorithm"]) for row in kept.read()}
+    done = kept.keys("table", "algorithm", trials=arguments.trials)
     demo = demo_table()
     [eucalyptus] = find_tables(arguments.data, ["eucalyptus"])
     tables = {

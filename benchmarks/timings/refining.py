@@ -4,7 +4,7 @@
 
 A quarter of the rows is not seen. The demonstration table comes first. `earlier_bytes` is what the same folder would
 take if forests were written in scikit-learn's own types; rows named `all trials` are of the folder `members`. A run
-with the preset ``small`` follows.
+with the preset ``small`` follows. Tables whose rows are in the file are not measured again.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class RefinedModel:
         Name of the table it was fitted to.
     model : str
         Of the run, or the bound under which it was chosen.
+    budget : str
+        Of the run.
     trials, members : int
         Of the run; of the ensemble.
     log_loss : float or None
@@ -65,6 +67,7 @@ class RefinedModel:
 
     table: str
     model: str
+    budget: str
     trials: int
     members: int
     log_loss: float | None
@@ -77,22 +80,23 @@ class RefinedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Halves:
-    """A table, three quarters of which are fitted to."""
+    """A table, three quarters of which are fitted to under a budget."""
 
     name: str
+    budget: str
     rows: pd.DataFrame
     target: pd.Series
     unseen: pd.DataFrame
     truth: pd.Series
 
     @classmethod
-    def of(cls, name: str, X: pd.DataFrame, y: pd.Series) -> Self:
+    def of(cls, name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Self:
         rows, unseen, target, truth = train_test_split(to_frame(X), y, test_size=0.25, random_state=0, stratify=y)
-        return cls(name=name, rows=rows, target=target, unseen=unseen, truth=truth)
+        return cls(name=name, budget=budget, rows=rows, target=target, unseen=unseen, truth=truth)
 
-    def fit(self, folder: Path, preset: str, budget: str) -> int:
+    def fit(self, folder: Path, preset: str) -> int:
         """Fit in a new run directory; return the number of trials."""
-        settings = RunSettings.from_options(preset=preset, budget=budget, workers=1)
+        settings = RunSettings.from_options(preset=preset, budget=self.budget, workers=1)
         return len(fit_run(folder, self.rows, self.target, settings, load=False, report=False).rows)
 
     def described(self, model: str, path: Path, *, trials: int, members: int, seconds: float = 0.0) -> RefinedModel:
@@ -107,6 +111,7 @@ class _Halves:
         return RefinedModel(
             table=self.name,
             model=model,
+            budget=self.budget,
             trials=trials,
             members=members,
             log_loss=loss,
@@ -120,10 +125,10 @@ class _Halves:
 
 def measure(name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Iterator[RefinedModel]:
     """Fit a table, refine the run under each bound, and judge all models on unseen rows."""
-    table = _Halves.of(name, X, y)
+    table = _Halves.of(name, X, y, budget)
     with tempfile.TemporaryDirectory(prefix="cashmere-refining-") as temporary:
         folder = Path(temporary) / "run"
-        trials = table.fit(folder, "balanced", budget)
+        trials = table.fit(folder, "balanced")
         yield table.described("all trials", folder / "members", trials=trials, members=0)
         members = len(Predictor.load(folder).ensemble.members)
         first = table.described("of the run", folder / "model", trials=trials, members=members)
@@ -146,10 +151,10 @@ def measure(name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Iterator[R
 
 def measure_small(name: str, X: pd.DataFrame, y: pd.Series, budget: str) -> Iterator[RefinedModel]:
     """Fit a table with the preset ``small``, and judge the model of the run on unseen rows."""
-    table = _Halves.of(name, X, y)
+    table = _Halves.of(name, X, y, budget)
     with tempfile.TemporaryDirectory(prefix="cashmere-refining-") as temporary:
         folder = Path(temporary) / "run"
-        trials = table.fit(folder, "small", budget)
+        trials = table.fit(folder, "small")
         members = len(Predictor.load(folder).ensemble.members)
         yield table.described("of a run with the preset `small`", folder / "model", trials=trials, members=members)
 
@@ -183,9 +188,10 @@ def main() -> None:
     demo = demo_table()
     tables = [("credit-g", demo.drop(columns=DEMO_TARGET), demo[DEMO_TARGET])]
     tables += [(t.name, *t.read()) for t in find_tables(options.data, options.tables)] if options.tables else []
-    for table in tables:
-        kept.add(measure(*table, options.budget))
-        kept.add(measure_small(*table, options.budget))
+    done = kept.keys("table", budget=options.budget)
+    for name, X, y in tables:
+        if (name,) not in done:
+            kept.add([*measure(name, X, y, options.budget), *measure_small(name, X, y, options.budget)])
 
 
 if __name__ == "__main__":

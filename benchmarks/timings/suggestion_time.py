@@ -3,8 +3,8 @@
     python -m benchmarks.timings.suggestion_time [--space volcano] [--strategies bo random] [--repeats 10]
 
 Losses and the predictions of 2000 rows (two classes, log loss) are synthetic; nothing is trained. Each call
-gets a new `History`, as in a study. One thread. With `--out`, rows are added to a file. `--batch 64` measures
-decisions of which 64 are taken together, as beside 256 workers.
+gets a new `History`, as in a study. One thread. With `--out`, rows are added to a file, and what it holds is not
+measured again. `--batch 64` measures decisions of which 64 are taken together, as beside 256 workers.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ class SuggestionSeconds:
     strategy: str
     observations: int
     batch: int
+    repeats: int
     median: float
     upper: float
 
@@ -153,6 +154,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="file for the rows (csv); grows")
     arguments = parser.parse_args()
 
+    file = None if arguments.out is None else RowFile(arguments.out, SuggestionSeconds)
+    settings = {"space": arguments.space, "repeats": arguments.repeats}
+    done = set() if file is None else file.keys("strategy", "observations", "batch", **settings)
     space = named_space(arguments.space)
     observations = made_up_observations(space, max(arguments.observations))
     active = np.median([len(dict(observation.trial.configuration)) for observation in observations[:200]])
@@ -163,6 +167,8 @@ def main() -> None:
         if isinstance(strategy, TableAware):
             strategy = strategy.for_table({})  # a table without known meta-features
         for n, batch in itertools.product(arguments.observations, arguments.batch):
+            if (name, n, batch) in done:
+                continue
             try:
                 seconds = time_suggestions(strategy, observations[:n], arguments.repeats, batch)
             except MissingParameterError as error:  # no artefact for the space
@@ -170,16 +176,11 @@ def main() -> None:
                 break
             median, upper = (round(float(np.quantile(seconds, q)), 5) for q in (0.5, 0.9))
             print(f"{name:<24} {n:>12} {batch:>6} {median:>10.4f} {upper:>10.4f}", flush=True)
-            if arguments.out is not None:
+            if file is not None:
                 row = SuggestionSeconds(
-                    space=arguments.space,
-                    strategy=name,
-                    observations=n,
-                    batch=batch,
-                    median=median,
-                    upper=upper,
+                    **settings, strategy=name, observations=n, batch=batch, median=median, upper=upper
                 )
-                RowFile(arguments.out, SuggestionSeconds).add([row])
+                file.add([row])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ continues where it was stopped.
 from __future__ import annotations
 
 import argparse
+import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from rich.console import Console
 
 from benchmarks.experiments.latent.runs import N_INITIAL, RUN, Target, load_targets, run_number, search
 from benchmarks.recordings.replay_study import read_strategies
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from benchmarks.statistics.ranks_and_tests import signed_rank_test
 from cashmere.metalearning.artefact import OBSERVATIONS, SHIPPED, Artefact, load_artefact
 from cashmere.metalearning.observations import SourceObservations
@@ -45,11 +46,22 @@ _ARTEFACT = SHIPPED / "sklearn12"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftOutRun:
-    """The regrets of one run: at its start, and after 10, 20 and 30 decisions."""
+    """One run.
+
+    Attributes
+    ----------
+    table, strategy, seed
+        Which one; the strategy with its options.
+    artefact : str
+        Digest of the whole artefact.
+    at_start, after_10, after_20, after_30 : float
+        Regrets: at its start, and after so many decisions.
+    """
 
     table: str
     strategy: str
     seed: int
+    artefact: str
     at_start: float
     after_10: float
     after_20: float
@@ -70,6 +82,11 @@ def without(artefact: Artefact, origin: str) -> Artefact:
     )
 
 
+def digest_of(folder: Path) -> str:
+    """Return a digest of an artefact: its manifest lists those of its files."""
+    return hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()[:12]
+
+
 def save_without(folder: Path, origin: str, out: Path) -> Path:
     """Write an artefact and its observations without the sources of an origin, unless it is there; return its folder.
 
@@ -82,7 +99,7 @@ def save_without(folder: Path, origin: str, out: Path) -> Path:
     out : Path
         Parent of the folder to write.
     """
-    place = out / "".join(c if c.isalnum() else "_" for c in origin)
+    place = out / digest_of(folder) / "".join(c if c.isalnum() else "_" for c in origin)
     if not (place / "manifest.json").exists():
         observations = SourceObservations.load(folder / OBSERVATIONS)
         tables = tuple(table for table in observations.tables if table.origin != origin)
@@ -140,11 +157,12 @@ def main(arguments: argparse.Namespace) -> None:
     origins = {table.name: table.origin for table in observations.tables}
     targets = load_targets(arguments.artefact / OBSERVATIONS)
     targets = [target for target in targets if not arguments.tables or target.name in arguments.tables]
-    done = {(row["table"], row["strategy"], int(row["seed"])) for row in file.read()}
+    artefact = digest_of(arguments.artefact)
+    done = file.keys("table", "strategy", "seed", artefact=artefact)
     for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
         for target in targets:
             for labelled in strategies:
-                if (target.name, labelled.label, seed) in done:
+                if (target.name, labelled.strategy, seed) in done:
                     continue
                 folder = save_without(arguments.artefact, origins[target.name], arguments.work)
                 n_initial = len(target.initial_positions(run_number(target.name, seed)))
@@ -153,9 +171,10 @@ def main(arguments: argparse.Namespace) -> None:
                 left = dict(
                     zip(("at_start", *(f"after_{n}" for n in AFTER)), regrets(target, chosen, n_initial), strict=True)
                 )
-                file.add([LeftOutRun(table=target.name, strategy=labelled.label, seed=seed, **left)])
-    numbers = dict.fromkeys(("at_start", *(f"after_{n}" for n in AFTER)), float)
-    rows = pd.DataFrame(read_rows(file.path)).astype(numbers)
-    labels = [labelled.label for labelled in strategies]
+                run = LeftOutRun(table=target.name, strategy=labelled.strategy, seed=seed, artefact=artefact, **left)
+                file.add([run])
+    rows = file.frame(artefact=artefact)
+    labels = {labelled.strategy: labelled.label for labelled in strategies}
+    rows = rows.assign(strategy=rows["strategy"].map(labels)).dropna(subset="strategy")
     console.print(f"{N_INITIAL} configurations of each algorithm first; share of their regret that is left:")
-    console.print(summarise(rows[rows["strategy"].isin(labels)], arguments.reference).round(3).to_string())
+    console.print(summarise(rows, arguments.reference).round(3).to_string())

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.experiments.defaults import SHARES, JudgedMoment, main, run, summarise
+from benchmarks.experiments.defaults import JudgedMoment, main, run, summarise
 from benchmarks.runs.cpu_timed_search import RunKey
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import find_tables
@@ -25,7 +25,7 @@ def make_moment(variant, table, test, **changes):
 
 def test_run_is_judged_at_four_moments(one_table):
     (table,) = find_tables(one_table, ["small"])
-    moments = run(table, SHARES, RunKey("small", "random/2fold", 0, 4.0, 150))
+    moments = run(table, RunKey("small", "random/2fold", 0, 4.0, 150))
     assert [moment.share for moment in moments] == [0.125, 0.25, 0.5, 1.0]
     trials = [moment.trials for moment in moments]
     assert trials == sorted(trials) and trials[-1] >= 1
@@ -57,7 +57,6 @@ def test_finished_study_is_only_shown(one_table, tmp_path, capsys):
         seeds=1,
         rows=2000,
         budget=60.0,
-        shares=SHARES,
         jobs=1,
         out=file.path,
     )

@@ -34,9 +34,10 @@ def test_every_booster_runs_without_features_with_another_seed_and_with_features
 
 def test_reports_show_changes_in_per_cent():
     rows = [("t", "lightgbm", "none", 0.5), ("t", "lightgbm", "arithmetic", 0.4), ("t", "mlp", "none", 0.6)]
-    (shown,) = reports(pd.DataFrame(rows, columns=["table", "learner", "features", "test_loss"]))
+    frame = pd.DataFrame(rows, columns=["table", "learner", "features", "test_loss"])
+    (shown,) = reports(frame)
     assert [list(column.cells) for column in shown.columns] == [["arithmetic"], ["-20.0"], ["-20.0"]]
-    assert reports(pd.DataFrame()) == []
+    assert reports(frame[:0]) == []
 
 
 @pytest.mark.slow

@@ -39,6 +39,6 @@ def test_rows_that_chose_do_not_judge():
     y = np.zeros(8)
     ways = [way("rounds", [3.0, 2.0, 1.0, 2.0]), way("", [4.0])]
     metric = get_metric("rmse", TaskType.REGRESSION)
-    losses = {rule: judge(y, metric, ways, rule, table="t", seed=0, size=2).loss for rule in RULES}
+    losses = {rule: judge(y, metric, ways, rule, table="t", seed=0, trials=2, pool=2).loss for rule in RULES}
     assert losses["best"] == pytest.approx(1.0)
     assert losses["rounds one later"] == pytest.approx(2.0)
