@@ -22,7 +22,12 @@ def temporary_place() -> Iterator[Path]:
 
 
 @functools.cache
-def commit() -> str:
-    """Return the version of the code, empty outside a clone."""
-    asked = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=Path(__file__).parent, capture_output=True)
-    return asked.stdout.decode().strip()
+def commit(folder: Path = Path(__file__).parents[2]) -> str:
+    """Return the version of the code, with a plus if it has been changed since; empty outside a clone."""
+
+    def git(*words: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(["git", *words], cwd=folder, capture_output=True)
+
+    version = git("rev-parse", "--short", "HEAD").stdout.decode().strip()
+    changed = git("diff", "--quiet", "HEAD", "--", "src", ":(glob)benchmarks/**/*.py").returncode == 1
+    return f"{version}+" if changed else version
