@@ -65,6 +65,13 @@ def test_strangers_get_nothing(serve, tmp_path):
     assert ask(page, path="/../run.json")[0] == 404
 
 
+def test_malformed_addresses_are_refused_without_a_traceback(serve, tmp_path, capfd):
+    page = serve(make_run(tmp_path / "run", n_trials=1))
+    assert ask(page, host="[::1")[0] == 400
+    assert ask(page, path="http://[")[0] == 400
+    assert capfd.readouterr().err == ""
+
+
 def test_missing_run_is_reported_until_it_is_back(serve, tmp_path):
     run = make_run(tmp_path / "run", n_trials=1)
     page = serve(run, seconds=0)

@@ -89,10 +89,15 @@ def _handler(page: Callable[[], bytes], seconds: float) -> type[BaseHTTPRequestH
         timeout = 30
 
         def do_GET(self) -> None:
-            host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+            try:
+                host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
+                path = urlsplit(self.path).path
+            except ValueError:  # such as a bracket without its counterpart
+                self._answer(HTTPStatus.BAD_REQUEST, b"The request names no valid address.", "text/plain")
+                return
             if host not in _NAMES:
                 self._answer(HTTPStatus.MISDIRECTED_REQUEST, b"This page is for this machine only.", "text/plain")
-            elif urlsplit(self.path).path != "/":
+            elif path != "/":
                 self._answer(HTTPStatus.NOT_FOUND, b"There is only one page, at /.", "text/plain")
             else:
                 try:
