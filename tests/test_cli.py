@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -388,6 +389,20 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
     assert "3 tables in" in cashmere(*own, "--base", out / "observations.npz")
     assert "at least 3 origins" in refused(*[a for a in own if a != "--collect-only"])
     assert "rows=" in refused(*arguments, "--rows", 50)
+
+
+def test_pretrain_interrupted_after_the_last_table_ends(sources, tmp_path):
+    for name in ("one", "two"):
+        shutil.copy(sources / f"{name}.parquet", tmp_path)
+    arguments = ["pretrain", "--data", tmp_path, "--space", "sklearn12", "--configs", 1, "--rows", 20, "--collect-only"]
+    arguments += ["--workers", 1, "--time-limit", "20s", "--out", tmp_path / "out"]
+    with subprocess.Popen(
+        [*CASHMERE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        next(line for line in process.stdout if line == "Describing 2 tables\n")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, "Interrupted; everything is kept. Run the same command to continue.\n")
 
 
 def test_pretrain_explains_bad_arguments(sources, run, tmp_path):

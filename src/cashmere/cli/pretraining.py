@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from cashmere.execution.cluster import Cluster
     from cashmere.metalearning.observations import SourceObservations
 
+_INTERRUPTED_TEXT = "Interrupted; everything is kept. Run the same command to continue."
+
 
 @app.command()
 def pretrain(
@@ -140,11 +142,8 @@ def pretrain(
             )
         observations.save(out / "observations.npz")
         say(quiet, f"{len(observations.tables)} tables in {out / 'observations.npz'}")
-        if interrupted.is_set() and n_missing:
-            say_error(
-                f"Interrupted; everything is kept, and {n_missing} tables are not complete. Run the same command to "
-                "continue."
-            )
+        if interrupted.is_set():
+            say_error(_INTERRUPTED_TEXT)
             raise typer.Exit(INTERRUPTED)
         if not collect_only:
             _build(observations, out, n_workers=workers, cluster=cluster, seed=seed, quiet=quiet)
@@ -205,7 +204,7 @@ def _build(
             report=lambda text: say(quiet, text),
         )
     except KeyboardInterrupt:
-        say_error("Interrupted; everything is kept. Run the same command to continue.")
+        say_error(_INTERRUPTED_TEXT)
         raise typer.Exit(INTERRUPTED) from None
     artefact.save(out)
     say(quiet, f"Artefact of {len(artefact.sources)} tables in {out}. Use it: --strategy latent:artefact={out}")
