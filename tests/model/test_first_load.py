@@ -71,6 +71,9 @@ def test_a_model_of_ours_passes(model):
         ("import os; os.abort()", "SIGABRT"),
         ("import sys; sys.exit(3)", "exit status 3"),
         ("print('not JSON')", "exit status 0"),
+        ("print('[]')", "exit status 0"),
+        ("print('{\"problem\": 1}')", "exit status 0"),
+        ("print('[' * 50_000)", "exit status 0"),
     ],
 )
 def test_a_crash_of_the_child_is_an_error(model, child, program, message):

@@ -15,9 +15,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from cashmere.base.files import is_regular
+from cashmere.base.json_files import checked, parse_json
 from cashmere.exceptions import ModelFileError
 from cashmere.model.zip_entries import unpacked_size
 
@@ -40,6 +41,13 @@ _ENDED_BY_TIME = {getattr(signal, name) for name in ("SIGXCPU", "SIGALRM") if ha
 _MOST_ANSWER_BYTES = 100_000
 _KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR")
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
+
+
+class _Answer(TypedDict):
+    """What the child says of a model: what is wrong, and in which file; null if nothing is."""
+
+    path: str | None
+    problem: str | None
 
 
 def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequence[str] = ()) -> None:
@@ -84,7 +92,7 @@ def check_first_load(folder: Path, manifest: dict[str, Any], *, trusted: Sequenc
             folder, f"took more than {limit} to load and to predict two rows in a child process. {_REFUSED}"
         )
     try:
-        found = json.loads(answer)
+        found = checked(parse_json(answer), _Answer)
     except ValueError:
         raise ModelFileError(
             folder, f"ended the child process that first loaded it ({_described(status)}). {_REFUSED}"
