@@ -109,6 +109,12 @@ def test_sources_may_have_the_same_name():
     assert order([replace(each, name="run") for each in sources]) == order(sources)
 
 
+def test_a_source_on_which_everything_failed_counts_as_without_gain():
+    failed = replace(SOURCES[0], predictions={})
+    (step,) = choose_opening([failed, SOURCES[1]], [GOOD], first=[GOOD], most_steps=1)
+    assert step.gain == pytest.approx(SOURCES[1].gain_of(frozenset([GOOD])) / 2)
+
+
 def test_without_sources_there_is_no_opening():
     assert choose_opening([], range(6), most_steps=5) == []
 

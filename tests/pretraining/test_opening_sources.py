@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +13,8 @@ from cashmere import AutoClassifier, AutoRegressor
 from cashmere.exceptions import RunDirectoryError
 from cashmere.metalearning.opening import load_opening
 from cashmere.pretraining.opening_sources import opening_of_runs
+from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
+from cashmere.run import RunDirectory
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +55,19 @@ def test_runs_of_other_spaces_are_refused(runs, tmp_path):
         opening_of_runs([runs / "classes"], space="volcano")
     with pytest.raises(RunDirectoryError, match=r"run\.json"):
         opening_of_runs([tmp_path], space="default")
+
+
+def test_the_first_gain_is_that_of_the_defaults_even_if_a_later_step_gains_more(runs, tmp_path):
+    folder = Path(shutil.copytree(runs / "values", tmp_path / "run"))
+    with RunDirectory.open(folder) as run:
+        space = run.space.configuration_space
+        stored = run.store.load(space)
+        tried = {o.trial.key for o in stored.values()}
+        drawn = next(c for c in space.sample_configuration(20) if configuration_key(c) not in tried)
+        y = run.rows.y[np.unique(np.concatenate([fold.validation for fold in run.splits]))]
+        predictions = (y + 1e-3 * np.sin(np.arange(len(y)))).astype(np.float32)
+        outcome = Outcome(status=TrialStatus.SUCCESS, loss=1e-3, fold_losses=(1e-3,), predictions=predictions)
+        run.store.add([(Trial(number=len(stored), configuration=drawn, seed=0), outcome)], finished_at=100.0)
+    opening = opening_of_runs([folder], space="default")
+    (step,) = opening.steps
+    assert 0.01 < opening.first_gain < step.gain

@@ -84,7 +84,9 @@ class OpeningSource:
         return float(np.log(max(least, self._mean_loss(chosen)) / max(least, after)))
 
     def gain_of(self, chosen: frozenset[int]) -> float:
-        """Return by how much an ensemble lowers the logarithm of the constant predictor's loss."""
+        """Return by how much an ensemble lowers the logarithm of the constant predictor's loss; 0 without members."""
+        if not chosen:
+            return 0.0
         return float(-np.log(max(_LEAST_RATIO, self._mean_loss(chosen) / self._mean_loss(frozenset()))))
 
     def _mean_loss(self, chosen: frozenset[int]) -> float:

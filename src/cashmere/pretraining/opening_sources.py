@@ -67,7 +67,7 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
     chosen = choose_opening(sources, range(len(values)), first=defaults, most_steps=most_steps)
     return Opening(
         space=space,
-        first_gain=max((step.gain for step in chosen), default=1.0),
+        first_gain=chosen[0].gain if chosen else 1.0,
         steps=tuple(
             OpeningStep(values=values[step.candidate], gain=step.gain, seconds=step.seconds)
             for step in chosen
