@@ -12,7 +12,7 @@ from cashmere.contests import plan_rounds
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingParameterError, UnknownNameError
 from cashmere.execution.worker_processes import WorkerProcessExecutor
-from cashmere.records.trial import History, Outcome, TrialStatus
+from cashmere.records.trial import History, Observation, Outcome, Trial, TrialStatus
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding import CatalogueEncoder
 from cashmere.space.splitting.groups import part_of
@@ -281,6 +281,17 @@ def test_a_catalogue_is_split_like_the_space():
     assert chosen <= {id(c) for c in listed} and len(chosen) == 40
     empty = strategy.ledger(history).names.index("a2")
     assert empty not in strategy.ledger(history).rounds[0].alive
+
+
+def test_a_long_catalogue_is_exhausted_too():
+    space = flat_space()
+    listed = tuple(dict.fromkeys(space.sample_configuration(1100)))
+    assert len(listed) > 1000
+    strategy = Contest(CatalogueEncoder(space, listed), inner=RandomSearch, budget=2000)
+    trials = (Trial(number=n, configuration=c, seed=0) for n, c in enumerate(listed))
+    outcome = Outcome(status=TrialStatus.SUCCESS, loss=0.5)
+    history = history_of(tuple(Observation(trial=trial, outcome=outcome, finished_at=0.0) for trial in trials))
+    assert strategy.ledger(history).open is None
 
 
 def test_without_a_budget_the_option_is_named():

@@ -20,12 +20,10 @@ from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import SubspacePart, part_of, split
 from cashmere.space.splitting.restriction import lift
 from cashmere.strategies.bo4ml import BO4ML
+from cashmere.strategies.shared.capacity import capacity
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
-
-_LARGEST_COUNTED = 1000
-"""Sub-spaces with more configurations count as infinite."""
 
 _CACHE_SIZE = 50_000
 """Number of configurations whose sub-space is cached."""
@@ -246,9 +244,8 @@ class Contest:
 
     @functools.cached_property
     def _capacities(self) -> tuple[int | None, ...]:
-        """Number of configurations of each part, None if (nearly) infinite."""
-        everything = [encoder_of(searched).enumerate(_LARGEST_COUNTED) for searched in self._searched]
-        return tuple(None if rows is None else len(rows) for rows in everything)
+        """Number of configurations of each part, see `capacity`."""
+        return tuple(capacity(encoder_of(searched)) for searched in self._searched)
 
     @functools.cached_property
     def _inner(self) -> tuple[Strategy, ...]:

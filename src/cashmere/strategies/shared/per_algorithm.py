@@ -15,12 +15,10 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import ALGORITHM, AlgorithmBlocks
 from cashmere.space.splitting.restriction import lift, restrict
+from cashmere.strategies.shared.capacity import capacity
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
-
-_LARGEST_COUNTED = 1000
-"""Algorithms with more configurations count as infinite."""
 
 
 @dataclass(frozen=True)
@@ -96,12 +94,8 @@ class PerAlgorithm(ABC):
 
     @functools.cached_property
     def _capacities(self) -> dict[int, int | None]:
-        """Number of configurations of each algorithm, None if (nearly) infinite."""
-        limit = _LARGEST_COUNTED if self.encoder.n_listed is None else self.encoder.n_listed
-        everything = {
-            task: self.encoder.enumerate(limit, fixed=self.blocks.fixed(task)) for task in self.blocks.drawable.tolist()
-        }
-        return {task: None if rows is None else len(rows) for task, rows in everything.items()}
+        """Number of configurations of each algorithm, see `capacity`."""
+        return {task: capacity(self.encoder, fixed=self.blocks.fixed(task)) for task in self.blocks.drawable.tolist()}
 
     @functools.cached_property
     def _inner(self) -> dict[int, Strategy]:
