@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ClusterError, MissingDependencyError
 from cashmere.execution import ray_executor
 from cashmere.execution.engines import open_cluster
+from cashmere.execution.ray_actors import ActorPool
 from cashmere.execution.ray_executor import RayExecutor
 from cashmere.records.budget import Budget
 from cashmere.records.cause import CauseKind
@@ -99,6 +101,23 @@ def test_actor_that_hangs_is_lost_and_its_late_outcome_is_ignored(executor, tmp_
     assert executor.submit(stop_once, trial(0)).result(timeout=60).loss == 0.25
     assert "number 1 of at most 3" in (tmp_path / "lost_workers.log").read_text()
     wait_until(lambda: not psutil.pid_exists(int((tmp_path / "pid").read_text())))
+
+
+def test_actor_that_is_taken_while_the_pool_closes_is_killed(monkeypatch):
+    pool, get = ActorPool(1, memory_mib=0.0), ray.get
+    closing = threading.Thread(target=pool.close)
+
+    def close_first(told):
+        monkeypatch.undo()
+        closing.start()
+        closing.join(1.0)
+        return get(told)
+
+    monkeypatch.setattr(ray, "get", close_first)
+    actor = pool.take(60.0)
+    closing.join()
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(actor.handle.address.remote())
 
 
 def test_killed_coordinator_leaves_no_process_and_no_file(tmp_path):

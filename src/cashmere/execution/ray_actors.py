@@ -90,11 +90,9 @@ class ActorPool:
             begun = []
             threading.Event().wait(seconds)
         for told in begun:
-            with self._lock:
-                handle = self._coming.pop(told, None)
-            if handle is not None:  # else another thread was faster
-                actor = Actor(ray.get(told), handle)
-                with self._lock:
+            with self._lock:  # also while the name is read, so that `close` knows every actor
+                if (handle := self._coming.pop(told, None)) is not None:  # else another thread was faster
+                    actor = Actor(ray.get(told), handle)
                     self._begun[actor.name] = actor
                     self._free.append(actor)
         with self._lock:
