@@ -205,6 +205,11 @@ class Executor(Protocol):
 
         The future always ends with an `Outcome`, failures included; it never raises, except
         `concurrent.futures.CancelledError` after `shutdown`, and `ClusterError` if no trial can be run any more.
+
+        Raises
+        ------
+        UsageError
+            After `shutdown`, if trials run in other processes.
         """
         ...
 

@@ -14,7 +14,7 @@ import pytest
 import cashmere.execution.dask_executor
 import cashmere.execution.ray_executor
 from cashmere.base.versions import versions
-from cashmere.exceptions import ClusterVersionError
+from cashmere.exceptions import ClusterVersionError, UsageError
 from cashmere.execution.file_bundle import FileBundle
 from cashmere.execution.limits import Limits
 from cashmere.records.cause import CauseKind
@@ -135,6 +135,11 @@ class ClusterExecutorContract(ExecutorContract):
         assert not any(psutil.pid_exists(int(path.name)) for path in tmp_path.iterdir())
         outcomes = [future.result() for future in futures if not future.cancelled()]
         assert [(o.loss, o.cut_short.kind) for o in outcomes] == [(0.25, CauseKind.SEARCH_ENDED)] * 2
+
+    def test_trial_submitted_after_shutdown_is_refused(self, new_executor):
+        new_executor.shutdown()
+        with pytest.raises(UsageError, match="new executor"):
+            new_executor.submit(square, trial(0))
 
     def test_waiting_trial_can_be_cancelled(self, new_executor, tmp_path):
         def begin(trial):

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from cashmere.base.cores import threads_per_worker
+from cashmere.exceptions import UsageError
 from cashmere.execution.in_process import InProcessExecutor
 from cashmere.execution.inside_worker import CheckpointSender
 from cashmere.execution.limits import Limits
@@ -82,6 +83,11 @@ class TestWorkerProcessExecutor(ExecutorContract):
         assert time.perf_counter() - start < 3
         assert not any(psutil.pid_exists(pid) for pid in pids)
         assert all(f.cancelled() or f.result().status is TrialStatus.ABORTED for f in futures)
+
+    def test_trial_submitted_after_shutdown_is_refused(self, new_executor):
+        new_executor.shutdown()
+        with pytest.raises(UsageError, match="new executor"):
+            new_executor.submit(square, trial(0))
 
     def test_workers_start_before_there_is_a_trial(self):
         before = {child.pid for child in psutil.Process().children()}

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 
-from cashmere.exceptions import ClusterError, ClusterVersionError
+from cashmere.exceptions import ClusterError, ClusterVersionError, UsageError
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.limits import Limits
 from cashmere.execution.messages import pack
@@ -72,7 +72,15 @@ class ClusterExecutor(ABC):
         self._bundling = threading.Lock()
 
     def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
-        """Queue the trial for the next free worker of the cluster."""
+        """Queue the trial for the next free worker of the cluster.
+
+        Raises
+        ------
+        UsageError
+            After `shutdown`.
+        """
+        if self._closed.is_set():
+            raise UsageError("submit() was called after shutdown(). Make a new executor.", instance=self)
         future = self._threads.submit(self._run, objective, trial)
         self._futures.add(future)
         future.add_done_callback(self._futures.discard)
@@ -83,7 +91,11 @@ class ClusterExecutor(ABC):
         if self._closed.is_set():
             return
         self._closed.set()
+        queued = list(self._futures)
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for future in queued:
+            if future.cancelled():
+                future.set_running_or_notify_cancel()  # else `concurrent.futures.wait` would wait for it
         if self._is_connected():
             # In a thread, because a worker that hangs would not answer.
             closing = threading.Thread(target=self._close_sites, args=([name for _, name in self._sites],), daemon=True)

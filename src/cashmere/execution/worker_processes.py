@@ -15,6 +15,7 @@ import psutil
 
 from cashmere.base.cores import threads_per_worker
 from cashmere.base.memory import total_memory
+from cashmere.exceptions import UsageError
 from cashmere.execution.exception_cause import cause_of_exception
 from cashmere.execution.limits import Limits, ProcessWatch, kill_descendants
 from cashmere.execution.messages import FINAL, pack
@@ -69,6 +70,7 @@ class WorkerProcessExecutor:
         self.n_threads = n_threads or threads_per_worker(n_workers)
         self._queue: queue.SimpleQueue[tuple[Future[Outcome], Objective, Trial] | None] = queue.SimpleQueue()
         self._closed = threading.Event()
+        self._submitting = threading.Lock()
         self._slots = [
             _Slot(
                 self._queue,
@@ -81,17 +83,28 @@ class WorkerProcessExecutor:
         ]
 
     def submit(self, objective: Objective, trial: Trial) -> Future[Outcome]:
-        """Queue the trial for the next free worker."""
+        """Queue the trial for the next free worker.
+
+        Raises
+        ------
+        UsageError
+            After `shutdown`.
+        """
         future: Future[Outcome] = Future()
-        self._queue.put((future, objective, trial))
+        with self._submitting:
+            if self._closed.is_set():
+                raise UsageError("submit() was called after shutdown(). Make a new executor.", instance=self)
+            self._queue.put((future, objective, trial))
         return future
 
     def shutdown(self) -> None:
         """Kill running trials with their children, cancel queued ones, end the workers."""
-        self._closed.set()
+        with self._submitting:
+            self._closed.set()
         with contextlib.suppress(queue.Empty):
             while (item := self._queue.get_nowait()) is not None:
                 item[0].cancel()
+                item[0].set_running_or_notify_cancel()  # else `concurrent.futures.wait` would wait for it
         for _ in self._slots:
             self._queue.put(None)
         end = time.monotonic() + _END_SECONDS
