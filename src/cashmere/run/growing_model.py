@@ -9,6 +9,7 @@ from typing import Any
 
 from cashmere.base.pace import Pace
 from cashmere.data.row_structure import is_in_time
+from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.stopping import Stop, never
 from cashmere.model.files import Encoders, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
@@ -78,6 +79,7 @@ class GrowingModel:
         self._newest_fold_only = is_in_time(run.rows.structure)
         self._curve: list[CurvePoint] = list(facts.curve or ())
         self._tried: set[int] = set()
+        self._saved: Ensemble | None = None  # by this call
 
     def choose(self, history: History, *, among: Container[int] | None = None, stop: Stop = never) -> None:
         """Choose the ensemble from the current trials, without saving it; see `EnsembleBuilder.update`."""
@@ -110,7 +112,7 @@ class GrowingModel:
         return loss
 
     def refresh(self, history: History, *, at_seconds: float, stop: Stop = never) -> None:
-        """Choose the ensemble from the current trials, save it if it has changed, and add its loss to the curve.
+        """Choose the ensemble from the current trials, save it if it is not, and add its loss to the curve.
 
         Parameters
         ----------
@@ -122,9 +124,8 @@ class GrowingModel:
             See `EnsembleBuilder.update`.
         """
         clock = time.perf_counter()
-        before = self.builder.ensemble.members
         self._update(history, stop=stop)
-        if self.builder.ensemble.members != before or not (self.folder / "manifest.json").exists():
+        if self.builder.ensemble != self._saved:
             self.save(self.information(history), history)
         self._try_members(history)
         if self.builder.loss is not None and (not self._curve or self._curve[-1]["trials"] < len(history)):
@@ -203,6 +204,7 @@ class GrowingModel:
             # This machine must not sign members that another machine trained or that somebody has changed.
             sign=all(map(self._members.is_own, self.builder.ensemble.members)),
         )
+        self._saved = self.builder.ensemble
         self._pace.note(_SAVING, time.perf_counter() - clock)
 
     def _encoders_of_members(self) -> Encoders:
