@@ -81,7 +81,7 @@ class Key:
     surrogate: str
 
 
-class RowFile:
+class KeyedRows:
     """A growing CSV file of rows by key; the last row of a key counts."""
 
     def __init__(self, path: Path, values: Sequence[str]) -> None:
@@ -423,8 +423,8 @@ def main(arguments: argparse.Namespace) -> None:
     if not found:
         raise SystemExit("Nothing to judge. Name recordings that have enough configurations and fit the measures.")
     wanted, repeats = seed_by_seed(found, arguments.seeds), seed_by_seed(found, arguments.repeats)
-    taus = RowFile(arguments.out / "tau.csv", [*PAIRS, "n_test", "n_pool"])
-    seconds = RowFile(arguments.out / "seconds.csv", ["cpu_seconds", "wall_seconds", "fit_cpu_seconds"])
+    taus = KeyedRows(arguments.out / "tau.csv", [*PAIRS, "n_test", "n_pool"])
+    seconds = KeyedRows(arguments.out / "seconds.csv", ["cpu_seconds", "wall_seconds", "fit_cpu_seconds"])
     if arguments.workers:
         with until_interrupted(console):
             _add_missing(arguments, console, wanted, repeats, taus, seconds)
@@ -452,8 +452,8 @@ def _add_missing(
     console: Console,
     wanted: Sequence[tuple[Path, Key]],
     repeats: Sequence[tuple[Path, Key]],
-    taus: RowFile,
-    seconds: RowFile,
+    taus: KeyedRows,
+    seconds: KeyedRows,
 ) -> None:
     missing = [(path, key) for path, key in wanted if key not in taus.rows]
     progress = Progress(console, "judged", len(missing))

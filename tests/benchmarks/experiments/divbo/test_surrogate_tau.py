@@ -9,7 +9,7 @@ from rich.console import Console
 from synthetic_recording import make_recording
 
 from benchmarks.experiments.divbo import surrogate_tau
-from benchmarks.experiments.divbo.surrogate_tau import PAIRS, Key, RowFile, fits, judge, split
+from benchmarks.experiments.divbo.surrogate_tau import PAIRS, Key, KeyedRows, fits, judge, split
 from benchmarks.recordings.recorded_history import save_recorded
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
@@ -90,14 +90,14 @@ def test_measures_fit_tasks():
 
 def test_rows_survive_a_line_cut_short(tmp_path):
     path = tmp_path / "tau.csv"
-    file = RowFile(path, ["to_seen"])
+    file = KeyedRows(path, ["to_seen"])
     for seed in range(2):
         file.add(make_key(seed=seed), {"to_seen": 0.1 * seed})
     path.write_text(path.read_text()[:-3])
-    again = RowFile(path, ["to_seen"])
+    again = KeyedRows(path, ["to_seen"])
     assert list(again.rows) == [make_key()]
     again.add(make_key(seed=2), {"to_seen": float("nan")})
-    rows = RowFile(path, ["to_seen"]).rows
+    rows = KeyedRows(path, ["to_seen"]).rows
     assert list(rows) == [make_key(), make_key(seed=2)]
     assert rows[make_key()]["to_seen"] == 0
     assert np.isnan(rows[make_key(seed=2)]["to_seen"])
