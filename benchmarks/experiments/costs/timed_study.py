@@ -30,7 +30,7 @@ from rich.console import Console
 
 from benchmarks.experiments.costs.rules import CheapnessCredited, FixedExponent, PandorasBox
 from benchmarks.recordings.recorded_history import RECORDED
-from benchmarks.recordings.replay_runs import Recording, load_objective
+from benchmarks.recordings.replay_runs import Recording, code_digest, load_objective
 from benchmarks.recordings.timed_replay import N_WORKERS, losses_over_time, timed_replay, total_seconds
 from benchmarks.reporting.table import Table
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
@@ -75,10 +75,13 @@ class TimedRun:
         What was replayed.
     curve : list of dict
         Rows of `benchmarks.recordings.timed_replay.losses_over_time`.
+    code : str
+        Digest of the code that decided; empty in earlier runs.
     """
 
     key: TimedKey
     curve: list[dict[str, float]]
+    code: str = ""
 
 
 def strategy_with(rule: str, name: str, encoder: SpaceEncoder) -> Strategy:
@@ -104,6 +107,7 @@ def make_run(path: Path, key: TimedKey) -> TimedRun:
     return TimedRun(
         key=key,
         curve=losses_over_time(history, metric, replayed, STEPS),
+        code=code_digest(),
     )
 
 
@@ -169,13 +173,13 @@ def main(arguments: argparse.Namespace) -> None:
     console.print(f"{len(wanted) - len(missing)} of {len(wanted)} runs are finished")
     if missing and arguments.workers:
         make_runs(missing, make_run, n_workers=arguments.workers, report=functools.partial(_keep, runs, console))
-    frame = pd.DataFrame(
-        [
-            {name: getattr(key, name) for name in ("strategy", "rule", "share", "recording", "seed")} | measures(run)
-            for _, key in wanted
-            if (run := runs.find(key)) is not None
-        ]
-    )
+    found = [run for _, key in wanted if (run := runs.find(key)) is not None]
+    if not found:
+        raise SystemExit(f"There is no finished run with these settings in {arguments.work}.")
+    if old := sum(run.code != code_digest() for run in found):
+        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; another --work repeats them")
+    names = ("strategy", "rule", "share", "recording", "seed")
+    frame = pd.DataFrame([{name: getattr(run.key, name) for name in names} | measures(run) for run in found])
     for strategy in arguments.strategies:
         for share in arguments.shares:
             table = compare(frame, strategy, share)

@@ -21,7 +21,7 @@ def arguments(tmp_path, monkeypatch) -> argparse.Namespace:
     )
 
 
-def test_command_compares_all_rules_and_continues(arguments, capsys):
+def test_command_compares_all_rules_and_continues(arguments, monkeypatch, capsys):
     timed_study.main(arguments)
     shown = capsys.readouterr().out
     assert "0 of 12 runs are finished" in shown
@@ -30,4 +30,8 @@ def test_command_compares_all_rules_and_continues(arguments, capsys):
     assert all(rule in shown for rule in timed_study.RULES)
     arguments.workers = 0
     timed_study.main(arguments)
-    assert "12 of 12 runs are finished" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "12 of 12 runs are finished" in shown and "different code" not in shown
+    monkeypatch.setattr(timed_study, "code_digest", lambda: "changed")
+    timed_study.main(arguments)
+    assert "12 of 12 runs were made by different code" in capsys.readouterr().out
