@@ -265,6 +265,16 @@ def test_aborted_outcome_is_not_an_observation():
     assert len(study.history) == 0
 
 
+@pytest.mark.parametrize("loss", [float("inf"), "low", None])
+def test_told_outcome_that_cannot_be_stored_is_a_failure(loss, tmp_path):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", store=store)
+        (told,) = study.tell(study.ask(), Outcome(status=TrialStatus.SUCCESS, loss=loss))
+    assert told.status is TrialStatus.ERROR
+    with RunStore(tmp_path, read_only=True) as store:
+        assert store.load(SPACE)[0].status is TrialStatus.ERROR
+
+
 def test_stop_ends_a_loop_without_a_budget_and_leaves_the_study_unplanned():
     seen = []
     study = Study(SPACE, "random")

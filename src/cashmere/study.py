@@ -35,6 +35,7 @@ from cashmere.exceptions import (
     UsageError,
 )
 from cashmere.execution.in_process import InProcessExecutor
+from cashmere.execution.outcome_check import why_unusable
 from cashmere.protocols import BatchStrategy, Executor, MetricCheck, Objective, Strategy, SupervisedObjective
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.cause import Cause, CauseKind
@@ -575,9 +576,12 @@ class Study:
     def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
         """Store an outcome, commit all that is complete so far, and return the newly committed observations.
 
-        Aborted outcomes are not stored: the same trial is decided again on resume. If the predictions are for other
-        rows or classes than those of earlier trials, the trial counts as a failure, since no ensemble could use both.
+        Aborted outcomes are not stored: the same trial is decided again on resume. The trial counts as a failure if the
+        outcome cannot be stored, such as one with an infinite loss, or if the predictions are for other rows or classes
+        than those of earlier trials, since no ensemble could use both.
         """
+        if (problem := why_unusable(outcome)) is not None:
+            outcome = Outcome(status=TrialStatus.ERROR, error=problem)
         return self.tell_all([(trial, outcome)])
 
     def tell_all(self, finished: Sequence[tuple[Trial, Outcome]]) -> list[Observation]:

@@ -49,7 +49,7 @@ def test_causes_in_words(cause, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["over the time limit of 5 s", "", "{", "[1]", '{"kind": "unknown"}', "null", "3", "[" * 100_000]
+    "text", ["over the time limit of 5 s", "", "{", "[1]", '{"kind": "unknown"}', "null", "3", "[" * 10_000]
 )
 def test_other_texts_are_kept_unparsed(text):
     cause = Cause.parse(text)

@@ -13,11 +13,13 @@ from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
 
 from benchmarks.faults.commands import stored_trials
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
+from cashmere.execution.in_process import run_trial
+from cashmere.execution.outcome_check import why_unusable
 from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
-from cashmere.records.trial import Outcome, Trial, TrialStatus
+from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
 from cashmere.storage.database import failures_explained
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import leaderboard_rows
@@ -95,6 +97,50 @@ def test_failure_is_stored_without_arrays(tmp_path):
     assert loaded.loss is None
     assert loaded.predictions is None
     assert str(loaded.error) == "over the limit"
+
+
+def test_numbers_of_numpy_come_back_as_numbers(tmp_path):
+    path = FollowedPath(
+        parameter="C",
+        positions=(np.float32(0.5), 1),
+        losses=np.array([0.25, 0.5], dtype=np.float32),
+        chosen=np.int64(1),
+    )
+    added = AddedFeatures(columns=3, seconds=np.float32(0.5))
+    odd = outcome(
+        loss=np.int64(2), fold_losses=(np.float32(0.5), 10**30), fit_seconds=np.float32(3), path=path, features=added
+    )
+    assert why_unusable(odd) is None
+    with RunStore(tmp_path) as store:
+        store.add([(trial(0), odd)], finished_at=1.0)
+    with RunStore(tmp_path, read_only=True) as store:
+        found = store.load(SPACE)[0].outcome
+    assert (found.loss, found.fold_losses, found.fit_seconds) == (2.0, (0.5, 1e30), 3.0)
+    assert (found.path.positions, found.path.losses, found.path.chosen) == ((0.5, 1.0), (0.25, 0.5), 1.0)
+    assert found.features.seconds == 0.5
+
+
+def test_long_texts_of_failures_leave_the_run_readable(tmp_path):
+    def fail(trial):
+        raise ValueError("Found unknown categories " + "é" * 2**23 + " in column 3")
+
+    failed = run_trial(fail, trial(0))
+    with RunStore(tmp_path) as store:
+        store.add([(trial(0), failed)], finished_at=1.0)
+    with RunStore(tmp_path, read_only=True) as store:
+        text = store.load(SPACE)[0].outcome.error.text
+    assert text.startswith("ValueError: Found unknown categories éé")
+    assert text.rstrip().endswith("in column 3")
+    assert len(text) < 30_000
+
+
+def test_none_is_a_value_like_others(tmp_path):
+    space = ConfigurationSpace({"max_features": [None, "sqrt"]})
+    with RunStore(tmp_path) as store:
+        configuration = Configuration(space, values={"max_features": None})
+        store.add([(Trial(number=0, configuration=configuration, seed=0), outcome())], finished_at=1.0)
+    with RunStore(tmp_path, read_only=True) as store:
+        assert store.load(space)[0].trial.key == configuration_key(configuration)
 
 
 def test_rows_need_no_space(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +16,9 @@ _MOST_NUMBERS = 10_000
 """Maximum number of folds, and of positions on a path; a store with more could not be read."""
 
 _LONGEST_NAME = 1000
+
+_LARGEST, _MOST_SECONDS = 1.7e308, 1e12
+"""Largest numbers that a store reads, see `cashmere.base.json_files`."""
 
 
 def restored_outcome(answer: bytes) -> Outcome:
@@ -62,25 +64,39 @@ def _problem_of(outcome: object) -> Cause | None:
         return _unusable(f"it is of the type {type(outcome).__name__}, not an Outcome")
     if not isinstance(outcome.status, TrialStatus):
         return _unusable(f"its status is of the type {type(outcome.status).__name__}, not a TrialStatus")
-    for name in ("error", "cut_short"):
-        if not isinstance(cause := getattr(outcome, name), Cause | None):
-            return _unusable(f"{name} is of the type {type(cause).__name__}, not a Cause")
-    seconds = (outcome.duration_seconds, outcome.fit_seconds, outcome.predict_seconds, outcome.memory_mib or 0.0)
-    if not all(_is_finite(value) and value >= 0 for value in seconds):
-        return _unusable("its seconds or its memory are no finite numbers of at least 0")
+    seconds = (outcome.duration_seconds, outcome.fit_seconds, outcome.predict_seconds)
+    if not all(_is_finite(value) and 0 <= value <= _MOST_SECONDS for value in seconds):
+        return _unusable(f"its seconds are no numbers from 0 to {_MOST_SECONDS:g}")
+    if not _is_finite(memory := outcome.memory_mib or 0.0) or memory < 0:
+        return _unusable("its memory is no finite number of at least 0")
     if not isinstance(outcome.fold_losses, tuple) or len(outcome.fold_losses) > _MOST_NUMBERS:
         return _unusable(f"fold_losses is no tuple of at most {_MOST_NUMBERS} numbers")
     if outcome.status is TrialStatus.SUCCESS and not _is_finite(outcome.loss):
         return Cause(kind=CauseKind.NOT_FINITE, text=f"the loss is {outcome.loss}, not a finite number")
+    if outcome.loss is not None and not _is_finite(outcome.loss):
+        return _unusable(f"its status is {outcome.status.value}, and its loss {outcome.loss}, not a finite number")
     if not all(_is_number(loss) for loss in outcome.fold_losses):
         return _unusable("fold_losses holds something else than numbers")
     if not isinstance(outcome.model, bytes | None):
         return _unusable(f"its model is of the type {type(outcome.model).__name__}, not bytes")
     return (
-        _why_predictions_are_unusable(outcome.predictions)
+        _why_cause_is_unusable("error", outcome.error)
+        or _why_cause_is_unusable("cut_short", outcome.cut_short)
+        or _why_predictions_are_unusable(outcome.predictions)
         or _why_path_is_unusable(outcome.path)
         or _why_features_are_unusable(outcome.features)
     )
+
+
+def _why_cause_is_unusable(name: str, cause: object) -> Cause | None:
+    if cause is None:
+        return None
+    if not isinstance(cause, Cause):
+        return _unusable(f"{name} is of the type {type(cause).__name__}, not a Cause")
+    has_numbers = all(isinstance(value, int | float | None) for value in (cause.limit, cause.used))
+    if not isinstance(cause.kind, CauseKind) or not isinstance(cause.text, str) or not has_numbers:
+        return _unusable(f"{name} holds something else than a CauseKind, a text and numbers")
+    return None
 
 
 def _why_predictions_are_unusable(predictions: object) -> Cause | None:
@@ -116,7 +132,7 @@ def _why_features_are_unusable(added: object) -> Cause | None:
         return _unusable(f"its features are of the type {type(added).__name__}, not AddedFeatures")
     if not isinstance(added.columns, int) or not 0 < added.columns <= _MOST_NUMBERS:
         return _unusable("its features are no number of columns")
-    if not _is_finite(added.seconds) or added.seconds < 0:
+    if not _is_finite(added.seconds) or not 0 <= added.seconds <= _MOST_SECONDS:
         return _unusable("its features hold something else than seconds")
     return None
 
@@ -134,4 +150,4 @@ def _is_number(value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    return _is_number(value) and math.isfinite(value)  # type: ignore[arg-type]  # a number
+    return _is_number(value) and abs(float(value)) <= _LARGEST  # type: ignore[arg-type]  # a number

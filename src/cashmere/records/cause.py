@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+_LONGEST_TEXT = 20_000
+"""Characters of the text of a cause; some exceptions list all values of a column."""
+
 
 class CauseKind(StrEnum):
     """What ended a trial."""
@@ -47,7 +50,8 @@ class Cause:
     kind : CauseKind
         Kind of cause.
     text : str
-        Type and message of an exception, possibly with a traceback; for other causes any further details.
+        Type and message of an exception, possibly with a traceback; for other causes any further details. Of a long
+        text, only beginning and end are kept.
     limit, used : float or None
         The broken limit and the amount used: seconds for a time limit, MiB for a memory limit.
 
@@ -61,6 +65,11 @@ class Cause:
     text: str = ""
     limit: float | None = None
     used: float | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.text) > _LONGEST_TEXT:
+            half = _LONGEST_TEXT // 2
+            object.__setattr__(self, "text", f"{self.text[:half]} ... {self.text[-half:]}")
 
     def __str__(self) -> str:
         match self.kind:

@@ -305,12 +305,12 @@ class RunStore:
             trial.origin.to_json(),
             trial.fidelity,
             outcome.status.value,
-            outcome.loss,
-            json.dumps(outcome.fold_losses),
-            outcome.duration_seconds,
-            outcome.fit_seconds,
-            outcome.predict_seconds,
-            outcome.memory_mib,
+            None if outcome.loss is None else float(outcome.loss),
+            _json_list(outcome.fold_losses),
+            float(outcome.duration_seconds),
+            float(outcome.fit_seconds),
+            float(outcome.predict_seconds),
+            None if outcome.memory_mib is None else float(outcome.memory_mib),
             None if outcome.error is None else outcome.error.to_json(),
             finished_at,
             crc,
@@ -321,7 +321,7 @@ class RunStore:
             row = (trial.number, *_path_values(outcome))
             self._database.execute("INSERT INTO paths VALUES (?,?,?,?,?,?)", row)
         if (added := outcome.features) is not None:
-            cost = (trial.number, added.columns, added.seconds)
+            cost = (trial.number, added.columns, float(added.seconds))
             self._database.execute("INSERT INTO features VALUES (?,?,?)", cost)
         if epoch != FIRST:
             self._database.execute("INSERT INTO epochs VALUES (?,?)", (trial.number, epoch))
@@ -559,7 +559,12 @@ def _path_values(outcome: Outcome) -> tuple[Any, ...]:
     cut_short = None if outcome.cut_short is None else outcome.cut_short.to_json()
     if (path := outcome.path) is None:
         return (None, None, None, None, cut_short)
-    return (path.parameter, json.dumps(path.positions), json.dumps(path.losses), path.chosen, cut_short)
+    return (path.parameter, _json_list(path.positions), _json_list(path.losses), float(path.chosen), cut_short)
+
+
+def _json_list(numbers: Sequence[float]) -> str:
+    """Return numbers as JSON; custom objectives may pass those of NumPy, which neither JSON nor SQLite knows."""
+    return json.dumps([float(number) for number in numbers])
 
 
 def plain_values(configuration: Configuration) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class _FeaturesRow(TypedDict):
     seconds: Seconds
 
 
-_Values = dict[_Text, _Text | Finite | int | bool]
+_Values = dict[_Text, _Text | Finite | int | bool | None]
 """Active values of a configuration, by name."""
 
 _Losses = Annotated[list[float], Meta(max_length=10_000)]
