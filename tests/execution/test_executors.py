@@ -158,6 +158,16 @@ class TestWorkerProcessExecutor(ExecutorContract):
             assert time.perf_counter() - start < 8
 
 
+def test_paths_in_the_module_search_path_do_not_matter(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(tmp_path)  # a text
+    sys.path.insert(0, tmp_path)  # Python ignores it
+    executor = WorkerProcessExecutor(1)
+    try:
+        assert executor.submit(square, trial(0)).result(timeout=60).status is TrialStatus.SUCCESS
+    finally:
+        executor.shutdown()
+
+
 def kill_new_worker(known=()):
     """Wait for a new child of this process, kill it at once, and return its number."""
     while not (new := {child.pid for child in psutil.Process().children()} - set(known)):

@@ -51,8 +51,9 @@ class WorkerProcess:
     """
 
     def __init__(self, *, environment: Mapping[str, str], log: Path | None, longest_mib: float = float("inf")) -> None:
+        path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])  # Python ignores all others, too
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path), str(os.getpid()), str(log or os.devnull)],
+            [sys.executable, "-P", "-c", _PROGRAM, path, str(os.getpid()), str(log or os.devnull)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
