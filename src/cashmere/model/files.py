@@ -132,7 +132,7 @@ def save_model(
     for number in ensemble.members:
         digest = file_digest(member_files[number])
         entries[str(number)] = {"file": f"member-{number:06d}-{digest[:12]}.skops", "sha256": digest}
-        _link_or_copy(member_files[number], folder / entries[str(number)]["file"])
+        _link_or_copy(member_files[number], folder / entries[str(number)]["file"], digest)
     content = {
         "format": "cashmere model",
         "version": MODEL_VERSION,
@@ -170,10 +170,10 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _link_or_copy(source: Path, destination: Path) -> None:
-    if is_regular(destination):
+def _link_or_copy(source: Path, destination: Path, digest: str) -> None:
+    if is_regular(destination) and (destination.samefile(source) or file_digest(destination) == digest):
         return
-    destination.unlink(missing_ok=True)  # somebody else's link
+    destination.unlink(missing_ok=True)  # damaged, or somebody else's link
     try:
         os.link(source, destination, follow_symlinks=False)
     except (OSError, NotImplementedError):  # another file system, or one without links
