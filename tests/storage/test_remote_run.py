@@ -208,3 +208,11 @@ def test_commands_take_urls(run, tmp_path, monkeypatch):
 def test_paths_are_distinguished_from_urls(place, expected):
     assert is_url(place) is expected
     assert remote.below("s3://b/r/", "x") == "s3://b/r/x"
+
+
+def test_database_of_an_earlier_epoch_is_not_read(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    (copy / "run.sqlite").rename(copy / "run-2.sqlite")
+    (copy / "run.sqlite").write_bytes(b"of before")  # left where only new files are copied
+    table, _ = run_leaderboard(copy.as_uri())
+    assert len(table) == 2

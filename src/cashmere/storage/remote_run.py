@@ -74,14 +74,19 @@ def _copy(url: str, folder: Path, *, with_predictions: bool) -> None:
     fetch(below(url, "run.json"), folder / "run.json", limit=JSON_BYTES)
     with contextlib.suppress(FileNotFoundError):
         fetch(below(url, "schema.json"), folder / "schema.json", limit=JSON_BYTES)
+    has_database = False
     for epoch in range(FIRST, FIRST + _MOST_EPOCHS):
         path = database_path(folder, epoch)
-        with contextlib.suppress(FileNotFoundError):
+        try:
             fetch(below(url, path.name), path, limit=DATABASE_BYTES)
-            log = path.with_name(f"{path.name}-wal")
-            with contextlib.suppress(FileNotFoundError):
-                fetch(below(url, log.name), log, limit=DATABASE_BYTES)
-            break
+        except FileNotFoundError:
+            if has_database:
+                break  # a copy that was updated may still hold the databases of earlier epochs
+            continue
+        has_database = True
+        log = path.with_name(f"{path.name}-wal")
+        with contextlib.suppress(FileNotFoundError):
+            fetch(below(url, log.name), log, limit=DATABASE_BYTES)
     if not with_predictions:
         return
     with contextlib.suppress(FileNotFoundError):
