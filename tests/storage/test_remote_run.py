@@ -20,8 +20,9 @@ from cashmere.base import remote
 from cashmere.base.remote import fetch, is_url
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.exceptions import ModelFileError, RunDirectoryError
+from cashmere.exceptions import ModelFileError, RunDirectoryError, SigningKeyError
 from cashmere.model import first_load
+from cashmere.model.keys import public_pem, trust_key
 from cashmere.report import write_report
 from cashmere.storage import run_failures, run_leaderboard
 
@@ -216,3 +217,18 @@ def test_database_of_an_earlier_epoch_is_not_read(run, tmp_path):
     (copy / "run.sqlite").write_bytes(b"of before")  # left where only new files are copied
     table, _ = run_leaderboard(copy.as_uri())
     assert len(table) == 2
+
+
+def test_user_without_a_home_folder_is_told_what_to_set(run, tmp_path, monkeypatch):
+    def unknown(user):
+        raise KeyError(user)
+
+    for variable in ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "CASHMERE_CACHE_FOLDER", "CASHMERE_KEY_FOLDER"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(pytest.importorskip("pwd"), "getpwuid", unknown)
+    with pytest.raises(ModelFileError, match=r"no home folder\. Set CASHMERE_CACHE_FOLDER"):
+        Predictor.load(run.as_uri())
+    (tmp_path / "key.pem").write_bytes(public_pem(bytes(32)))
+    with pytest.raises(SigningKeyError, match=r"no home folder\. Set CASHMERE_KEY_FOLDER"):
+        trust_key(tmp_path / "key.pem")
+    assert len(Predictor.load(run).predict(demo_table().head(2))) == 2  # by a child process: nobody is trusted

@@ -28,14 +28,23 @@ _MOST_BYTES = 10_000
 
 
 def key_folder() -> Path:
-    """Return where keys are kept; the folder need not exist."""
+    """Return where keys are kept; the folder need not exist.
+
+    Raises
+    ------
+    SigningKeyError
+        If no folder is named, and the user has no home folder.
+    """
     if chosen := os.environ.get("CASHMERE_KEY_FOLDER"):
         return Path(chosen)
-    if sys.platform == "win32":
-        base = os.environ.get("APPDATA")
-        return (Path(base) if base else Path.home() / "AppData" / "Roaming") / "cashmere"
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "cashmere"
+    variable, below_home = ("APPDATA", "AppData/Roaming") if sys.platform == "win32" else ("XDG_CONFIG_HOME", ".config")
+    if base := os.environ.get(variable):
+        return Path(base) / "cashmere"
+    try:
+        return Path.home() / below_home / "cashmere"
+    except RuntimeError as error:
+        text = "cannot be found: this user has no home folder. Set CASHMERE_KEY_FOLDER to a folder that you can write."
+        raise SigningKeyError(Path("~") / below_home, text) from error
 
 
 def fingerprint(public_key: bytes) -> str:
@@ -62,7 +71,7 @@ def signing_key() -> Ed25519PrivateKey:
         if not path.exists():
             _make_key(path)
         return _read_private(path)
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
+    except OSError as error:
         raise SigningKeyError(
             path, f"cannot be made or read ({error}). Set CASHMERE_KEY_FOLDER to a folder that you can write."
         ) from error
@@ -70,7 +79,7 @@ def signing_key() -> Ed25519PrivateKey:
 
 def own_public_key() -> bytes | None:
     """Return the 32 bytes of this machine's public key; None if no key has been made or it cannot be read."""
-    with contextlib.suppress(OSError, RuntimeError, SigningKeyError):
+    with contextlib.suppress(OSError, SigningKeyError):
         return _read_private(key_folder() / "signing-key.pem").public_key().public_bytes_raw()
     return None
 
@@ -78,7 +87,7 @@ def own_public_key() -> bytes | None:
 def trusted_keys() -> frozenset[bytes]:
     """Return the public keys of others that `trust_key` has recorded; skip files that hold no key."""
     found = set()
-    with contextlib.suppress(OSError, RuntimeError):
+    with contextlib.suppress(OSError, SigningKeyError):
         for path in sorted((key_folder() / "trusted").glob("*.pem")):
             with contextlib.suppress(OSError, SigningKeyError):
                 found.add(read_public_key(path))

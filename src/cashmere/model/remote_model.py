@@ -82,5 +82,10 @@ def _cache() -> Path:
     named = os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named) / "models"
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "cashmere" / "models"
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "cashmere" / "models"
+    try:
+        return Path.home() / ".cache" / "cashmere" / "models"
+    except RuntimeError as error:
+        text = f"cannot be found: this user has no home folder. Set {CACHE_VARIABLE} to a folder that you may write."
+        raise ModelFileError("~/.cache", text) from error
