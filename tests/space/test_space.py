@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from ConfigSpace import (
     Categorical,
+    Constant,
     EqualsCondition,
     Float,
     ForbiddenAndConjunction,
@@ -216,6 +217,20 @@ def test_names_contain_no_separators(name):
 def test_names_are_unique(name):
     with pytest.raises(SpaceError, match=f"different names, but '{name}' occurs 2 times"):
         make(algorithms=(PLAIN, Algorithm(name=name, build=remembered)))
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        Categorical("layers", [(50,), (100, 50)]),
+        Categorical("layers", [(50,), (100, 50)], ordered=True),
+        Constant("layers", (50,)),
+    ],
+)
+def test_values_that_cannot_be_stored_are_refused_before_the_search(layers):
+    own = Algorithm(name="own", build=remembered, subspace=lambda p: Subspace(hyperparameters=[layers]))
+    with pytest.raises(SpaceError, match=r"'layers' of 'own' has the value \(50,\)\. .* by texts"):
+        _ = make(algorithms=(own,)).configuration_space
 
 
 def test_the_name_encoding_is_reserved():

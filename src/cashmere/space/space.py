@@ -16,9 +16,11 @@ from ConfigSpace import (
     CategoricalHyperparameter,
     Configuration,
     ConfigurationSpace,
+    Constant,
     EqualsCondition,
     ForbiddenAndConjunction,
     ForbiddenInClause,
+    OrdinalHyperparameter,
 )
 from ConfigSpace.conditions import Condition, ConditionLike
 from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenRelation
@@ -430,8 +432,26 @@ def _prefixed(subspace: Subspace, prefix: str) -> Subspace:
                 "':' are reserved.",
                 item=hp,
             )
+        if odd := [value for value in _listed_values(hp) if not isinstance(value, _STORED_TYPES)]:
+            raise SpaceError(
+                f"The hyper-parameter {hp.name!r} of {prefix!r} has the value {odd[0]!r}. A run can only store texts, "
+                "numbers, truth values and None: name the values by texts, and let `build` translate them.",
+                item=hp,
+            )
         hp.name = f"{prefix}:{hp.name}"
     return subspace
+
+
+_STORED_TYPES = (str, int, float, np.generic, type(None))
+
+
+def _listed_values(hp: Hyperparameter[Any, Any]) -> Sequence[Any]:
+    """Return the values of a hyper-parameter that lists them."""
+    if isinstance(hp, CategoricalHyperparameter):
+        return hp.choices
+    if isinstance(hp, OrdinalHyperparameter):
+        return hp.sequence
+    return (hp.value,) if isinstance(hp, Constant) else ()
 
 
 def _conditions_of_encoding(
