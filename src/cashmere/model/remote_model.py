@@ -12,7 +12,7 @@ from cashmere.base.files import MOST_BYTES, failures_as, is_regular, own_folder,
 from cashmere.base.json_files import JSON_BYTES
 from cashmere.base.remote import below, fetch
 from cashmere.exceptions import ModelFileError
-from cashmere.model.files import entry_path, read_manifest
+from cashmere.model.files import entry_path, file_digest, read_manifest
 from cashmere.model.signature import signature_path
 
 CACHE_VARIABLE = "CASHMERE_CACHE_FOLDER"
@@ -55,8 +55,9 @@ def local_copy(url: str) -> Path:
         _fetch(url, signature)
     for entry in (manifest["encoders"], *manifest["members"].values()):
         path = entry_path(folder, entry)
-        if not is_regular(path):
-            with failures_as(ModelFileError, Path(path.name), f"It is part of the model at {url}."):
+        with failures_as(ModelFileError, Path(path.name), f"It is part of the model at {url}."):
+            # A copy may be damaged: its source was, or power was lost, as copies are not synchronised.
+            if not is_regular(path) or file_digest(path) != entry["sha256"]:
                 _fetch(url, path)
     return folder
 
