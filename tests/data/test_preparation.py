@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -138,6 +139,21 @@ def test_target_means_are_those_of_sklearn(task_type):
     later = pd.DataFrame({"c": [*list("abcde"), "new"]})
     _, _, ours = encode(frame, TARGET, y, task_type, later=later)
     np.testing.assert_allclose(ours, oracle.transform(later), rtol=1e-5)
+
+
+def test_target_means_of_many_classes_take_little_memory():
+    n_rows, n_classes = 20_000, 100
+    rng = np.random.default_rng(0)
+    coded = (schema := infer_schema(frame := pd.DataFrame({"c": rng.choice(list("abc"), n_rows)}))).code(frame)
+    y = np.arange(n_rows) % n_classes
+    encoder = FoldEncoder.for_schema(TARGET, schema)
+    tracemalloc.start()
+    try:
+        encoder.fit(coded.values, (), y, MULTICLASS, 0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * n_rows * n_classes / 4  # their indicators would take four times as much
 
 
 def test_no_training_row_sees_its_own_target():

@@ -252,7 +252,7 @@ class FoldEncoder:
             codes[-1] = np.nan
             return codes[:, None]
         if self.encoding == Encoding.TARGET and n_levels > 2:
-            return _level_means(rows, n_levels + 1, _targets(y, task_type)).astype(np.float32)
+            return _level_means(rows, n_levels + 1, y, _averaged_classes(y, task_type)).astype(np.float32)
         kept = np.flatnonzero(seen)
         if n_levels == 2:
             kept = np.array([1, 2] if seen[2] else [1])
@@ -269,7 +269,7 @@ class FoldEncoder:
         averaged = self.n_levels[self._categories] > 2
         if self.encoding != Encoding.TARGET or len(y) < 2 or not averaged.any():
             return MeansOfOthers(part=np.zeros(0, dtype=np.int16), columns=())
-        targets = _targets(y, task_type)
+        classes = _averaged_classes(y, task_type)
         folds = make_folds(y, task_type, _CROSS_FIT, seed=seed)
         part = np.zeros(len(y), dtype=np.int16)
         for number, fold in enumerate(folds):
@@ -280,7 +280,7 @@ class FoldEncoder:
             stop = position + table.shape[1]
             if is_averaged:
                 n_levels = int(self.n_levels[j]) + 1
-                means = [_level_means(rows[fold.train], n_levels, targets[fold.train]) for fold in folds]
+                means = [_level_means(rows[fold.train], n_levels, y[fold.train], classes) for fold in folds]
                 columns.append((int(j), position, np.asarray(means, dtype=np.float32)))
             position = stop
         return MeansOfOthers(part=part, columns=tuple(columns))
@@ -322,15 +322,12 @@ def _level_numbers(codes: FloatArray, n_levels: int) -> IntArray:
     return np.where(np.isnan(codes), n_levels, codes).astype(np.int64)
 
 
-def _targets(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
-    """Return the numbers to average, shape ``(n_rows, n_outputs)``: the value, or indicators of class 1 or of each."""
-    if task_type is TaskType.MULTICLASS:
-        targets: NDArray[np.float64] = np.eye(int(y.max()) + 1)[y]
-        return targets
-    return np.asarray(y, dtype=np.float64)[:, None]
+def _averaged_classes(y: AnyArray, task_type: TaskType) -> range | None:
+    """Return the classes whose indicators are averaged; None to average `y`: values, or 0 and 1 for two classes."""
+    return range(int(y.max()) + 1) if task_type is TaskType.MULTICLASS else None
 
 
-def _level_means(rows: IntArray, n_levels: int, targets: NDArray[np.float64]) -> NDArray[np.float64]:
+def _level_means(rows: IntArray, n_levels: int, y: AnyArray, classes: range | None) -> NDArray[np.float64]:
     r"""Return shrunken target means per level, shape ``(n_levels, n_outputs)``.
 
     .. math:: \lambda_l \bar y_l + (1 - \lambda_l) \bar y, \quad
@@ -341,8 +338,10 @@ def _level_means(rows: IntArray, n_levels: int, targets: NDArray[np.float64]) ->
     """
     counts = np.bincount(rows, minlength=n_levels).astype(np.float64)
     divisor = np.maximum(counts, 1)
-    means = np.empty((n_levels, targets.shape[1]))
-    for column, target in enumerate(targets.T):
+    means = np.empty((n_levels, 1 if classes is None else len(classes)))
+    # One class at a time: a hundred classes of a million rows would be 0.8 GB.
+    for column, numbers in enumerate([y] if classes is None else (y == code for code in classes)):
+        target = np.asarray(numbers, dtype=np.float64)
         centre = float(target.mean())
         centred = target - centre  # shrinking deviations from the centre avoids cancellation
         level = np.bincount(rows, weights=centred, minlength=n_levels) / divisor
