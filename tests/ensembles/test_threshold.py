@@ -6,6 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.ensembles.threshold import as_certain, choose_thresholds, decide, tune_thresholds
 from cashmere.evaluation.metrics import METRICS, metric_from_callable
 
@@ -201,6 +202,19 @@ def test_rare_classes_among_several_gain():
     found = tune_thresholds(p, y, METRICS["g_mean"], rng=np.random.default_rng(0))
     new_y, new_p = sample(10_000)
     assert loss("g_mean", new_y, new_p, None) - loss("g_mean", new_y, new_p, found.thresholds) > 0.2
+
+
+def test_rows_in_time_are_halved_once():
+    y, p = rare_class()
+    time, steps = RowStructure(kind=StructureKind.TIME, codes=np.arange(len(y))), []
+    found = tune_thresholds(
+        p, y, METRICS["g_mean"], structure=time, rng=np.random.default_rng(0), stop=lambda: bool(steps.append(1))
+    )
+    older, newer = (choose_thresholds(p[half], y[half], METRICS["g_mean"]) for half in (slice(500), slice(500, None)))
+    assert len(steps) == 2
+    np.testing.assert_allclose(found.thresholds, np.sqrt(older * newer) / np.sqrt(older * newer).sum())
+    unseen = [METRICS["g_mean"].loss(y[500:], as_certain(decide(p[500:], t), 2), None) for t in (None, older)]
+    assert found.gain == pytest.approx(unseen[0] - unseen[1])
 
 
 def test_same_generator_same_thresholds():

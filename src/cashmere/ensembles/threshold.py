@@ -109,7 +109,8 @@ def tune_thresholds(
 
     The rows are cut into halves ten times, evenly by class, and thresholds are chosen on each half. Their geometric
     mean does not hinge on single rows. To judge it, each row is decided by the mean of the choices made without it.
-    Groups are in one half; in time, the halves are the older and the newer rows, and only the newer are judged.
+    Groups are in one half; in time, the rows are halved once, into the older and the newer, and only the newer are
+    judged.
 
     Parameters
     ----------
@@ -138,8 +139,9 @@ def tune_thresholds(
     if len(y) < _LEAST_ROWS or len(np.unique(y)) < 2 or not can_be_cut:
         return TunedThresholds(thresholds=None, gain=None)
     total, unseen, is_judged = np.zeros(p.shape[1]), np.zeros(p.shape), np.zeros(len(y), dtype=bool)
+    n_halvings = 1 if is_in_time(structure) else _N_HALVINGS  # in time, there is only one way to halve the rows
     try:
-        for _ in range(_N_HALVINGS):
+        for _ in range(n_halvings):
             for half in _halves(y, rng, structure):
                 go_on_unless(stop)
                 rows = half.train
@@ -149,7 +151,7 @@ def tune_thresholds(
                 total += logs
                 unseen[half.validation] += logs
                 is_judged[half.validation] = True
-        thresholds, w = _softmax(unseen / _N_HALVINGS), None if weight is None else weight[is_judged]
+        thresholds, w = _softmax(unseen / n_halvings), None if weight is None else weight[is_judged]
         before, after = (
             metric.loss(y[is_judged], as_certain(decide(p, t)[is_judged], p.shape[1]), w) for t in (None, thresholds)
         )
@@ -158,7 +160,7 @@ def tune_thresholds(
     gain = float(before - after)
     if gain <= _ROUNDING:
         return TunedThresholds(thresholds=None, gain=gain)
-    return TunedThresholds(thresholds=_softmax(total / (2 * _N_HALVINGS)), gain=gain)
+    return TunedThresholds(thresholds=_softmax(total / (2 * n_halvings)), gain=gain)
 
 
 def choose_thresholds(
