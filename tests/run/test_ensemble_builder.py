@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from ConfigSpace import ConfigurationSpace
 
+from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.data.task import TaskType
 from cashmere.ensembles.pool import MAX_ROWS, ValidationPool
 from cashmere.evaluation.metrics import get_metric, metric_from_callable
@@ -183,6 +184,29 @@ def test_thresholds_are_chosen_again_for_calibrated_probabilities():
     members = [seen[number].predictions for number in chosen.ensemble.members]
     second = chosen.calibration.apply(chosen.ensemble.combine(members))[:, 1]
     assert np.mean(second >= chosen.thresholds[1]) == pytest.approx(0.5, abs=0.2)
+
+
+def test_calibration_is_sharper_where_the_mean_of_several_models_predicts():
+    seen, y = too_certain(5, 3000)
+
+    def scale(n_fold_models: int, kind: StructureKind | None) -> float:
+        structure = None if kind is None else RowStructure(kind=kind, codes=np.arange(len(y)))
+        chosen = EnsembleBuilder(
+            method="best",
+            size=1,
+            metric=get_metric("log_loss", TaskType.BINARY),
+            pool=ValidationPool(y=y, structure=structure),
+            seed=0,
+            has_model=lambda number: True,
+            decision_threshold="none",
+            n_fold_models=n_fold_models,
+        )
+        chosen.update(seen)
+        chosen.cross_fit(seen)
+        return chosen.calibration.scales[0]
+
+    assert scale(5, None) > scale(1, None)
+    assert scale(5, StructureKind.TIME) == scale(1, StructureKind.TIME)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "roc_auc", "g_mean"])

@@ -63,8 +63,9 @@ class EnsembleBuilder:
         Returns whether the fitted models of a trial still exist.
     decision_threshold
         See `RunSettings.decision_threshold`.
-    is_mean_elsewhere : bool
-        Whether members predict new rows by the mean of more models than the rows of the pool; see `choose_calibration`.
+    n_fold_models : int
+        Number of models of a member: one of them predicts each row of the pool, and their mean predicts new rows,
+        unless rows are ordered in time. See `choose_calibration`.
 
     Attributes
     ----------
@@ -98,7 +99,7 @@ class EnsembleBuilder:
         seed: int,
         has_model: Callable[[int], bool],
         decision_threshold: str | float,
-        is_mean_elsewhere: bool = False,
+        n_fold_models: int = 1,
     ) -> None:
         self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
         self._has_model = has_model
@@ -109,7 +110,6 @@ class EnsembleBuilder:
         self.loss: float | None = None
         self.cross_fitted_rows: IntArray | None = None
         self.seconds = 0.0
-        self._is_mean_elsewhere = is_mean_elsewhere
         # A custom metric may have a known name.
         self._calibrates = can_calibrate(metric.name) and metric.function is METRICS[metric.name].function
         self.calibration: Calibration | None = None
@@ -121,6 +121,8 @@ class EnsembleBuilder:
         self.decision_gain: float | None = None
         # Other metrics, which compare rows or count labels, do not clearly improve.
         self._averages = method == "selection" and (self._calibrates or metric.needs == "values")
+        # In time, only the newest of the models predicts new rows; elsewhere, their mean does.
+        self._is_mean_elsewhere = n_fold_models > 1 and not is_in_time(pool.structure)
         if is_in_time(pool.structure):
             self._averages = False  # no selection has seen the newest rows
         # Caches what it has computed for earlier observations; the result is that of a fresh selection.

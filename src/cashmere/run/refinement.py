@@ -296,7 +296,7 @@ class _Refinement:
             seed=settings.seed,
             has_model=set(self._numbers).__contains__,
             decision_threshold=settings.decision_threshold,
-            is_mean_elsewhere=len(run.splits) > 1 and not refit and not is_in_time(rows.structure),
+            n_fold_models=1 if refit else len(run.splits),
         )
         self._model = GrowingModel(
             run,

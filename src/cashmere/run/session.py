@@ -260,7 +260,7 @@ class Session:
             seed=settings.seed,
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,
-            is_mean_elsewhere=len(run.splits) > 1 and not is_in_time(rows.structure),
+            n_fold_models=len(run.splits),
         )
         repeats = Repeats(run, budget, members)
         model = GrowingModel(
