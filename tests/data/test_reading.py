@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cashmere.data.reading import read_table
+from cashmere.data.reading import read_table, words_for_missing
 from cashmere.exceptions import DataError
 
 
@@ -36,6 +36,30 @@ def test_compressed_files_are_read(tmp_path):
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n"))
     assert read_table(str(path)).to_dict("list") == {"a": [1], "b": [2]}
+
+
+def test_a_blank_before_a_quote_does_not_break_fields(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('size, "name"\n5, "Smith, John"\n6, "Doe"\n')
+    assert read_table(path).to_dict("list") == {"size": [5, 6], "name": ["Smith, John", "Doe"]}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".CSV.gz"])
+def test_words_for_missing_are_counted_in_columns_of_text(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    content = b'n ; text;no\n1;NA;\n\nNA; "None";?\n;?;x\n3;;y\n4;N/A ;\n5;None;NULL\n'
+    path.write_bytes(gzip.compress(content) if suffix.endswith("gz") else content)
+    frame = read_table(path)
+    assert frame["text"].isna().sum() == 5
+    assert words_for_missing(path, frame) == {"text": {"None": 2, "NA": 1}, "no": {"NULL": 1}}
+
+
+def test_other_files_have_no_words_for_missing(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"a": ["NA", None]}).to_parquet(path)
+    frame = read_table(path)
+    assert frame["a"].tolist()[0] == "NA" and words_for_missing(path, frame) == {}
+    assert words_for_missing("openml:31", frame) == {}
 
 
 def test_single_column_and_quoted_line_breaks(tmp_path):

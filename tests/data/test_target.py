@@ -132,6 +132,13 @@ def test_bad_target_is_refused(case):
             TargetCoding.from_target(y, task)
 
 
+@pytest.mark.parametrize(("labels", "is_named"), [(["mild", None, "none"], True), ([1.0, None, 2.0], False)])
+def test_missing_labels_may_be_words_for_missing(labels, is_named):
+    with pytest.raises(DataError) as caught:
+        check_target(pd.Series(labels))
+    assert ("a label such as NA, None or null" in str(caught.value)) is is_named
+
+
 def test_wrong_length_is_refused():
     with pytest.raises(DataError, match=r"inconsistent numbers of samples: \[3, 2\]"):
         check_target([1, 2], n_rows=3)

@@ -196,6 +196,16 @@ def test_command_shows_and_writes_what_was_found(tmp_path):
     assert "no column beside the target 'fine'" in command("--target", "fine").output
 
 
+def test_command_names_words_that_were_read_as_missing(tmp_path):
+    table = pd.DataFrame({"country": ["NA", "DE"] * 20, "late": ["None", "mild", "mild", "bad"] * 10})
+    table.assign(size=["NA", *range(39)]).to_csv(tmp_path / "table.csv", index=False)
+    shown = CliRunner().invoke(app, ["inspect", str(tmp_path / "table.csv"), "--target", "late"])
+    text = " ".join(shown.output.split())
+    assert "Note: Column 'country' holds 'NA' (20 rows), read as missing" in text
+    assert "Note: Column 'late' holds 'None' (10 rows), read as missing" in text
+    assert "Column 'size'" not in text
+
+
 def test_kept_runs_are_within_the_estimates():
     rows = [json.loads(line) for line in (RESULTS / "peers.jsonl").read_text().splitlines()]
     sizes = {"large_20000": 20_000, "large_200000": 200_000, "large_1000000": 1_000_000, "large_5000000": 5_000_000}

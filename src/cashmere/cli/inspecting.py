@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cashmere.base.text import counted
 from cashmere.cli.app import app
 from cashmere.cli.terminal import TableName, TaskChoice, TaskKind, plain, say, typed_errors
 
@@ -30,13 +31,15 @@ def inspect(
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
-        from cashmere.data.reading import read_table, take_target
+        from cashmere.data.reading import read_table, take_target, words_for_missing
+        from cashmere.data.schema import ColumnKind
         from cashmere.data.task import TaskType
         from cashmere.inspection import inspect_table
 
         if output is not None:
             check_output(output)
         frame = read_table(table)
+        words = words_for_missing(table, frame)
         y = None if target is None else take_target(frame, target)
         found = inspect_table(frame, y, task=None if task is TaskChoice.AUTO else TaskType(task.value))
         if output is not None:
@@ -60,3 +63,8 @@ def inspect(
         say(False, "")
         for line in found.summary().splitlines():
             say(False, line)
+        names = {column.name for column in found.columns if column.kind in (ColumnKind.CATEGORICAL, ColumnKind.TEXT)}
+        for name, counts in words.items():
+            if name == target or name in names:
+                shown = ", ".join(f"{word!r} ({counted(n, 'row')})" for word, n in counts.items())
+                say(False, f"Note: Column {name!r} holds {shown}, read as missing. Rename what is a value there.")

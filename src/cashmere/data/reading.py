@@ -70,8 +70,9 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
     source : str or path
         A delimited text file with a header line (``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.data``; the delimiter
         ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
-        ``?`` means missing), a Parquet file
-        (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or ``openml:ID``.
+        ``?`` means missing, and so do the words that `pandas.read_csv` takes for missing, see `words_for_missing`), a
+        Parquet file (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or
+        ``openml:ID``.
     check : ReadingCheck
         Called between the steps of reading a Parquet file; may raise to stop. Other files are read in one step.
 
@@ -97,17 +98,16 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
     0  1  x
     1  2  y
     """
-    if str(source).lower().startswith("openml:"):
+    if _is_openml(source):
         return _read_openml(str(source))
     path = Path(source).expanduser()
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
+    kind = _kind_of(path)
     _check_file(path)
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty. Expected a header line and at least one row.")
     if kind in _CSV_SUFFIXES:
         frame = _read_csv(path)
-    elif kind in {".parquet", ".pq"} and suffixes[-1] != ".gz":
+    elif kind in {".parquet", ".pq"} and path.suffix.lower() == kind:
         frame = _read_parquet(path, check)
     elif kind == ".arff":
         frame = _read_arff(path)
@@ -117,6 +117,51 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
             ".parquet or .pq; or read the file with pandas and pass the DataFrame."
         )
     return _not_empty(frame, str(path))
+
+
+def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict[str, int]]:
+    r"""Count the words that were read as missing values in columns of text: in a country or a class, they may be names.
+
+    Parameters
+    ----------
+    source : str or path
+        A table that `read_table` has read.
+    frame : pandas.DataFrame
+        Its result.
+
+    Returns
+    -------
+    dict
+        For each such column, the number of cells by word (``NA``, ``None``, ``null``, ...). Only delimited text files
+        have any. Empty cells and ``?`` do not count.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "table.csv"
+    >>> _ = path.write_text("country;size\nDE;1\nNA;NA\n;3\n")
+    >>> words_for_missing(path, read_table(path))
+    {'country': {'NA': 1}}
+    """
+    positions = [
+        i
+        for i, dtype in enumerate(frame.dtypes)
+        if not pd.api.types.is_numeric_dtype(dtype) and frame.iloc[:, i].isna().any()
+    ]
+    path = Path(source).expanduser()
+    if not positions or _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
+        return {}
+    encoding = _encoding(path)
+    cells = _parsed_csv(
+        path, encoding, _sniff_delimiter(path, encoding), usecols=positions, dtype=str, keep_default_na=False
+    )
+    found: dict[str, dict[str, int]] = {}
+    for i, name in zip(positions, cells, strict=True):
+        words = cells[name][frame.iloc[:, i].isna().to_numpy()].value_counts()
+        counts = {str(word): int(n) for word, n in words.items() if word not in ("", _MISSING)}
+        if counts:
+            found[str(frame.columns[i])] = counts
+    return found
 
 
 def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
@@ -140,6 +185,16 @@ def take_target(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     if frame.shape[1] == 1:
         raise DataError(f"There is no column beside the target {name!r}. Expected at least one feature.")
     return frame.pop(name)
+
+
+def _is_openml(source: str | Path) -> bool:
+    return str(source).lower().startswith("openml:")
+
+
+def _kind_of(path: Path) -> str:
+    """Return the suffix that tells the kind of a file, in small letters."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
 
 
 def _check_file(path: Path) -> None:
@@ -257,7 +312,7 @@ def _text(path: Path, encoding: str, newline: str | None = None) -> TextIO:
 def _records(text: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the records of a delimited file, each with the line where it ends; skip blank lines."""
     csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(text, delimiter=delimiter)
+    reader = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
     for record in reader:
         if len(record) > 1 or (record and record[0].strip()):
             yield reader.line_num, record
@@ -288,15 +343,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                path,
-                sep=delimiter,
-                encoding=encoding,
-                na_values=[_MISSING],
-                index_col=False,
-                low_memory=False,
-                skipinitialspace=True,
-            )
+            frame = _parsed_csv(path, encoding, delimiter, na_values=[_MISSING])
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError) as error:
         _check_widths(path, encoding, delimiter, len(header))
         if "EOF inside string" in str(error):  # in any other line, the widths would differ
@@ -307,6 +354,13 @@ def _read_csv(path: Path) -> pd.DataFrame:
     if len(frame) and frame.iloc[:, -1].isna().any():  # pandas fills short rows silently
         _check_widths(path, encoding, delimiter, len(header))
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    return frame
+
+
+def _parsed_csv(path: Path, encoding: str, delimiter: str, **options: Any) -> pd.DataFrame:
+    frame: pd.DataFrame = pd.read_csv(
+        path, sep=delimiter, encoding=encoding, index_col=False, low_memory=False, skipinitialspace=True, **options
+    )
     return frame
 
 
