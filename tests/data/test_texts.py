@@ -29,13 +29,15 @@ def test_texts_are_mapped_from_the_file_that_holds_them(tmp_path):
     assert map_texts(tmp_path / "table.npz", 0)[np.array([2, 0])].tolist() == [texts[2], "short"]
     read = TrainingRows.read(tmp_path / "table.npz")
     assert read.texts[0].tolist() == texts.tolist()
-    mapped = read.mapped_from(tmp_path / "table.npz")
-    assert isinstance(mapped.texts[0], PackedTexts) and mapped.texts[0][:2].tolist() == ["short", ""]
+    for mapped in (read.mapped_from(tmp_path / "table.npz"), TrainingRows.read(tmp_path / "table.npz", mapped=True)):
+        assert isinstance(mapped.texts[0], PackedTexts) and mapped.texts[0][:2].tolist() == ["short", ""]
+        assert isinstance(mapped.values, np.memmap)
 
 
 def test_texts_of_earlier_versions_are_read(tmp_path):
     np.savez(tmp_path / "table.npz", values=np.zeros((2, 1)), y=np.arange(2), text0=np.array(["some", "words"]))
-    assert TrainingRows.read(tmp_path / "table.npz").texts[0].tolist() == ["some", "words"]
+    for mapped in (False, True):
+        assert TrainingRows.read(tmp_path / "table.npz", mapped=mapped).texts[0].tolist() == ["some", "words"]
 
 
 CONTENT = np.frombuffer(b"abc", np.uint8)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ import cashmere
 from cashmere import AutoClassifier, AutoRegressor, Predictor
 from cashmere.analysis import read_out_of_fold
 from cashmere.cli import app
+from cashmere.data.texts import PackedTexts
 from cashmere.exceptions import (
     CorruptStoreError,
     InvalidParameterError,
@@ -21,8 +24,9 @@ from cashmere.exceptions import (
     SchemaError,
 )
 from cashmere.explanations import read_explanation
-from cashmere.explanations.unseen_rows import UnseenRows, source_columns
+from cashmere.explanations.unseen_rows import UnseenRows, map_rows, source_columns, take_coded
 from cashmere.report import summarise_run, write_report
+from cashmere.storage.directory import TrainingRows
 from cashmere.storage.trial_tables import read_description
 
 N = 240
@@ -139,10 +143,48 @@ def test_explanation_of_an_earlier_ensemble_is_not_shown(classes_run, tmp_path):
 def test_rows_of_another_table_are_refused(classes_run, values_run, tmp_path):
     run = shutil.copytree(classes_run, tmp_path / "run")
     shutil.copy(values_run / "table.npz", run / "table.npz")
-    with pytest.raises(CorruptStoreError, match="columns and classes of the model"):
-        cashmere.explain(run)
+    new = columns(np.random.default_rng(5)).head(1)
+    for explained in (lambda: cashmere.explain(run), lambda: cashmere.explain_predictions(run, new, paths=2)):
+        with pytest.raises(CorruptStoreError, match="columns and classes of the model"):
+            explained()
     with pytest.raises(InvalidParameterError, match="repeats"):
         cashmere.explain(classes_run, repeats=0)
+
+
+@pytest.mark.parametrize("damaged", ["levels", "texts"])
+def test_rows_with_other_levels_or_damaged_texts_are_refused(values_run, tmp_path, damaged):
+    run = shutil.copytree(values_run, tmp_path / "run")
+    rows = TrainingRows.read(run / "table.npz")
+    if damaged == "levels":
+        rows.values[:, 2] = 7.0
+    else:
+        content = np.full(N, 0xFF, dtype=np.uint8)
+        rows = replace(rows, texts=(PackedTexts(content=content, ends=np.arange(1, N + 1)),))
+    rows.save(run / "table.npz")
+    new = columns(np.random.default_rng(5)).head(1)
+    for explained in (lambda: cashmere.explain(run), lambda: cashmere.explain_predictions(run, new, paths=2)):
+        with pytest.raises(CorruptStoreError, match="Restore it from a copy"):
+            explained()
+
+
+def test_rows_of_a_large_table_stay_in_the_file(values_run, tmp_path):
+    run, times = shutil.copytree(values_run, tmp_path / "run"), 500
+    rows = TrainingRows.read(run / "table.npz")
+    values, packed = np.tile(rows.values, (times, 1)), PackedTexts.pack(rows.texts[0])
+    ends = (np.arange(times)[:, None] * len(packed.content) + packed.ends).ravel()
+    many = PackedTexts(content=np.tile(packed.content, times), ends=ends)
+    replace(rows, values=values, texts=(many,), y=np.tile(rows.y, times)).save(run / "table.npz")
+    predictor, settings = Predictor.load(run), read_description(run)[0]["settings"]
+    tracemalloc.start()
+    try:
+        unseen = UnseenRows.draw(run, predictor, settings, n_rows=20, seed=0)
+        taken = take_coded(run, map_rows(run, predictor), np.arange(N), predictor)
+        assert tracemalloc.get_traced_memory()[1] < values.nbytes / 2
+    finally:
+        tracemalloc.stop()
+    assert len(unseen) == 20
+    np.testing.assert_array_equal(taken.values, rows.values)
+    assert taken.texts[0].tolist() == rows.texts[0].tolist()
 
 
 def test_few_columns_are_measured_where_there_are_many(values_run, monkeypatch):

@@ -12,14 +12,13 @@ import pandas as pd
 
 from cashmere.base.arrays import BoolArray, FloatArray, IntArray
 from cashmere.data.frames import to_frame
-from cashmere.data.schema import CodedTable, TableSchema, take_rows
+from cashmere.data.schema import CodedTable
 from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import InvalidParameterError
 from cashmere.explanations.explaining import finished_model
 from cashmere.explanations.shapley import shapley_values
-from cashmere.explanations.unseen_rows import SourceColumn, source_columns
+from cashmere.explanations.unseen_rows import SourceColumn, map_rows, source_columns, take_coded
 from cashmere.model.predictor import Predictor
-from cashmere.storage.directory import TrainingRows
 
 _BACKGROUND_ROWS = 500
 """Training rows that explained rows are compared with, at most."""
@@ -73,6 +72,8 @@ def explain_predictions(
     ------
     RunDirectoryError
         If the folder is not a run, has no final ensemble, or its model is the constant predictor.
+    CorruptStoreError, ModelFileError
+        If a file is damaged.
     SchemaError
         If the table lacks a column.
     InvalidParameterError
@@ -92,7 +93,7 @@ def explain_predictions(
     columns = source_columns(predictor.schema)
     frame = to_frame(table, columns=[column.name for column in predictor.schema.columns])
     rows = predictor.schema.code(frame)
-    background = _background(folder, predictor.schema, seed)
+    background = _background(folder, predictor, seed)
     labels = predictor.target.labels() if predictor.target.task_type.is_classification else None
     found, summaries = [], []
     for i in range(len(rows)):
@@ -126,16 +127,11 @@ def explain_predictions(
     )
 
 
-def _background(folder: Path, schema: TableSchema, seed: int) -> CodedTable:
+def _background(folder: Path, predictor: Predictor, seed: int) -> CodedTable:
     """Draw some of the training rows."""
-    stored = TrainingRows.read(folder / "table.npz")
+    table = map_rows(folder, predictor)
     rng = np.random.default_rng([seed, 0])
-    rows = np.sort(rng.permutation(len(stored.y))[:_BACKGROUND_ROWS])
-    return CodedTable(
-        values=take_rows(stored.values, rows),
-        texts=tuple(np.asarray(text[rows], dtype=object) for text in stored.texts),
-        schema=schema,
-    )
+    return take_coded(folder, table, np.sort(rng.permutation(len(table.y))[:_BACKGROUND_ROWS]), predictor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from cashmere.analysis.recorded import validation_rows
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.files import failures_as
 from cashmere.data.row_structure import StructureKind
-from cashmere.data.schema import ColumnKind, TableSchema, take_rows
+from cashmere.data.schema import CodedTable, ColumnKind, TableSchema, take_rows
 from cashmere.data.task import Encoding
 from cashmere.ensembles import choose_rows
 from cashmere.exceptions import CorruptStoreError
@@ -112,8 +113,7 @@ class UnseenRows:
         RunDirectoryError, CorruptStoreError
             If the stored rows cannot be read, or do not match the model.
         """
-        table = TrainingRows.read(folder / "table.npz")
-        _check(folder, table, predictor)
+        table = map_rows(folder, predictor)
         validation = validation_rows(folder, settings, predictor.target.task_type.value)
         if len(table.y) <= validation.rows[-1] or min(map(len, predictor.models.values())) < len(validation.folds):
             raise CorruptStoreError(folder, f"holds a model of other folds than its rows were split into. {RESTORE}")
@@ -122,12 +122,13 @@ class UnseenRows:
         fold = np.full(len(table.y), -1, dtype=np.int64)
         for k in reversed(range(len(validation.folds))):
             fold[validation.folds[k]] = k
+        coded = take_coded(folder, table, rows, predictor)
         grouped = table.structure is not None and table.structure.kind is StructureKind.GROUPS
         group = table.structure.codes[rows] if grouped and table.structure is not None else np.arange(len(rows))
         return cls(
             predictor=predictor,
-            values=take_rows(table.values, rows),
-            texts=tuple(np.asarray(text[rows], dtype=object) for text in table.texts),
+            values=coded.values,
+            texts=coded.take_texts(slice(None)),
             y=validation.y[chosen],
             weight=None if validation.weight is None else validation.weight[chosen],
             fold=fold[rows],
@@ -199,17 +200,44 @@ class UnseenRows:
         return self._components[k, encoding]
 
 
-def _check(folder: Path, table: TrainingRows, predictor: Predictor) -> None:
-    """Raise `CorruptStoreError` if the stored rows do not have the columns and classes of the model."""
+def map_rows(folder: Path, predictor: Predictor) -> TrainingRows:
+    """Map the training rows of a run into memory: few of them are needed, and there may be millions.
+
+    Raises
+    ------
+    CorruptStoreError
+        If the file is damaged, or does not have the columns and classes of the model.
+    """
+    table = TrainingRows.read(folder / "table.npz", mapped=True)
     schema, target = predictor.schema, predictor.target
     fits = (table.values.shape[1], len(table.texts)) == (len(schema.value_names), len(schema.text_names))
-    for column in source_columns(schema) if fits else ():
-        n_levels = len(column.categories) or 2 * (column.kind is ColumnKind.BOOLEAN)
-        if n_levels:
-            codes = table.values[:, column.places[0]]
-            codes = codes[~np.isnan(codes)]
-            fits = fits and bool(((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes))).all())
     if target.task_type.is_classification:
         fits = fits and table.y.dtype.kind == "i" and 0 <= table.y.min() <= table.y.max() < target.n_classes
     if not fits:
-        raise CorruptStoreError(folder / "table.npz", f"does not hold the columns and classes of the model. {RESTORE}")
+        raise _does_not_fit(folder)
+    return table
+
+
+def take_coded(folder: Path, table: TrainingRows, rows: IntArray, predictor: Predictor) -> CodedTable:
+    """Take some of the rows that `map_rows` has mapped.
+
+    Raises
+    ------
+    CorruptStoreError
+        If they have levels that are not those of the model, or texts that cannot be read.
+    """
+    values = take_rows(table.values, rows)
+    for column in source_columns(predictor.schema):
+        n_levels = len(column.categories) or 2 * (column.kind is ColumnKind.BOOLEAN)
+        if n_levels:
+            codes = values[:, column.places[0]]
+            codes = codes[~np.isnan(codes)]
+            if not ((codes >= 0) & (codes < n_levels) & (codes == np.floor(codes))).all():
+                raise _does_not_fit(folder)
+    with failures_as(CorruptStoreError, folder / "table.npz", RESTORE):
+        texts = tuple(np.asarray(text[rows], dtype=object) for text in table.texts)
+    return CodedTable(values=values, texts=texts, schema=predictor.schema)
+
+
+def _does_not_fit(folder: Path) -> CorruptStoreError:
+    return CorruptStoreError(folder / "table.npz", f"does not hold the columns and classes of the model. {RESTORE}")

@@ -265,13 +265,22 @@ class TrainingRows:
             return replace(self, values=map_archived(path, "values"), texts=texts)
 
     @classmethod
-    def read(cls, path: Path) -> TrainingRows:
-        """Read the rows; a damaged file raises `CorruptStoreError`."""
+    def read(cls, path: Path, *, mapped: bool = False) -> TrainingRows:
+        """Read the rows; a damaged file raises `CorruptStoreError`.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        mapped : bool
+            Whether values and texts stay in the file, which saves time and memory where few rows are needed. Their
+            checksums are then not verified.
+        """
         with failures_as(CorruptStoreError, path, RESTORE), open_arrays(path, limit=MOST_BYTES) as arrays:
             numbers = sorted({int(found[1]) for name in arrays if (found := re.fullmatch(_TEXT_NAME, name))})
             rows = cls(
-                values=arrays["values"],
-                texts=tuple(_read_texts(arrays, i) for i in numbers),
+                values=map_archived(path, "values") if mapped else arrays["values"],
+                texts=tuple(_map_texts(arrays, path, i) if mapped else _read_texts(arrays, i) for i in numbers),
                 y=arrays["y"],
                 weight=arrays.get("weight"),
                 structure=_read_structure(arrays),
@@ -301,6 +310,10 @@ def _read_texts(arrays: Mapping[str, AnyArray], i: int) -> AnyArray:
     if f"text{i}" in arrays:
         return arrays[f"text{i}"].astype(object)
     return PackedTexts(content=arrays[f"text{i}.content"], ends=arrays[f"text{i}.ends"])[:]
+
+
+def _map_texts(arrays: Mapping[str, AnyArray], path: Path, i: int) -> AnyArray | PackedTexts:
+    return map_archived(path, f"text{i}") if f"text{i}" in arrays else map_texts(path, i)
 
 
 def _read_structure(arrays: Mapping[str, AnyArray]) -> RowStructure | None:
