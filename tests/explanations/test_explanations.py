@@ -221,6 +221,24 @@ def test_contributions_sum_to_the_prediction(values_run):
     assert max(sizes["size"], sizes["size_in_feet"], sizes["colour"]) > 5 * sizes["noise"]
 
 
+def test_columns_of_a_model_without_names_are_matched_by_position(tmp_path):
+    X = np.random.default_rng(0).normal(size=(80, 2))
+    model = AutoRegressor(
+        budget="1trials",
+        isolation="none",
+        resampling="holdout",
+        include="ridge",
+        run_directory=tmp_path / "run",
+    )
+    model.fit(X, X[:, 0])
+    arrays, frames = (
+        cashmere.explain_predictions(tmp_path / "run", new, paths=2).contributions
+        for new in (X[:1], pd.DataFrame(X[:1], columns=["first", "second"]))
+    )
+    pd.testing.assert_frame_equal(arrays, frames)
+    assert dict(zip(arrays["column"], arrays["value"], strict=True)) == {"x0": X[0, 0], "x1": X[0, 1]}
+
+
 def test_the_predicted_class_is_explained(classes_run):
     X = columns(np.random.default_rng(6))[["size", "colour", "noise"]].head(8)
     found = cashmere.explain_predictions(classes_run, X, paths=10).predictions

@@ -93,6 +93,8 @@ def explain_predictions(
     columns = source_columns(predictor.schema)
     frame = to_frame(table, columns=[column.name for column in predictor.schema.columns])
     rows = predictor.schema.code(frame)
+    if not predictor.schema.named:  # columns are matched by position
+        frame = frame.set_axis([column.name for column in predictor.schema.columns], axis=1)
     background = _background(folder, predictor, seed)
     labels = predictor.target.labels() if predictor.target.task_type.is_classification else None
     found, summaries = [], []
