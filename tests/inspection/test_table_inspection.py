@@ -113,7 +113,7 @@ def test_a_date_that_predicts_alone_is_not_called_a_leak():
 def test_a_rare_class_is_reported(n_rare, is_reported):
     X = pd.DataFrame({"a": np.random.default_rng(3).normal(size=N)})
     found = inspect_table(X, np.where(np.arange(N) < n_rare, "yes", "no"))
-    assert any("never predicts it is right in 95.4%" in finding.sentence for finding in found.findings) is is_reported
+    assert any("never predicts it is right in 95.4 %" in finding.sentence for finding in found.findings) is is_reported
 
 
 def test_rows_without_a_target_are_counted_and_left_out():
@@ -139,6 +139,22 @@ def test_equal_rows_and_contradictions_are_counted():
     )
     assert contradictions.startswith("10 rows contradict others") and "83.3 %" in contradictions
     assert copies.startswith("57 rows repeat")
+
+
+def test_few_rows_among_many_do_not_seem_to_be_none():
+    n_rows = 10_000
+    X = pd.DataFrame({"a": np.append(0, np.arange(n_rows - 1))})
+    y = np.arange(n_rows) < 1
+    text = inspect_table(X, y).summary()
+    assert "10,000 rows, 1 column, of which 1 is used." in text
+    assert "1 row contradicts others" in text and "no model can predict more than 99.99 % of the rows" in text
+    assert "1 class has fewer than 10 rows, such as True (1)." in text
+    assert "has 0.01 % of the rows: a model that never predicts it is right in 99.99 %." in text
+
+
+def test_target_that_is_no_column_is_refused():
+    with pytest.raises(DataError, match="y should be a 1d array"):
+        inspect_table(pd.DataFrame({"a": range(9)}), 5)
 
 
 def test_without_a_target_columns_are_only_read():

@@ -119,7 +119,8 @@ class TableInspection:
     def summary(self) -> str:
         """Return everything except the columns as lines of text."""
         used = sum(column.dropped is None for column in self.columns)
-        lines = [f"{self.n_rows:,} rows, {len(self.columns):,} columns, of which {used:,} are used."]
+        size = f"{counted(self.n_rows, 'row')}, {counted(len(self.columns), 'column')}"
+        lines = [f"{size}, of which {used:,} {'is' if used == 1 else 'are'} used."]
         if self.classes:
             shown = ", ".join(f"{label!r} {n:,}" for label, n in list(self.classes.items())[:10])
             rest = f", and {len(self.classes) - 10} more" if len(self.classes) > 10 else ""
@@ -214,8 +215,10 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
 
 def _with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, int]:
     """Return the rows that have a target, their targets, and how many have none."""
-    present = np.asarray(pd.notna(pd.Series(np.asarray(y, dtype=object)))) if np.ndim(y) == 1 else np.ones(len(y), bool)
-    if present.all() or len(present) != len(frame):  # the check of the target reports a wrong length or shape
+    if np.ndim(y) != 1 or len(y) != len(frame):  # the check of the target reports a wrong length or shape
+        return frame, y, 0
+    present = np.asarray(pd.notna(pd.Series(np.asarray(y, dtype=object))))
+    if present.all():
         return frame, y, 0
     if not present.any():
         raise DataError("No row has a target. Name another target column.")
@@ -290,8 +293,9 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
     if few:
         shown = ", ".join(f"{label!r} ({n})" for label, n in few[-5:])
         sentence = (
-            f"{len(few)} class(es) have fewer than {_RARE_ROWS} rows, such as {shown}. They are kept, but hard to "
-            "learn, and their scores are mostly chance: merge them with others, or get more rows."
+            f"{'1 class has' if len(few) == 1 else f'{len(few):,} classes have'} fewer than {_RARE_ROWS} rows, such as "
+            f"{shown}. Such classes are kept, but hard to learn, and their scores are mostly chance: merge them with "
+            "others, or get more rows."
         )
         findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
     if len(classes) == 2:
@@ -299,9 +303,9 @@ def _about_classes(classes: dict[Any, int]) -> list[Finding]:
         share = n / sum(classes.values())
         if share < _RARE_SHARE:
             sentence = (
-                f"Class {label!r} has {share:.1%} of the rows: a model that never predicts it is right in "
-                f"{1 - share:.1%}. To find it, choose a metric such as balanced_accuracy (--metric), which brings a "
-                "decision threshold."
+                f"Class {label!r} has {_percent(share)} of the rows: a model that never predicts it is right in "
+                f"{_percent(1 - share)}. To find it, choose a metric such as balanced_accuracy (--metric), which "
+                "brings a decision threshold."
             )
             findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
     return findings
@@ -359,11 +363,11 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
 def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
     findings = []
     if copies.n_contradicted:
-        best = 100 * (1 - copies.n_contradicted / n_rows)
         sentence = (
             f"{counted(copies.n_contradicted, 'row')} contradict{'s' if copies.n_contradicted == 1 else ''} others "
             "that are equal in all columns: from "
-            f"these columns, no model can predict more than {best:.1f} % of the rows correctly."
+            f"these columns, no model can predict more than {_percent(1 - copies.n_contradicted / n_rows)} of the rows "
+            "correctly."
         )
         findings.append(Finding(kind=FindingKind.CONTRADICTIONS, sentence=sentence))
     if copies.n_surplus > _COPIES_SHARE * n_rows:
@@ -374,6 +378,12 @@ def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
         )
         findings.append(Finding(kind=FindingKind.COPIES, sentence=sentence))
     return findings
+
+
+def _percent(share: float) -> str:
+    """Return a share with enough digits to tell it from none and from all."""
+    text = next(text for digits in range(1, 10) if float(text := f"{100 * share:.{digits}f}") not in (0.0, 100.0))
+    return f"{text} %"
 
 
 def _rounded(number: int) -> int:
