@@ -253,10 +253,9 @@ def _drawn(y: AnyArray, n_rows: int, task_type: TaskType, rng: np.random.Generat
     shuffled = rng.permutation(len(y))
     if not task_type.is_classification:
         return np.sort(shuffled[:n_rows])
-    kept = []
-    for code, count in zip(*np.unique(y, return_counts=True), strict=True):
-        n_kept = max(round(n_rows * count / len(y)), 10 * _PARTS)
-        kept.append(shuffled[y[shuffled] == code][:n_kept])
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    groups = np.split(by_class, np.cumsum(np.unique(y, return_counts=True)[1])[:-1])
+    kept = [group[: max(round(n_rows * len(group) / len(y)), 10 * _PARTS)] for group in groups]
     return np.sort(np.concatenate(kept))
 
 
