@@ -307,6 +307,25 @@ def test_nothing_is_decided_that_would_take_longer_than_the_time_left():
     assert len(asked) == len(history) == 2  # the third would have fitted only on an idle machine
 
 
+@pytest.mark.parametrize("order", ["trials", "arrival"])
+def test_interrupted_search_is_continued_by_the_next_call(order):
+    undisturbed = run_digest(Study(SPACE, "random", seed=2).optimize(bowl, "8trials"))
+    numbers = []
+
+    def interrupted(trial):
+        numbers.append(trial.number)
+        if len(numbers) == 4:
+            raise KeyboardInterrupt
+        return bowl(trial)
+
+    study = Study(SPACE, "random", seed=2, order=order)
+    with pytest.raises(KeyboardInterrupt):
+        study.optimize(interrupted, "8trials")
+    assert len(study.history) == 3
+    assert run_digest(study.optimize(interrupted, "8trials")) == undisturbed
+    assert numbers == [0, 1, 2, 3, 3, 4, 5, 6, 7]
+
+
 def test_outcome_that_comes_too_late_to_be_written_is_decided_again(tmp_path):
     ran = []
 

@@ -687,40 +687,38 @@ class Study:
         n_submitted = submitted_at_once(executor.n_workers)
         too_late: list[Trial] = []
         limit = math.inf if budget is None or budget.trials is None else budget.trials
-        while len(self._committed) < limit and left() > 0 and not stop():
-            self._keep_elapsed(_FORGOTTEN_SECONDS)
-            while len(self._trials) < limit and len(running) < n_submitted and self._can_ask_within(left()):
-                seconds = left()
-                # Trials beyond the workers wait for a free one, by when half of the time may be gone.
-                seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
-                if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
-                    break
-                trial = self.ask()
-                if trial.number not in self._arrived:
-                    future = executor.submit(objective, trial)
-                    running[future] = trial
-                    future.add_done_callback(finished.put)
-                if left() <= 0 or stop() or not finished.empty():
-                    break
-            self._announce(self._commit(), callback)
-            if not running and (
-                len(self._trials) >= limit
-                or self._nothing_fits[:2] == (len(self._committed), len(self._trials))
-                or not self._can_ask_within(left())
-            ):
-                break  # nothing more can happen
-            taken = [(running.pop(future), future) for future in _taken(finished, timeout=0.05 if running else 0.0)]
-            too_late += self._tell_in_time(taken, left, callback)
-            if on_tick is not None:
-                on_tick()
-        # Running trials were decided but not observed. Forget these decisions, as they can be made again.
-        self._unfinished = {trial.number: (trial, future) for future, trial in running.items()}
-        self._unfinished |= {trial.number: (trial, None) for trial in too_late}
-        self._seconds_left = _for_ever
-        self._rewind()
-        self._forget_decision()
-        self._batch.clear()
-        self._keep_elapsed()
+        try:
+            while len(self._committed) < limit and left() > 0 and not stop():
+                self._keep_elapsed(_FORGOTTEN_SECONDS)
+                while len(self._trials) < limit and len(running) < n_submitted and self._can_ask_within(left()):
+                    seconds = left()
+                    # Trials beyond the workers wait for a free one, by when half of the time may be gone.
+                    seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
+                    if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
+                        break
+                    trial = self.ask()
+                    if trial.number not in self._arrived:
+                        future = executor.submit(objective, trial)
+                        running[future] = trial
+                        future.add_done_callback(finished.put)
+                    if left() <= 0 or stop() or not finished.empty():
+                        break
+                self._announce(self._commit(), callback)
+                if not running and (
+                    len(self._trials) >= limit
+                    or self._nothing_fits[:2] == (len(self._committed), len(self._trials))
+                    or not self._can_ask_within(left())
+                ):
+                    break  # nothing more can happen
+                taken = [(running.pop(future), future) for future in _taken(finished, timeout=0.05 if running else 0.0)]
+                too_late += self._tell_in_time(taken, left, callback)
+                if on_tick is not None:
+                    on_tick()
+            self._unfinished = {trial.number: (trial, future) for future, trial in running.items()}
+            self._unfinished |= {trial.number: (trial, None) for trial in too_late}
+        finally:  # also after Ctrl+C or an error: a later call decides the open trials again
+            self._seconds_left = _for_ever
+            self._forget_open_trials()
         return self.history
 
     def _tell_in_time(
@@ -746,14 +744,6 @@ class Study:
                 self._pace.note(_STORING, time.perf_counter() - clock, size)
         return too_late
 
-    def abandon_running(self) -> None:
-        """Discard the decisions on trials without an outcome, after an exception has ended `optimize`."""
-        self._seconds_left = _for_ever
-        self._rewind()
-        self._forget_decision()
-        self._batch.clear()
-        self._keep_elapsed()
-
     def cancel_waiting(self) -> None:
         """Cancel the trials that `optimize` did not wait for and no worker has started: others may need the workers."""
         for _, future in self._unfinished.values():
@@ -771,13 +761,16 @@ class Study:
             self._elapsed_stored = self.elapsed
             self._store.set_fact("elapsed_seconds", self._elapsed_stored)
 
-    def _rewind(self) -> None:
-        """Go back to the first trial without an outcome; set later outcomes aside until it is their turn."""
+    def _forget_open_trials(self) -> None:
+        """Go back to the first trial without an outcome, which can be decided again; set later outcomes aside."""
         known = {o.trial.number for o in self._committed}
         end = next(number for number in range(len(self._trials) + 1) if number not in known)
         self._arrived |= {o.trial.number: o for o in self._committed if o.trial.number >= end}
         self._committed = [o for o in self._committed if o.trial.number < end]
         del self._trials[end:]
+        self._forget_decision()
+        self._batch.clear()
+        self._keep_elapsed()
 
     def _can_ask_within(self, seconds: float) -> bool:
         return seconds > self._pace.bound(_DECIDING, expected=0.0) and self.can_ask()

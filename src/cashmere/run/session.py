@@ -327,7 +327,6 @@ class Session:
                     self.study.keep_unfinished()
                     optimize(seconds_left=self._left_for_trials)
             except ClusterError as error:
-                self.study.abandon_running()
                 if not self.study.history.successes:
                     raise
                 warnings.warn(ClusterWarning(f"{error} The model is made of what has finished."), stacklevel=2)
