@@ -248,6 +248,11 @@ class Study:
             time_left=self._time_left(end),
         )
 
+    def _history_for_strategy(self, end: int, pending: Sequence[Trial]) -> History:
+        """Return the history as strategies see it: with one loss per configuration, as if on all rows."""
+        history = self._history(end, pending)
+        return history if len(self._rungs) == 1 else on_all_rows(history, self._rungs)
+
     def _time_left(self, end: int) -> TimeLeft | None:
         """Return what is left of the planned time after the first `end` trials, by their recorded seconds."""
         if self._planned_seconds is None:
@@ -290,10 +295,6 @@ class Study:
             return self._trials[end:]
         known = {o.trial.number for o in self._committed[:end]}
         return [trial for trial in self._trials if trial.number not in known]
-
-    def _n_visible(self) -> int:
-        """Return how many committed outcomes the next decision may see at least."""
-        return self._n_shown_to(len(self._trials))
 
     def _n_shown_to(self, number: int) -> int:
         """Return how many committed outcomes the decision of a trial may see at least."""
@@ -362,7 +363,7 @@ class Study:
         """Return the worst fold of the best trial on this share of rows that the lookahead reveals."""
         if self.fold_racing == "none":
             return math.inf
-        known = self._committed[: self._n_visible()]
+        known = self._committed[: self._n_shown_to(len(self._trials))]
         best = History(observations=tuple(o for o in known if o.trial.fidelity == fidelity)).incumbent
         return max(best.fold_losses, default=math.inf) if best is not None else math.inf
 
@@ -371,69 +372,71 @@ class Study:
         return np.random.SeedSequence(self.seed, spawn_key=(number,)).spawn(2)
 
     def _decide(self) -> Suggestion | None:
-        """Return the next decision, or None if it needs more outcomes.
+        """Return the next decision, or None if it needs more outcomes."""
+        if self._decision is None:
+            self._decision = (
+                self._stored_decision()
+                or self._promotion()
+                or self._next_warm_start()
+                or self._next_of_batch()
+                or self._ask_strategy()
+            )
+        return self._decision
+
+    def _stored_decision(self) -> Suggestion | None:
+        """Return the decision on a trial that is stored already, unless it can be made again."""
+        if self._can_repeat or (stored := self._arrived.get(len(self._trials))) is None:
+            return None
+        trial = stored.trial
+        return Suggestion(configuration=trial.configuration, origin=trial.origin, fidelity=trial.fidelity)
+
+    def _ask_strategy(self) -> Suggestion | None:
+        """Return the suggestion of the strategy, or None if it needs more outcomes; if it takes too long, draw one.
 
         The strategy first sees the outcomes that the lookahead reveals, then one more at a time until they suffice. So
         what it finally sees does not depend on which ones have arrived.
         """
         number = len(self._trials)
-        if self._decision is None and number in self._arrived and not self._can_repeat:
-            trial = self._arrived[number].trial
-            self._decision = Suggestion(configuration=trial.configuration, origin=trial.origin, fidelity=trial.fidelity)
-        if self._decision is None and len(self._rungs) > 1:
-            self._decision = self._promotion()
-        if self._decision is None and (configuration := self._next_warm_start()) is not None:
-            origin = Origin(OriginKind.WARM_START)
-            self._decision = Suggestion(configuration=configuration, origin=origin, fidelity=self._rungs[0])
-        if self._decision is None and (self._batch or (self._batch_size > 1 and not self._decides_too_long)):
-            self._decision = self._next_of_batch(number)
-        first = max(self._n_visible(), self._n_insufficient + 1)
-        for visible in range(first, len(self._committed) + 1):
-            if self._decision is not None:
-                break
+        for visible in range(max(self._n_shown_to(number), self._n_insufficient + 1), len(self._committed) + 1):
             clock = Deadline(None)
-            strategy_seed, _ = self._seeds(number)
-            history = self._history(visible, self._pending(visible))
-            if len(self._rungs) > 1:
-                history = on_all_rows(history, self._rungs)
-            rng = np.random.default_rng(strategy_seed)
+            history = self._history_for_strategy(visible, self._pending(visible))
+            rng = np.random.default_rng(self._seeds(number)[0])
             if self._decides_too_long:
                 decided = self._encoder.encode(trial.configuration for trial in history.trials)
-                self._decision = draw_suggestion(self._encoder, decided, rng)
+                suggestion: Suggestion | None = draw_suggestion(self._encoder, decided, rng)
             else:
                 with one_blas_thread():
-                    self._decision = self.strategy.suggest(history, rng)
-            if self._decision is not None:
-                self._decision = replace(self._decision, fidelity=self._rungs[0])
+                    suggestion = self.strategy.suggest(history, rng)
             self._note_deciding(number, clock.elapsed)
-            if self._decision is None:
-                self._n_insufficient = visible
-                if visible == number:
-                    raise StrategyError(
-                        f"{self.strategy!r} returned None for trial {number} although every outcome is known. "
-                        "suggest() may return None only while trials are pending; else it must return a Suggestion.",
-                        strategy=self.strategy,
-                    )
-        return self._decision
+            if suggestion is not None:
+                return replace(suggestion, fidelity=self._rungs[0])
+            self._n_insufficient = visible
+            if visible == number:
+                raise StrategyError(
+                    f"{self.strategy!r} returned None for trial {number} although every outcome is known. "
+                    "suggest() may return None only while trials are pending; else it must return a Suggestion.",
+                    strategy=self.strategy,
+                )
+        return None
 
-    def _next_of_batch(self, number: int) -> Suggestion:
-        """Return the next decision of the batch; if none is left, decide the next batch.
+    def _next_of_batch(self) -> Suggestion | None:
+        """Return the next decision of the batch; if none is left, decide the next batch. None without batches.
 
         In the order of trials, batches begin at fixed numbers and see what the lookahead reveals to their first trial.
         So a resumed study takes the same decisions again, even in the middle of a batch.
         """
         if not self._batch:
-            clock = Deadline(None)
+            if self._batch_size == 1 or self._decides_too_long:
+                return None
+            clock, number = Deadline(None), len(self._trials)
             n_passed = 0 if not self._can_repeat else (number - len(self.warm_start)) % self._batch_size
             visible = self._n_shown_to(number - n_passed)
             pending = [trial for trial in self._pending(visible) if trial.number < number - n_passed]
-            history = self._history(visible, pending)
-            if len(self._rungs) > 1:
-                history = on_all_rows(history, self._rungs)
-            strategy_seed, _ = self._seeds(number - n_passed)
+            history = self._history_for_strategy(visible, pending)
+            rng = np.random.default_rng(self._seeds(number - n_passed)[0])
             assert isinstance(self.strategy, BatchStrategy)
             with one_blas_thread():
-                together = self.strategy.suggest_batch(history, np.random.default_rng(strategy_seed), self._batch_size)
+                together = self.strategy.suggest_batch(history, rng, self._batch_size)
             if len(together) != self._batch_size:
                 raise StrategyError(
                     f"{self.strategy!r} was asked for {self._batch_size} suggestions and returned {len(together)}. "
@@ -465,6 +468,8 @@ class Study:
 
     def _promotion(self) -> Suggestion | None:
         """Return the configuration to try on more rows, or None if none deserves it."""
+        if len(self._rungs) == 1:
+            return None
         n_known = len(self._committed)
         planned = None if self._plan is None else self._plan.worker_seconds
         is_late = planned is not None and self._spent_by_trials() > _EARLY_SHARE * planned
@@ -477,18 +482,25 @@ class Study:
             largest_share=self._largest_share,
         )
 
-    def _next_warm_start(self) -> Configuration | None:
+    def _next_warm_start(self) -> Suggestion | None:
         """Return the next configuration to evaluate before the strategy is asked, or None if none is left."""
+        if (configuration := self._first_warm_start_left()) is None:
+            return None
+        return Suggestion(configuration=configuration, origin=Origin(OriginKind.WARM_START), fidelity=self._rungs[0])
+
+    def _first_warm_start_left(self) -> Configuration | None:
         number = len(self._trials)
         if len(self._rungs) > 1:
             number = sum(trial.origin.kind is not OriginKind.PROMOTED for trial in self._trials)
-        if number >= len(self.warm_start) or self._planned_seconds is None:
-            return self.warm_start[number] if number < len(self.warm_start) else None
+        if number >= len(self.warm_start):
+            return None
+        if self._planned_seconds is None:
+            return self.warm_start[number]
         decided = {trial.key for trial in self._trials}
         left = [c for c in self.warm_start if configuration_key(c) not in decided]
         if not left:
             return None
-        n_known = self._n_visible()
+        n_known = self._n_shown_to(len(self._trials))
         time_left = self._time_left(n_known)
         return best_per_second(
             left,
