@@ -69,6 +69,8 @@ class EnsembleBuilder:
 
     Attributes
     ----------
+    metric, pool
+        As given.
     ensemble : Ensemble
         The constant predictor until the first success.
     loss : float or None
@@ -101,7 +103,7 @@ class EnsembleBuilder:
         decision_threshold: str | float,
         n_fold_models: int = 1,
     ) -> None:
-        self._method, self._size, self._metric, self._pool, self._seed = method, size, metric, pool, seed
+        self._method, self._size, self.metric, self.pool, self._seed = method, size, metric, pool, seed
         self._has_model = has_model
         self._limits: tuple[Limit, ...] = ()
         self._instead: Mapping[int, AnyArray] = {}
@@ -136,16 +138,6 @@ class EnsembleBuilder:
         members = self.ensemble.members
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
-
-    @property
-    def pool(self) -> ValidationPool:
-        """The rows to choose on."""
-        return self._pool
-
-    @property
-    def metric(self) -> Metric:
-        """The metric to choose by."""
-        return self._metric
 
     def limit(self, limits: Sequence[Limit]) -> None:
         """Select only ensembles that keep these limits from now on; methods other than selection ignore them.
@@ -205,8 +197,8 @@ class EnsembleBuilder:
     def _choose(self, observations: Sequence[Observation], stop: Stop) -> None:
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
-        y, weight = self._pool.y, self._pool.weight
-        structure = self._pool.structure
+        y, weight = self.pool.y, self.pool.weight
+        structure = self.pool.structure
         allowed = allowed_within(self._limits, numbers)
         ensemble, loss = self._build(
             numbers, stacks, losses, y, weight, stop, structure, allowed=allowed, selection=self._selection
@@ -215,9 +207,7 @@ class EnsembleBuilder:
         if self.decides_by_threshold:
             stack = dict(zip(numbers, stacks, strict=True))
             combined = ensemble.combine([stack[number] for number in ensemble.members])
-            thresholds, gain = self._thresholds(combined, y, weight, stop, structure)
-            if thresholds is not None and self._metric.needs == "labels":
-                loss = self._decided_loss(combined, y, weight, thresholds)
+            loss, thresholds, gain = self._decide(combined, loss, stop)
         self.ensemble, self.loss, self.calibration = ensemble, loss, None
         self.thresholds, self.decision_gain = thresholds, gain
 
@@ -248,7 +238,7 @@ class EnsembleBuilder:
             return None
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
-        y, weight, structure = self._pool.y, self._pool.weight, self._pool.structure
+        y, weight, structure = self.pool.y, self.pool.weight, self.pool.structure
         parts: list[Ensemble] = []
         allowed = allowed_within(self._limits, numbers)
 
@@ -257,7 +247,7 @@ class EnsembleBuilder:
         ) -> Ensemble:
             ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop, structure, allowed=allowed)[0]
             parts.append(ensemble)
-            if not self.decides_by_threshold or self._metric.needs != "labels":
+            if not self.decides_by_threshold or self.metric.needs != "labels":
                 return ensemble
             combined = ensemble.combine([stacks[i] for i in ensemble.members])
             return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight, stop, structure)[0])
@@ -269,13 +259,13 @@ class EnsembleBuilder:
                 return None
             rows = unseen.rows
             y, weight = y[rows], None if weight is None else weight[rows]
-            loss = self._metric.loss(y, unseen.predictions, weight)
+            loss = self.metric.loss(y, unseen.predictions, weight)
             calibration = None
             if self._calibrates:
                 calibration = choose_calibration(
                     unseen.predictions,
                     y,
-                    self._metric.name,
+                    self.metric.name,
                     weight=weight,
                     structure=None if structure is None else structure.take(rows),
                     rng=rng,
@@ -315,19 +305,18 @@ class EnsembleBuilder:
         combined = ensemble.combine([predictions[number] for number in ensemble.members])
         if calibration is not None:
             combined = calibration.apply(combined)
-        loss, thresholds, gain = self._judged(combined, stop)
+        loss, thresholds, gain = self._decide(combined, self.metric.loss(self.pool.y, combined, self.pool.weight), stop)
         self.ensemble, self.loss, self.calibration = ensemble, loss, calibration
         self.thresholds, self.decision_gain = thresholds, gain
 
-    def _judged(self, combined: Float64, stop: Stop) -> tuple[float, Float64 | None, float | None]:
-        """Return the loss of predictions on the rows of the pool, their thresholds, and the gain of these."""
-        y, weight = self._pool.y, self._pool.weight
-        thresholds, gain = self.thresholds, self.decision_gain
-        loss = self._metric.loss(y, combined, weight)
-        if self.decides_by_threshold:
-            thresholds, gain = self._thresholds(combined, y, weight, stop, self._pool.structure)
-            if thresholds is not None and self._metric.needs == "labels":
-                loss = self._decided_loss(combined, y, weight, thresholds)
+    def _decide(self, combined: Float64, loss: float, stop: Stop) -> tuple[float, Float64 | None, float | None]:
+        """Return the loss of predictions for the pool, given that without thresholds; their thresholds; their gain."""
+        if not self.decides_by_threshold:
+            return loss, self.thresholds, self.decision_gain
+        y, weight = self.pool.y, self.pool.weight
+        thresholds, gain = self._thresholds(combined, y, weight, stop, self.pool.structure)
+        if thresholds is not None and self.metric.needs == "labels":
+            loss = self._decided_loss(combined, y, weight, thresholds)
         return loss, thresholds, gain
 
     def loss_alone(self, predictions: AnyArray) -> float:
@@ -338,7 +327,8 @@ class EnsembleBuilder:
         MetricError
             If the metric cannot be computed.
         """
-        return self._judged(np.asarray(self._pool.take(predictions), dtype=np.float64), never)[0]
+        own = np.asarray(self.pool.take(predictions), dtype=np.float64)
+        return self._decide(own, self.metric.loss(self.pool.y, own, self.pool.weight), never)[0]
 
     def conformal_scores(self, history: History) -> ConformalScores | None:
         """Return the conformal scores of the ensemble's out-of-fold predictions; None for the constant predictor.
@@ -349,11 +339,11 @@ class EnsembleBuilder:
         known = {o.trial.number: o.predictions for o in history.successes if o.predictions is not None}
         if not set(self.ensemble.members) <= known.keys():
             return None
-        combined = self.ensemble.combine([self._pool.take(known[number]) for number in self.ensemble.members])
+        combined = self.ensemble.combine([self.pool.take(known[number]) for number in self.ensemble.members])
         if self.calibration is not None:
             combined = self.calibration.apply(combined)
-        y, fold = self._pool.y, self._pool.fold
-        if fold is None or is_in_time(self._pool.structure):
+        y, fold = self.pool.y, self.pool.fold
+        if fold is None or is_in_time(self.pool.structure):
             fold = np.zeros(len(y), dtype=np.int64)
         return ConformalScores.of_folds(scores_of(y, combined), fold, int(fold.max()) + 1)
 
@@ -361,7 +351,7 @@ class EnsembleBuilder:
     def decides_by_threshold(self) -> bool:
         """Whether classes are decided by thresholds: given ones, or tuned ones if they help."""
         if self._decision_threshold == "auto":
-            return self._metric.needs == "labels" and self._metric != METRICS["accuracy"]
+            return self.metric.needs == "labels" and self.metric != METRICS["accuracy"]
         return self._decision_threshold != "none"
 
     def _thresholds(
@@ -395,7 +385,7 @@ class EnsembleBuilder:
 
     def _stacks(self, observations: Sequence[Observation]) -> list[AnyArray]:
         predictions = [self._instead.get(o.trial.number, o.predictions) for o in observations]
-        return [self._pool.take(each) for each in predictions if each is not None]
+        return [self.pool.take(each) for each in predictions if each is not None]
 
     def _build(
         self,
@@ -413,7 +403,7 @@ class EnsembleBuilder:
         go_on_unless(stop)
         if self._method == "selection":
             if selection is None:
-                selection = IncrementalSelection(y, self._metric, size=self._size, weight=weight, tie=_TIE)
+                selection = IncrementalSelection(y, self.metric, size=self._size, weight=weight, tie=_TIE)
             rng = np.random.default_rng(self._seed)
             result = selection.select(numbers, predictions, rng=rng, allowed=allowed, stop=stop)
             return ensemble_of_selection(numbers, result)
@@ -422,7 +412,7 @@ class EnsembleBuilder:
             numbers,
             predictions,
             y,
-            self._metric,
+            self.metric,
             losses=losses,
             weight=weight,
             structure=structure,
