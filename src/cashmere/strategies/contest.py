@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -14,7 +14,7 @@ from cashmere.contests import Contender, Elimination, Ledger, Rules, Schedule, T
 from cashmere.exceptions import InvalidParameterError, MissingParameterError
 from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
-from cashmere.records.trial import History, Suggestion, Trial
+from cashmere.records.trial import History, Suggestion
 from cashmere.records.work_budget import WorkBudget
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import SubspacePart, part_of, split
@@ -23,6 +23,7 @@ from cashmere.strategies.bo4ml import BO4ML
 from cashmere.strategies.shared.capacity import capacity
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
+from cashmere.strategies.shared.history_of_part import history_of_part
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 _CACHE_SIZE = 50_000
@@ -156,14 +157,14 @@ class Contest:
         if not unfinished:
             return None
         turn = min(unfinished, key=lambda part: counts[part])
-        inside = self._inside(turn, history, members)
+        inside = history_of_part(history, [member == turn for member in members])
         if self.independent and inside.pending:
             return None
         suggestion = self._inner[turn].suggest(inside, rng)
         if suggestion is None:
             return None
         origin = suggestion.origin.within(self.parts[turn].label, round=current.number)
-        return Suggestion(configuration=self._lift(suggestion.configuration), origin=origin)
+        return Suggestion(configuration=lift(suggestion.configuration, self._encoder.space), origin=origin)
 
     def check_metric(self, metric: Loss) -> None:
         """Reject a metric that does not suit the inner strategy, see `cashmere.protocols.MetricCheck`."""
@@ -253,18 +254,6 @@ class Contest:
 
     def _make_inner(self, searched: SearchSpace) -> Strategy:
         return make_inner(self.inner, searched, n_initial=self.n_initial)
-
-    def _inside(self, part: int, history: History, members: Sequence[int]) -> History:
-        """Return the history of a part; configurations remain those of the whole space, with the same values."""
-        observations = tuple(o for o, member in zip(history, members, strict=False) if member == part)
-        pending: tuple[Trial, ...] = tuple(
-            trial for trial, member in zip(history.pending, members[len(history) :], strict=True) if member == part
-        )
-        return replace(history, observations=observations, pending=pending)
-
-    def _lift(self, configuration: Configuration) -> Configuration:
-        space = self._encoder.space
-        return configuration if configuration.config_space is space else lift(configuration, space)
 
 
 def _failure_floor(history: History) -> float:

@@ -71,13 +71,13 @@ def restrict(space: ConfigurationSpace, allowed: Mapping[str, Collection[Any]]) 
         return _restricted(space, _with_legal_defaults(space, choices))
 
 
-def lift(configuration: Mapping[str, Any], space: ConfigurationSpace) -> Configuration:
+def lift(configuration: Configuration, space: ConfigurationSpace) -> Configuration:
     """Return the configuration with the same values in another space, such as the full space of a part.
 
     Parameters
     ----------
     configuration : Configuration
-        A configuration of a restricted space.
+        A configuration of a restricted space, or of the full one, which is returned as it is.
     space : ConfigurationSpace
         The full space.
 
@@ -86,7 +86,7 @@ def lift(configuration: Mapping[str, Any], space: ConfigurationSpace) -> Configu
     ValueError
         If the values are not a configuration of the space.
     """
-    return Configuration(space, values=dict(configuration))
+    return configuration if configuration.config_space is space else Configuration(space, values=dict(configuration))
 
 
 def names_in(clause: ForbiddenLike) -> set[str]:

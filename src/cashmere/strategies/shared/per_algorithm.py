@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from cashmere.space.splitting.restriction import lift, restrict
 from cashmere.strategies.shared.capacity import capacity
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
+from cashmere.strategies.shared.history_of_part import history_of_part
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 
@@ -65,12 +66,10 @@ class PerAlgorithm(ABC):
             return draw_suggestion(self.encoder, decided, rng)
         counts = np.bincount(members, minlength=len(self.blocks.names))
         turn = min(candidates, key=lambda task: counts[task])
-        suggestion = self._inner[turn].suggest(self._inside(turn, history, members), rng)
+        suggestion = self._inner[turn].suggest(history_of_part(history, (members == turn).tolist()), rng)
         if suggestion is None:
             return None
-        configuration = suggestion.configuration
-        if configuration.config_space is not self.encoder.space:
-            configuration = lift(configuration, self.encoder.space)
+        configuration = lift(suggestion.configuration, self.encoder.space)
         return Suggestion(configuration=configuration, origin=suggestion.origin.within(self.blocks.names[turn]))
 
     @abstractmethod
@@ -107,10 +106,3 @@ class PerAlgorithm(ABC):
                 searched = restrict_search(self.space, restrict(self.encoder.space, allowed), allowed)
             inner[task] = make_inner(self.inner, searched)
         return inner
-
-    def _inside(self, task: int, history: History, members: IntArray) -> History:
-        """Return the history of an algorithm; configurations remain those of the whole space."""
-        mine = (members == task).tolist()
-        observations = tuple(o for o, is_mine in zip(history, mine, strict=False) if is_mine)
-        pending = tuple(t for t, is_mine in zip(history.pending, mine[len(history) :], strict=True) if is_mine)
-        return replace(history, observations=observations, pending=pending)
