@@ -139,7 +139,7 @@ def _affordable(recorded: RecordedPredictions, metric: Metric, n_good: int, size
     shape = next(prediction.shape for prediction in recorded.predictions if prediction is not None)
     width = shape[1] if len(shape) == 2 else 1
     weight = None if recorded.weight is None else recorded.weight.astype(np.float64)
-    kernel = make_kernel(metric.name, recorded.y, shape, weight, metric.clip)
+    kernel = make_kernel(metric, recorded.y, shape, weight)
     # Measured nanoseconds per candidate, row and pick.
     unit = 60.0 * width if kernel is None else _NANOSECONDS_OF_KERNEL.get(metric.name, 1.2 * width + 1)
     for n_rows in (min(limit, len(recorded.y)) for limit in _ROWS):

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, FloatArray
-from cashmere.ensembles.kernels import Scorer, make_kernel
-from cashmere.ensembles.selection import BLOCK_ELEMENTS, DEFAULT_CLIP, TIE_TOLERANCE, _are_probabilities, as_targets
+from cashmere.ensembles.kernels import Scorer, clip_of, make_kernel
+from cashmere.ensembles.selection import BLOCK_ELEMENTS, TIE_TOLERANCE, are_probabilities, as_targets
 from cashmere.records.loss import Loss
 
 Float64 = NDArray[np.float64]
@@ -139,8 +139,7 @@ def _best_of_finite(
     if metric.name in SQUARED:
         shares = _best_squared_shares(predictions, pool, y, weights)
     elif metric.name == "log_loss":
-        clip = float(getattr(metric, "clip", DEFAULT_CLIP))
-        shares = _best_log_shares(predictions, pool, y, weights, start=1 / (size + 1), clip=clip)
+        shares = _best_log_shares(predictions, pool, y, weights, start=1 / (size + 1), clip=clip_of(metric))
     else:
         return _best_of_grid(predictions, pool, y, metric, size, row_weights)
     alone = metric.loss(y, pool, row_weights)
@@ -239,7 +238,7 @@ def _evaluator(
     shape = predictions[0].shape
     y = as_targets(y, len(shape))
     finite = _finite_positions(predictions)
-    kernel = make_kernel(metric.name, y, shape, row_weights, float(getattr(metric, "clip", DEFAULT_CLIP)))
+    kernel = make_kernel(metric, y, shape, row_weights)
     simple = [] if kernel is None else [i for i in finite if _needs_no_repair(predictions[i])]
     columns = [] if kernel is None else [kernel.column(predictions[i]) for i in simple]
 
@@ -278,7 +277,7 @@ def _finite_positions(predictions: Sequence[FloatArray] | AnyArray) -> list[int]
 
 def _needs_no_repair(prediction: FloatArray) -> bool:
     """Return whether a metric uses a prediction unchanged."""
-    return prediction.ndim == 1 or _are_probabilities(prediction)
+    return prediction.ndim == 1 or are_probabilities(prediction)
 
 
 def _bounds(score: Scorer, columns: list[AnyArray]) -> tuple[Float64, Float64]:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.records.loss import Loss
 
 Float64 = NDArray[np.float64]
 Scorer = Callable[[AnyArray], tuple[Float64, Float64]]
@@ -33,6 +34,8 @@ RELATIVE_ROUNDING = 1e-11
 
 MAX_DISTINCT_WEIGHTS = 16
 """Up to this many distinct row weights, errors are counted per weight: equal weights, balanced classes."""
+
+_DEFAULT_CLIP = 1e-7
 
 _PINBALL = re.compile(r"pinball(@(?P<level>\d(\.\d+)?(e-\d+)?))?")
 
@@ -322,22 +325,26 @@ def _ordered_pairs(keys: NDArray[np.uint64]) -> float:
     return pairs
 
 
-def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 | None, clip: float) -> Kernel | None:
+def clip_of(metric: Loss) -> float:
+    """Return the smallest probability of a log loss; custom ones may not tell it."""
+    return float(getattr(metric, "clip", _DEFAULT_CLIP))
+
+
+def make_kernel(metric: Loss, y: AnyArray, shape: tuple[int, ...], weight: Float64 | None) -> Kernel | None:
     """Return the kernel for a metric's name and predictions of this shape, or None if there is none.
 
     Parameters
     ----------
-    name : str
-        Name of the metric; with its level, as in ``"pinball@0.9"``.
+    metric : Loss
+        The metric; its name may include a level, as in ``"pinball@0.9"``.
     y : (n_rows,) array
         Targets: class codes (whole numbers) or values.
     shape : tuple of int
         ``(n_rows, n_classes)`` or ``(n_rows,)``.
     weight : (n_rows,) array or None
         Row weights, any positive sum.
-    clip : float
-        Smallest probability of the log loss.
     """
+    name = metric.name
     share = None if weight is None else weight / weight.sum()
     uniform = np.full(len(y), 1 / len(y)) if share is None else share
     if len(shape) == 1:
@@ -359,7 +366,7 @@ def make_kernel(name: str, y: AnyArray, shape: tuple[int, ...], weight: Float64 
     codes = y.astype(np.intp)
     counts = np.bincount(codes, weights=uniform, minlength=n_classes)
     if name == "log_loss":
-        return LogLoss(codes, n_classes, share, clip)
+        return LogLoss(codes, n_classes, share, clip_of(metric))
     if name == "accuracy":
         return ErrorRate(codes, n_classes, uniform)
     if name == "balanced_accuracy" and np.all(counts[np.unique(codes)] > 0):

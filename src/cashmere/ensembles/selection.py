@@ -39,7 +39,6 @@ plateau.
 """
 
 TIE_TOLERANCE = 1e-12
-DEFAULT_CLIP = 1e-7
 ROW_SUM_TOLERANCE = 5e-5
 """Metrics rescale rows whose sum is more than 1e-4 from one; an average is no further off than its worst row."""
 
@@ -240,7 +239,8 @@ class IncrementalSelection:
         seed = 0 if rng is None else int(rng.integers(2**63))
         if self._pool is None:
             self._y = as_targets(self._y, predictions[0].ndim)
-            self._pool = _Pool(self._make_kernel(predictions[0].shape), self._cache_bytes)
+            kernel = make_kernel(self._metric, self._y, predictions[0].shape, self._weight)
+            self._pool = _Pool(kernel, self._cache_bytes)
         try:
             return self._run(self._pool, numbers, predictions, np.random.default_rng(seed), allowed, stop)
         except _KernelMismatchError:
@@ -392,10 +392,6 @@ class IncrementalSelection:
         squared: Float64 = np.array([constant + product for product in products], dtype=np.float64) / (step**2 * mass)
         return squared
 
-    def _make_kernel(self, shape: tuple[int, ...]) -> Kernel | None:
-        clip = float(getattr(self._metric, "clip", DEFAULT_CLIP))
-        return make_kernel(self._metric.name, self._y, shape, self._weight, clip)
-
     def _check(self, numbers: tuple[int, ...], predictions: Sequence[FloatArray] | FloatArray) -> None:
         if not numbers or len(numbers) != len(predictions) or len(set(numbers)) != len(numbers):
             raise ArrayError(
@@ -416,7 +412,7 @@ class _KernelMismatchError(Exception):
     """The metric disagrees with the bounds of the kernel of its name, or may do so for these predictions."""
 
 
-def _are_probabilities(prediction: FloatArray) -> bool:
+def are_probabilities(prediction: FloatArray) -> bool:
     """Return whether rows need no repair: metrics clip negative values and rescale rows that do not sum to one."""
     sums = prediction @ np.ones(prediction.shape[1], dtype=prediction.dtype)
     return bool(prediction.min() >= 0 and np.abs(sums - 1).max() < ROW_SUM_TOLERANCE)
@@ -441,7 +437,7 @@ class _Pool:
                 finite = bool(np.isfinite(prediction).all())
                 self._finite[number] = finite
                 if finite and self._kernel is not None:
-                    if prediction.ndim == 2 and not _are_probabilities(prediction):
+                    if prediction.ndim == 2 and not are_probabilities(prediction):
                         raise _KernelMismatchError
                     self._keep(number, self._kernel.column(prediction))
         return np.array([self._finite[number] for number in numbers])
