@@ -17,6 +17,7 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.shared.continuation import continues
 from cashmere.strategies.shared.temporary_pool import MOST_OBSERVATIONS, collect_predictions
 
 JudgedBy = Literal["ensemble", "best_loss"]
@@ -139,7 +140,7 @@ class EnsembleContest(OptDivBO):
     def _worth(self, frozen: History) -> FloatArray:
         """Return what each algorithm is worth, shape ``(n_algorithms,)``; cached for the round."""
         latest = self._latest.get("worth")
-        if latest is not None and _is_same(latest[0], frozen):
+        if latest is not None and len(latest[0]) == len(frozen) and continues(frozen, latest[0]):
             return latest[1]
         known = collect_predictions(frozen, most=MOST_OBSERVATIONS)
         worth: FloatArray = np.zeros(len(self.blocks.names))
@@ -161,14 +162,3 @@ class EnsembleContest(OptDivBO):
     def _latest(self) -> dict[str, tuple[History, FloatArray]]:
         """The worth of the algorithms, and the history that it follows from; a cache."""
         return {}
-
-
-def _is_same(one: History, other: History) -> bool:
-    """Return whether two histories without pending trials hold the same objects."""
-    return (
-        len(one) == len(other)
-        and all(a is b for a, b in zip(one, other, strict=True))
-        and one.metric is other.metric
-        and one.targets is other.targets
-        and one.row_weights is other.row_weights
-    )

@@ -14,6 +14,7 @@ from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.shared.candidates import Candidates
+from cashmere.strategies.shared.continuation import continues
 from cashmere.strategies.shared.temporary_pool import ValidationPredictions, collect_predictions
 
 _SAME_LOSS = 1e-9
@@ -112,7 +113,7 @@ class EnsembleOptimisation(BayesianOptimisation):
         start = 0
         slots: list[int | None] = [None] * self.n_slots
         latest = self._latest.get("slots")
-        if latest is not None and _continues(history, latest[0]):
+        if latest is not None and continues(history, latest[0]):
             start, slots = len(latest[0]), list(latest[1])
         position_of = {id(observation): i for i, observation in enumerate(known.observations)}
         n_known = sum(id(observation) in position_of for observation in history[:start])
@@ -174,18 +175,6 @@ def _newest_of_the_best(losses: NDArray[np.float64]) -> int:
 
 def _without(slots: Sequence[int | None], empty: int) -> list[int]:
     return [member for slot, member in enumerate(slots) if slot != empty and member is not None]
-
-
-def _continues(history: History, earlier: History) -> bool:
-    """Return whether a history begins with an earlier one, and has the same metric and targets."""
-    beginning = history.observations[: len(earlier)]
-    return (
-        len(beginning) == len(earlier)
-        and all(one is other for one, other in zip(beginning, earlier, strict=True))
-        and history.metric is earlier.metric
-        and np.array_equal(history.targets, earlier.targets)  # type: ignore[arg-type]  # None is an array, too
-        and np.array_equal(history.row_weights, earlier.row_weights)  # type: ignore[arg-type]
-    )
 
 
 def _judged_by(history: History, known: ValidationPredictions, losses: NDArray[np.float64]) -> History:
