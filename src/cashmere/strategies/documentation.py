@@ -6,30 +6,9 @@ import inspect
 from typing import Any, Literal
 
 from cashmere.protocols import Strategy
-from cashmere.strategies.agreeing_sources import AgreeingSources
-from cashmere.strategies.ahs_ml import AhsMl
-from cashmere.strategies.as_ml import AsMl
-from cashmere.strategies.bandit_bo import BanditBO
-from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
-from cashmere.strategies.bo4ml import BO4ML
-from cashmere.strategies.contest import Contest
-from cashmere.strategies.divbo import DivBO, FixedDivBO
-from cashmere.strategies.ensemble_contest import EnsembleContest
-from cashmere.strategies.ensemble_gain import EnsembleGain
-from cashmere.strategies.ensemble_optimisation import EnsembleOptimisation
-from cashmere.strategies.kbo import KBO
-from cashmere.strategies.latent import Latent
 from cashmere.strategies.making import parse_strategy
-from cashmere.strategies.max_ucb import MaxUCB
-from cashmere.strategies.nes import NES
-from cashmere.strategies.optdivbo import OptDivBO
-from cashmere.strategies.pretrain_bo import PretrainBO
-from cashmere.strategies.random_search import RandomSearch
-from cashmere.strategies.registry import find_strategy
-from cashmere.strategies.rising_bandit import RisingBandit
+from cashmere.strategies.registry import STRATEGIES, find_strategy
 from cashmere.strategies.shared.factories import Preset, StrategyFactory, described_class
-from cashmere.strategies.smac import SMAC
-from cashmere.strategies.tpe import TPE
 
 Status = Literal["method", "variant", "baseline", "ours", "custom"]
 """Status of a strategy in this package.
@@ -39,27 +18,28 @@ Status = Literal["method", "variant", "baseline", "ours", "custom"]
 all others, such as yours. A preset has the status of its strategy.
 """
 
-_STATUSES: dict[Status, tuple[StrategyFactory, ...]] = {
-    "method": (Contest, DivBO, Latent, OptDivBO),
-    "variant": (FixedDivBO,),
+_NAMES: dict[Status, tuple[str, ...]] = {
+    "method": ("contest", "divbo", "latent", "optdivbo"),
+    "variant": ("divbo_fixed",),
     "baseline": (
-        AhsMl,
-        AsMl,
-        BO4ML,
-        BanditBO,
-        BayesianOptimisation,
-        EnsembleOptimisation,
-        KBO,
-        MaxUCB,
-        NES,
-        PretrainBO,
-        RandomSearch,
-        RisingBandit,
-        SMAC,
-        TPE,
+        "ahs_ml",
+        "as_ml",
+        "bandit_bo",
+        "bo",
+        "bo4ml",
+        "ensemble_optimisation",
+        "kbo",
+        "max_ucb",
+        "nes",
+        "pretrain_bo",
+        "random",
+        "rising_bandit",
+        "smac",
+        "tpe",
     ),
-    "ours": (AgreeingSources, EnsembleContest, EnsembleGain),
+    "ours": ("agreeing_sources", "ensemble_contest", "ensemble_gain"),
 }
+_STATUSES = {STRATEGIES[name]: status for status, names in _NAMES.items() for name in names}
 
 
 def cite(strategy: str | Strategy | StrategyFactory) -> str:
@@ -96,8 +76,7 @@ def status(strategy: str | Strategy | StrategyFactory) -> Status:
     >>> status("optdivbo"), status("bo"), status("ensemble_gain")
     ('method', 'baseline', 'ours')
     """
-    described = _described(strategy)
-    return next((name for name, factories in _STATUSES.items() if described in factories), "custom")
+    return _STATUSES.get(_described(strategy), "custom")
 
 
 def _documentation(strategy: str | Strategy | StrategyFactory) -> str:
