@@ -355,15 +355,8 @@ class RunSettings:
         known = {name: value for name, value in stored.items() if name in inputs()}
         if known.get("fold_racing") == "incumbent":
             known["fold_racing"] = "forgiving"  # early versions used the other name
-        if "order" in known:
-            known["order"] = Order.parse(known["order"])
-        if "budget" in known:
-            known["budget"] = Budget.parse(known["budget"])
-        if "class_weight" in known:
-            known["class_weight"] = read_class_weight(known["class_weight"], "class_weight")
-        if "monotone" in known:
-            known["monotone"] = read_monotone(known["monotone"], "monotone")
-        known |= {name: _names(known[name], name) for name in ("include", "exclude") if name in known}
+        written = ("order", "budget", "class_weight", "monotone", "include", "exclude")  # others are plain data
+        known |= {name: inputs()[name].read(known[name], name) for name in written if name in known}
         return cls(**{**known, **own_objects})
 
     def changed_in(self, other: RunSettings) -> tuple[str, Any, Any] | None:
