@@ -182,20 +182,10 @@ class Session:
 
         Parameters
         ----------
-        run : RunDirectory
-            The open run directory.
-        budget : Budget or None
-            Budget of this call; `trials` counts all trials of the run. With None, nothing is left and no trial is run.
-        deadline : Deadline
-            The clock of the whole call.
+        run, budget, deadline, progress, write_report, load
+            See `Session`.
         executor : Executor, optional
             Runs the trials, by default in this process; `search` shuts it down.
-        progress : Progress, optional
-            Told about every change.
-        write_report : callable, optional
-            Writes the report of the run as it is.
-        load : bool
-            Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
 
         Raises
         ------
