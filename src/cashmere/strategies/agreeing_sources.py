@@ -12,7 +12,6 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.arrays import FloatArray
 from cashmere.base.threads import one_blas_thread
-from cashmere.exceptions import InvalidParameterError
 from cashmere.metalearning.artefact import load_source_observations
 from cashmere.metalearning.source_ranks import SourceRanks, best_agreeing, fit_line
 from cashmere.records.origin import Origin, OriginKind
@@ -20,6 +19,7 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.strategies.shared.unvisited import has_unvisited
 from cashmere.surrogates.gaussian_process import GaussianProcessPrior
@@ -68,9 +68,7 @@ class AgreeingSources(MetaLearned):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("n_initial", "n_starts", "n_sources"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "at least 1")
+        check_at_least(self, n_initial=1, n_starts=1, n_sources=1)
 
     @functools.cached_property
     def ranks(self) -> SourceRanks:

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.arrays import FloatArray, IntArray
-from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.surrogates.gaussian_process import GaussianProcess
 
@@ -51,9 +51,7 @@ class AsMl(MetaLearned):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("n_initial", "n_starts"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "at least 1")
+        check_at_least(self, n_initial=1, n_starts=1)
 
     @functools.cached_property
     def ranked_algorithms(self) -> IntArray:

@@ -12,13 +12,13 @@ from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
 from cashmere.base.arrays import FloatArray
 from cashmere.base.threads import one_blas_thread
-from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.strategies.shared.unvisited import has_unvisited
@@ -70,9 +70,7 @@ class BanditBO:
     priors: tuple[GaussianProcessPrior, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("n_initial", "n_starts"):
-            if getattr(self, name) < 1:
-                raise InvalidParameterError(name, getattr(self, name), "at least 1")
+        check_at_least(self, n_initial=1, n_starts=1)
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:

@@ -23,6 +23,7 @@ from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, draw_suggestions, first_unseen
 from cashmere.strategies.shared.loss_model import LearnFrom, LossModel, learn_losses
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.scaled_losses import Failures
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.surrogates.forest import ProbabilisticForest, Variance
@@ -103,9 +104,7 @@ class BayesianOptimisation:
     learn_from: LearnFrom = "losses"
 
     def __post_init__(self) -> None:
-        for name, least in (("n_initial", 1), ("n_global", 1), ("n_local", 0)):
-            if getattr(self, name) < least:
-                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
+        check_at_least(self, n_initial=1, n_global=1, n_local=0)
         if not 0 <= self.random_fraction <= 1:
             raise InvalidParameterError("random_fraction", self.random_fraction, "in [0, 1]")
         if self.variance not in ("total", "between"):

@@ -18,6 +18,7 @@ from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Suggestion
 from cashmere.space.splitting.groups import SubspacePart, operator_choices, split
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.tpe import TPE, Density
 
 Weight = Literal["uniform", "n_params"]
@@ -75,8 +76,7 @@ class BO4ML(TPE):
         super().__post_init__()
         if self.weight not in get_args(Weight):
             raise InvalidParameterError("weight", self.weight, "'uniform' or 'n_params'")
-        if self.seed < 0:
-            raise InvalidParameterError("seed", self.seed, "at least 0")
+        check_at_least(self, seed=0)
 
     @functools.cached_property
     def combinations(self) -> tuple[SubspacePart, ...]:

@@ -24,6 +24,7 @@ from cashmere.strategies.shared.capacity import capacity
 from cashmere.strategies.shared.drawing import draw_suggestion
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory, make_inner
 from cashmere.strategies.shared.history_of_part import history_of_part
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
 
 _CACHE_SIZE = 50_000
@@ -117,9 +118,7 @@ class Contest:
 
     def __post_init__(self) -> None:
         _ = self.rules  # raises for impossible rules now, not at the first suggestion
-        for name, least in (("max_subspaces", 1), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
+        check_at_least(self, max_subspaces=1, seed=0)
         if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
             raise InvalidParameterError(
                 "budget", self.budget, "a number of trials, or None for the budget of the study"

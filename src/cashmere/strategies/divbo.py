@@ -12,6 +12,7 @@ from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 
@@ -66,8 +67,7 @@ class DivBO(BayesianOptimisation):
         check_surrogate(self.surrogate, self.ensemble_size)
         if self.draws is not None and self.draws < 1:
             raise InvalidParameterError("draws", self.draws, "None or at least 1")
-        if self.beta < 0:
-            raise InvalidParameterError("beta", self.beta, "at least 0")
+        check_at_least(self, beta=0)
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
 
@@ -114,8 +114,7 @@ class FixedDivBO(DivBO):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.fixed_weight < 0:
-            raise InvalidParameterError("fixed_weight", self.fixed_weight, "at least 0")
+        check_at_least(self, fixed_weight=0)
 
     def weight(self, n_trials: int) -> float:
         """Return the fixed weight."""

@@ -18,6 +18,7 @@ from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 from cashmere.strategies.optdivbo import OptDivBO
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.continuation import continues
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.temporary_pool import MOST_OBSERVATIONS, collect_predictions
 
 JudgedBy = Literal["ensemble", "best_loss"]
@@ -79,8 +80,7 @@ class EnsembleContest(OptDivBO):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.trials_per_round < 1:
-            raise InvalidParameterError("trials_per_round", self.trials_per_round, "at least 1")
+        check_at_least(self, trials_per_round=1)
         if not 0 < self.share_kept <= 1:
             raise InvalidParameterError("share_kept", self.share_kept, "in (0, 1]")
         if self.judged_by not in get_args(JudgedBy):

@@ -16,6 +16,7 @@ from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.temporary_pool import TemporaryPool, select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
 
@@ -64,16 +65,11 @@ class EnsembleGain(BayesianOptimisation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_weight < 0:
-            raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
+        check_at_least(self, max_weight=0, kappa=0, ensemble_size=1)
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
-        if self.kappa < 0:
-            raise InvalidParameterError("kappa", self.kappa, "at least 0")
         if self.share not in get_args(AddedShare):
             raise InvalidParameterError("share", self.share, "'best' or 'fixed'")
-        if self.ensemble_size < 1:
-            raise InvalidParameterError("ensemble_size", self.ensemble_size, "at least 1")
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_gain over the candidates, as a function of R_perf."""

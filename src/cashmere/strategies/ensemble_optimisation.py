@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.ensembles.added_member import losses_with_added
-from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.shared.candidates import Candidates
 from cashmere.strategies.shared.continuation import continues
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.temporary_pool import ValidationPredictions, collect_predictions
 
 _SAME_LOSS = 1e-9
@@ -64,8 +64,7 @@ class EnsembleOptimisation(BayesianOptimisation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_slots < 1:
-            raise InvalidParameterError("n_slots", self.n_slots, "at least 1")
+        check_at_least(self, n_slots=1)
 
     def members(self, history: History) -> tuple[int, ...]:
         """Return the numbers of the trials in the slots: the ensemble is the mean of their predictions.

@@ -18,6 +18,7 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
 from cashmere.strategies.shared.meta_learned import MetaLearned
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.scaled_losses import scale_losses
 from cashmere.strategies.shared.unvisited import has_unvisited
 from cashmere.surrogates.latent import LatentSurrogate
@@ -78,11 +79,7 @@ class Latent(MetaLearned):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("n_initial", 1), ("n_starts", 1)):
-            if getattr(self, name) < least:
-                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
-        if not self.alpha >= 0:
-            raise InvalidParameterError("alpha", self.alpha, "at least 0")
+        check_at_least(self, n_initial=1, n_starts=1, alpha=0)
         if self.embedding not in ("auto", "scratch"):
             sources = self.known_artefact.sources
             if self.embedding not in (*EMBEDDINGS, *sources):

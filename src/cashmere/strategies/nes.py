@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import FloatArray
-from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.space.splitting.groups import operator_choices
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of
 from cashmere.strategies.shared.temporary_pool import select_pool
 
@@ -63,9 +63,7 @@ class NES:
     ensemble_size: int = 25
 
     def __post_init__(self) -> None:
-        for name, least in (("population", 2), ("ensemble_size", 1)):
-            if getattr(self, name) < least:
-                raise InvalidParameterError(name, getattr(self, name), f"at least {least}")
+        check_at_least(self, population=2, ensemble_size=1)
 
     @functools.cached_property
     def encoder(self) -> SpaceEncoder:

@@ -22,6 +22,7 @@ from cashmere.records.loss import Loss
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
+from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 
@@ -72,12 +73,9 @@ class OptDivBO(BayesianOptimisation):
         check_surrogate(self.surrogate, self.ensemble_size)
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
-        if self.kappa < 0:
-            raise InvalidParameterError("kappa", self.kappa, "at least 0")
+        check_at_least(self, kappa=0, max_weight=0)
         if self.measure is not None and self.measure not in get_args(Measure):
             raise UnknownNameError("measure", self.measure, get_args(Measure))
-        if self.max_weight < 0:
-            raise InvalidParameterError("max_weight", self.max_weight, "at least 0")
 
     def check_metric(self, metric: Loss) -> None:
         """Reject a measure that does not suit the metric's predictions, see `cashmere.protocols.MetricCheck`."""
