@@ -38,6 +38,7 @@ from cashmere.space.estimators.autosklearn6 import (
     RelativeDepthTree,
 )
 from cashmere.space.named.autosklearn6 import NON_LINEAR
+from cashmere.space.named.autosklearn6_operators import build_preprocessor
 from cashmere.space.space import _default_configuration
 
 N_ROWS = 100
@@ -322,6 +323,19 @@ def test_every_part_survives_the_model_file(tables, tmp_path):
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
         n_compared += 1
     assert n_compared >= len(chosen) + len(CHOICES) - 1
+
+
+def test_products_and_kernel_maps_of_wide_matrices_stay_within_the_limits():
+    context = BuildContext(
+        task_type=TaskType.BINARY, n_classes=2, n_rows=10_000, n_features=70, categorical=np.zeros(70, dtype=bool)
+    )
+    for name in ("random_kitchen_sinks", "nystroem"):
+        built = build_preprocessor(name, {"n_components": 10_000, "kernel": "rbf", "gamma": 0.1}, context)
+        assert built.n_components == 2000
+    X = np.random.default_rng(0).normal(size=(60, 70))
+    for bias in (True, False):
+        values = {"degree": 3, "interaction_only": False, "include_bias": bias}
+        assert build_preprocessor("polynomial", values, context).fit_transform(X).shape[1] == 1770 + bias
 
 
 def test_prediction_copes_with_unknown_categories_and_new_gaps(tables):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import subprocess
 import sys
 import warnings
@@ -21,7 +22,6 @@ from cashmere.space import SPACES, BuildContext, Space, make_space, register_spa
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
 CASES = [(name, task) for name in ("default", "classic", "volcano", "sklearn12") for task in TaskType][:-1]
 LEGITIMATE_FAILURES = (
-    "the limits are 2000 columns",  # the size guard
     "0 feature(s)",  # a selection that leaves no column
     "covariance matrix of class",  # QDA without regularisation after an expansion
     "Sparse data was passed",  # LDA and QDA on a random trees embedding
@@ -56,15 +56,15 @@ def make_data(task, encoding, n_rows=60):
     return X, np.digitize(signal, np.quantile(signal, np.arange(1, N_CLASSES[task]) / N_CLASSES[task])), categorical
 
 
-def make_context(task, categorical, n_rows=60, n_threads=1):
+def make_context(task, categorical, n_rows=60, n_threads=1, seed=3):
     return BuildContext(
         task_type=task,
         n_classes=N_CLASSES[task],
         n_rows=n_rows,
-        n_features=6,
+        n_features=len(categorical),
         categorical=categorical,
         n_threads=n_threads,
-        seed=3,
+        seed=seed,
     )
 
 
@@ -128,12 +128,8 @@ def test_builders_accept_every_configuration(name, task):
     space.configuration_space.seed(5)
     for configuration in space.configuration_space.sample_configuration(50):
         _, _, categorical = make_data(task, space.encoding_of(configuration))
-        try:
-            pipeline = space.build(configuration, make_context(task, categorical))
-        except ValueError as error:
-            assert "the limits are 2000 columns" in str(error)
-        else:
-            assert pipeline.steps[-1][0] == "learner"
+        pipeline = space.build(configuration, make_context(task, categorical))
+        assert pipeline.steps[-1][0] == "learner"
 
 
 @pytest.mark.parametrize("step", ["rescaler", "preprocessor"])
@@ -316,13 +312,55 @@ def test_default_space_orders_boosting_first_and_drops_slow_kernels_on_long_tabl
     assert "up to 5000 rows" in space.left_out["svm"]
 
 
-def test_size_guard_names_the_limits():
-    from cashmere.space.named.operators import check_size
+# Limits of the space "volcano" ----------------------------------------------------------------------------------------
 
-    with pytest.raises(ValueError, match="2001 columns"):
-        check_size(2001, make_context(TaskType.BINARY, np.zeros(6, dtype=bool)))
-    with pytest.raises(ValueError, match="2048 MiB"):
-        check_size(2000, make_context(TaskType.BINARY, np.zeros(6, dtype=bool), n_rows=200_000))
+
+def build_preprocessor(values, n_columns, n_rows=60, seed=3):
+    """Return an unfitted preprocessor of the space for a table of this shape."""
+    space = cached_space("volcano", TaskType.BINARY)
+    context = make_context(TaskType.BINARY, np.zeros(n_columns, dtype=bool), n_rows=n_rows, seed=seed)
+    return space.build(space.completed({"algorithm": "knn", **values}), context)["preprocessor"]
+
+
+CUBES = {"preprocessor": "polynomial", "polynomial:degree": 3}
+
+
+@pytest.mark.parametrize(
+    ("values", "n_products", "n_products_of_many_rows"),
+    [
+        ({"preprocessor": "cross_features"}, 62 + math.comb(62, 2), 22 + math.comb(22, 2)),
+        ({"preprocessor": "polynomial"}, math.comb(63, 2) - 1, math.comb(23, 2) - 1),
+        (CUBES, math.comb(23, 3) - 1, math.comb(12, 3) - 1),
+        ({**CUBES, "polynomial:interaction_only": True}, 22 + 231 + 1540, 11 + 55 + 165),
+    ],
+)
+def test_products_are_of_as_many_columns_as_the_limits_allow(values, n_products, n_products_of_many_rows):
+    """The limits are 2000 columns, and 2 GiB: 268 columns of a million rows."""
+    X = np.random.default_rng(0).normal(size=(60, 70)).astype(np.float32)
+    assert build_preprocessor(values, 70).fit_transform(X).shape[1] == n_products
+    of_many_rows = build_preprocessor(values, 70, n_rows=1_000_000)
+    assert of_many_rows.fit_transform(X).shape[1] == n_products_of_many_rows
+
+
+def test_polynomials_use_all_columns_if_these_fit_and_otherwise_random_ones_by_the_seed():
+    X = np.random.default_rng(0).normal(size=(60, 59)).astype(np.float32)
+    squares = build_preprocessor({"preprocessor": "polynomial"}, 59).fit_transform(X)
+    assert squares.shape[1] == math.comb(61, 2) - 1
+    np.testing.assert_array_equal(squares[:, :59], X)
+    cubes = [build_preprocessor(CUBES, 59, seed=seed).fit_transform(X) for seed in (3, 3, 4)]
+    np.testing.assert_array_equal(cubes[0], cubes[1])
+    assert not np.array_equal(cubes[0][:, :20], cubes[2][:, :20])
+    assert np.isin(cubes[2][:, :20], X).all()
+
+
+@pytest.mark.parametrize("kernel_map", ["random_kitchen_sinks", "nystroem"])
+def test_kernel_maps_have_as_many_components_as_the_limits_allow(kernel_map):
+    values = {"preprocessor": kernel_map, f"{kernel_map}:n_components": 5000}
+    built = [build_preprocessor(values, 6, n_rows=n_rows) for n_rows in (10_000, 1_000_000)]
+    assert [each.n_components for each in built] == [2000, 268]
+
+
+# Names and imports ----------------------------------------------------------------------------------------------------
 
 
 def test_names_lead_to_spaces():

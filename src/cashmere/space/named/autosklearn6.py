@@ -28,7 +28,8 @@ Differences from auto-sklearn:
 - A linear SVM with hinge loss is solved in the dual, the only possible way; l1 with hinge loss remains forbidden.
 - ``alpha`` of select_rates is a share of the columns if the score is the mutual information, which has no p-values
   (auto-sklearn reads it as a percentage there, and keeps next to nothing).
-- Random features and samples of kernels are cut to `cashmere.space.component.MAX_COLUMNS`.
+- Random features and samples of kernels are cut to `cashmere.space.component.MAX_COLUMNS`; a polynomial that would make
+  more columns takes random ones only.
 - Weighting is forbidden for learners that cannot use it (neighbours, discriminants); naive Bayes and the network take
   row weights, whereas auto-sklearn ignores the choice.
 - Also forbidden: a random trees embedding, which is sparse, before learners of dense matrices. auto-sklearn derives

@@ -17,7 +17,7 @@ from ConfigSpace import Categorical, Float, Integer, NotEqualsCondition
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile
-from cashmere.space.component import CLASSIFICATION, MAX_COLUMNS, BuildContext, Operator, Subspace
+from cashmere.space.component import CLASSIFICATION, BuildContext, Operator, Subspace
 from cashmere.space.named.operators import PREPROCESSORS, RESCALERS
 from cashmere.space.named.volcano import EXTRA_TREES
 from cashmere.space.space import NO_OPERATOR
@@ -181,25 +181,13 @@ BALANCING: tuple[Operator, ...] = (NO_OPERATOR, Operator(name="weighting", build
 # Preprocessors -------------------------------------------------------------------------------------------------------
 
 
-def _most_columns(values: Values) -> dict[str, Any]:
-    return {**values, "n_components": min(values["n_components"], MAX_COLUMNS)}
-
-
 def _sampled_kernel_subspace(profile: TaskProfile, *, of: Operator) -> Subspace:
     return _with_parameters(of.subspace(profile), Integer("n_components", (50, 10_000), log=True, default=100))
-
-
-def _build_sampled_kernel(values: Values, context: BuildContext, *, of: Operator) -> Any:
-    return of.build(_most_columns(values), context)
 
 
 def _polynomial_subspace(profile: TaskProfile) -> Subspace:
     bias = Categorical("include_bias", [True, False], default=True)
     return _with_parameters(_VOLCANO["polynomial"].subspace(profile), bias)
-
-
-def _build_polynomial(values: Values, context: BuildContext) -> Any:
-    return _VOLCANO["polynomial"].build(values, context).set_params(include_bias=values["include_bias"])
 
 
 _SCORES = ["chi2", "f", "mutual_info"]
@@ -236,12 +224,7 @@ def _taken(name: str, *group: str, **changes: Any) -> Operator:
 
 def _sampled_kernel(name: str, *group: str) -> Operator:
     of = _VOLCANO[name]
-    return _taken(
-        name,
-        *group,
-        subspace=functools.partial(_sampled_kernel_subspace, of=of),
-        build=functools.partial(_build_sampled_kernel, of=of),
-    )
+    return _taken(name, *group, subspace=functools.partial(_sampled_kernel_subspace, of=of))
 
 
 BUILT_AT_FIT: tuple[Operator, ...] = (
@@ -250,7 +233,7 @@ BUILT_AT_FIT: tuple[Operator, ...] = (
     _taken("feature_agglomeration", "trees and clusters"),
     _taken("fast_ica", "projections", "maps"),
     _taken("kernel_pca", "projections", "maps"),
-    _taken("polynomial", "projections", "maps", subspace=_polynomial_subspace, build=_build_polynomial),
+    _taken("polynomial", "projections", "maps", subspace=_polynomial_subspace),
     _sampled_kernel("random_kitchen_sinks", "kernels and linear", "kernels"),
     _sampled_kernel("nystroem", "kernels and linear", "kernels"),
     _taken("select_by_linear_svm", "kernels and linear"),
@@ -268,6 +251,6 @@ def build_preprocessor(name: str, values: Values, context: BuildContext) -> Any:
     Raises
     ------
     ValueError
-        If it would make too many columns from this matrix.
+        If it needs a kernel matrix of too many rows.
     """
     return next(operator for operator in BUILT_AT_FIT if operator.name == name).build(values, context)

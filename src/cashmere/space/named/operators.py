@@ -2,13 +2,14 @@
 
 Ranges are those of MindWare: docs/spaces.md#volcano.
 
-Numbers of components are limited by the fold's rows and columns. Polynomial and kernel maps that would make more than
-`MAX_COLUMNS` columns or `MAX_BYTES` bytes raise an error, so the trial fails. The operators know the width of the
-prepared table, which the steps before them (rescalers) do not change.
+Numbers of components are limited by the fold's rows and columns. Products and kernel maps are limited to `MAX_COLUMNS`
+columns and `MAX_BYTES` bytes: kernel maps get fewer components, and products are those of as many random columns as the
+limits allow. The operators know the width of the prepared table, which the steps before them (rescalers) do not change.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -37,28 +38,17 @@ GAMMA_RANGE = (3.0517578125e-05, 8.0)
 C_RANGE = (0.03125, 32768.0)
 
 
-def check_size(n_columns: int, context: BuildContext) -> None:
-    """Reject a map that would make too many columns.
-
-    Raises
-    ------
-    ValueError
-        If the result would have more than `MAX_COLUMNS` columns or take more than `MAX_BYTES` as float64.
-    """
-    size = n_columns * context.n_rows * 8
-    if n_columns > MAX_COLUMNS or size > MAX_BYTES:
-        raise ValueError(
-            f"The operator would make {n_columns} columns ({size / 2**20:.0f} MiB) from {context.n_features}; "
-            f"the limits are {MAX_COLUMNS} columns and {MAX_BYTES / 2**20:.0f} MiB."
-        )
-
-
 def _boolean(name: str, *, default: bool) -> Hyperparameter[Any, Any]:
     return Categorical(name, [True, False], default=default)
 
 
 def _most_components(context: BuildContext) -> int:
     return max(1, min(context.n_rows, context.n_features))
+
+
+def _most_columns(context: BuildContext) -> int:
+    """Return the number of columns that an operator may make from the fold's rows, at least 1."""
+    return max(1, min(MAX_COLUMNS, MAX_BYTES // (8 * context.n_rows)))
 
 
 def _shifted(operator: Any) -> Any:
@@ -140,22 +130,12 @@ def _cross_subspace(profile: TaskProfile) -> Subspace:
 
 
 def _build_cross(values: Values, context: BuildContext) -> Any:
-    from sklearn.compose import ColumnTransformer
     from sklearn.feature_selection import VarianceThreshold
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import PolynomialFeatures
 
-    most = (math.isqrt(8 * MAX_COLUMNS + 1) - 1) // 2  # d + d (d - 1) / 2 columns must not exceed the limit
-    rng = np.random.default_rng(values["seed"])
-    chosen = np.sort(rng.permutation(context.n_features)[:most]).tolist()
-    check_size(len(chosen) * (len(chosen) + 1) // 2, context)
-    return Pipeline(
-        [
-            ("columns", ColumnTransformer([("chosen", "passthrough", chosen)])),
-            ("products", PolynomialFeatures(degree=2, interaction_only=True, include_bias=False)),
-            ("varying", VarianceThreshold()),
-        ]
-    )
+    products = PolynomialFeatures(degree=2, interaction_only=True, include_bias=False)
+    return Pipeline([*_product_steps(products, values["seed"], context), ("varying", VarianceThreshold())])
 
 
 def _polynomial_subspace(profile: TaskProfile) -> Subspace:
@@ -163,15 +143,26 @@ def _polynomial_subspace(profile: TaskProfile) -> Subspace:
 
 
 def _build_polynomial(values: Values, context: BuildContext) -> Any:
+    from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import PolynomialFeatures
 
-    d, degree = context.n_features, values["degree"]
-    if values["interaction_only"]:
-        n_columns = sum(math.comb(d, k) for k in range(1, degree + 1))
-    else:
-        n_columns = math.comb(d + degree, degree) - 1
-    check_size(n_columns, context)
-    return PolynomialFeatures(degree=degree, interaction_only=values["interaction_only"], include_bias=False)
+    products = PolynomialFeatures(**{"include_bias": False, **values})
+    return Pipeline(_product_steps(products, context.seed, context))
+
+
+def _product_steps(products: Any, seed: int, context: BuildContext) -> list[tuple[str, Any]]:
+    """Return the steps that make products of all columns, or of as many random ones as stay within the limits."""
+    from sklearn.compose import ColumnTransformer
+
+    def n_products(d: int) -> int:  # with the constant
+        if products.interaction_only:
+            return sum(math.comb(d, k) for k in range(products.degree + 1))
+        return math.comb(d + products.degree, products.degree)
+
+    d, most = context.n_features, _most_columns(context)
+    n_chosen = max(1, sum(1 for _ in itertools.takewhile(lambda k: n_products(k) <= most, range(1, d + 1))))
+    chosen = np.sort(np.random.default_rng(seed).permutation(d)[:n_chosen]).tolist()
+    return [("columns", ColumnTransformer([("chosen", "passthrough", chosen)])), ("products", products)]
 
 
 # Decompositions ------------------------------------------------------------------------------------------------------
@@ -258,7 +249,6 @@ def _build_kernel_pca(values: Values, context: BuildContext) -> Any:
     from sklearn.decomposition import KernelPCA
 
     n_components = min(values["n_components"], _most_components(context))
-    check_size(max(n_components, 1), context)
     if context.n_rows**2 * 8 > MAX_BYTES:
         raise ValueError(f"Kernel PCA of {context.n_rows} rows needs a kernel matrix above {MAX_BYTES // 2**20} MiB.")
     kernel = {key: values[key] for key in ("kernel", "gamma", "degree", "coef0") if key in values}
@@ -277,8 +267,8 @@ def _kitchen_sinks_subspace(profile: TaskProfile) -> Subspace:
 def _build_kitchen_sinks(values: Values, context: BuildContext) -> Any:
     from sklearn.kernel_approximation import RBFSampler
 
-    check_size(values["n_components"], context)
-    return RBFSampler(gamma=values["gamma"], n_components=values["n_components"], random_state=context.seed)
+    n_components = min(values["n_components"], _most_columns(context))
+    return RBFSampler(gamma=values["gamma"], n_components=n_components, random_state=context.seed)
 
 
 def _nystroem_subspace(profile: TaskProfile) -> Subspace:
@@ -291,8 +281,7 @@ def _nystroem_subspace(profile: TaskProfile) -> Subspace:
 def _build_nystroem(values: Values, context: BuildContext) -> Any:
     from sklearn.kernel_approximation import Nystroem
 
-    n_components = min(values["n_components"], context.n_rows)
-    check_size(n_components, context)
+    n_components = min(values["n_components"], context.n_rows, _most_columns(context))
     kernel = {key: values[key] for key in ("kernel", "gamma", "degree", "coef0") if key in values}
     nystroem = Nystroem(n_components=n_components, **kernel, random_state=context.seed)
     return _shifted(nystroem) if values["kernel"] == "chi2" else nystroem
