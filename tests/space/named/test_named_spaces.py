@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import subprocess
 import sys
@@ -12,19 +13,20 @@ import cloudpickle
 import numpy as np
 import pytest
 from ConfigSpace import Configuration
+from ConfigSpace.exceptions import ForbiddenValueError
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, UnknownNameError
 from cashmere.space import SPACES, BuildContext, Space, make_space, register_space
+from cashmere.space.encoding import SpaceEncoder
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
 CASES = [(name, task) for name in ("default", "classic", "volcano", "sklearn12") for task in TaskType][:-1]
 LEGITIMATE_FAILURES = (
     "0 feature(s)",  # a selection that leaves no column
     "covariance matrix of class",  # QDA without regularisation after an expansion
-    "Sparse data was passed",  # LDA and QDA on a random trees embedding
     "No covariance",
 )
 
@@ -358,6 +360,41 @@ def test_kernel_maps_have_as_many_components_as_the_limits_allow(kernel_map):
     values = {"preprocessor": kernel_map, f"{kernel_map}:n_components": 5000}
     built = [build_preprocessor(values, 6, n_rows=n_rows) for n_rows in (10_000, 1_000_000)]
     assert [each.n_components for each in built] == [2000, 268]
+
+
+def test_exactly_the_embedding_before_discriminants_is_forbidden():
+    space = cached_space("volcano", TaskType.BINARY)
+    expected = {("random_trees_embedding", "lda"), ("random_trees_embedding", "qda")}
+    missing = set()
+    for operator, algorithm in itertools.product(space.operators["preprocessor"], space.algorithms):
+        try:
+            space.completed({"preprocessor": operator.name, "algorithm": algorithm.name})
+        except ForbiddenValueError:
+            missing.add((operator.name, algorithm.name))
+    assert missing == expected
+    encoder = SpaceEncoder(space.configuration_space)
+    drawn = map(encoder.decode, encoder.sample(500, np.random.default_rng(0)))
+    assert expected.isdisjoint((c["preprocessor"], c["algorithm"]) for c in drawn)
+
+
+@pytest.mark.parametrize("names", [["lda"], ["lda", "qda"], ["knn", "qda"], ["knn"]])
+def test_the_forbidden_pair_follows_the_algorithms_that_are_left(names):
+    space = cached_space("volcano", TaskType.BINARY).restricted_to(names)
+    space.configuration_space.seed(0)
+    drawn = {(c["preprocessor"], c["algorithm"]) for c in space.configuration_space.sample_configuration(600)}
+    assert {algorithm for _, algorithm in drawn} == set(names)
+    assert {algorithm for step, algorithm in drawn if step == "random_trees_embedding"} == {"knn"} & set(names)
+
+
+@pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_all_other_learners_work_after_the_embedding(task):
+    space = cached_space("volcano", task)
+    for algorithm in space.algorithms:
+        if algorithm.name not in ("lda", "qda"):
+            fit_and_predict(
+                space, space.completed({"preprocessor": "random_trees_embedding", "algorithm": algorithm.name})
+            )
 
 
 # Names and imports ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from cashmere.space.named.default import DEFAULT_ALGORITHMS
 from cashmere.space.named.imbalance import imbalance_space
 from cashmere.space.named.operators import PREPROCESSORS, RESCALERS
 from cashmere.space.named.sklearn12 import SKLEARN12_CLASSIFIERS
-from cashmere.space.named.volcano import VOLCANO_CLASSIFIERS, VOLCANO_REGRESSORS
+from cashmere.space.named.volcano import VOLCANO_CLASSIFIERS, VOLCANO_FORBIDDEN, VOLCANO_REGRESSORS
 from cashmere.space.space import Space
 
 SpaceFactory = Callable[[TaskProfile], Space]
@@ -42,7 +42,9 @@ def volcano_space(profile: TaskProfile) -> Space:
     """
     algorithms = VOLCANO_CLASSIFIERS if profile.task_type.is_classification else VOLCANO_REGRESSORS
     operators = {"rescaler": RESCALERS, "preprocessor": PREPROCESSORS}
-    return Space(name="volcano", algorithms=algorithms, operators=operators, profile=profile)
+    return Space(
+        name="volcano", algorithms=algorithms, operators=operators, profile=profile, forbidden=VOLCANO_FORBIDDEN
+    )
 
 
 def sklearn12_space(profile: TaskProfile) -> Space:

@@ -26,6 +26,7 @@ from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space.component import CLASSIFICATION, REGRESSION, Algorithm, BuildContext, Subspace
 from cashmere.space.named.classic import lightgbm_settings, standardised_target
 from cashmere.space.named.operators import C_RANGE, GAMMA_RANGE
+from cashmere.space.space import ALGORITHM
 
 Values = Mapping[str, Any]
 
@@ -507,3 +508,8 @@ VOLCANO_REGRESSORS: tuple[Algorithm, ...] = (
     LIGHTGBM_REGRESSOR,
 )
 """Ten regressors."""
+
+VOLCANO_FORBIDDEN: tuple[Mapping[str, tuple[str, ...]], ...] = (
+    {"preprocessor": ("random_trees_embedding",), ALGORITHM: ("lda", "qda")},
+)
+"""The embedding is sparse, and discriminant analysis needs dense matrices."""
