@@ -35,19 +35,23 @@ UNUSED = ("bank32nh", "eeg", "mfeat-fourier", "pc4", "PhishingWebsites", "wavefo
 """Tables of the match on which nothing of the package was ever chosen."""
 
 
+LONGER_TABLES = ("nursery", "eye_movements", "MagicTelescope", "letter", "amazon_employee", "connect-4")
+"""Tables beside those of the match, with more rows."""
+
+
 def match_losses() -> Frame:
     """Return the losses of the first seed and 60 s: rows the tables of the match, columns `PEERS`."""
     return _losses("peers.jsonl", PEERS)
 
 
-def _losses(name: str, peers: Sequence[str], seconds: float = 60.0) -> Frame:
-    """Return the losses of the first seed, on the tables of the match on which all peers have run this long."""
+def _losses(name: str, peers: Sequence[str], seconds: float = 60.0, among: Sequence[str] = MATCH) -> Frame:
+    """Return the losses of the first seed, on the tables among these on which all peers have run this long."""
     kept = FinishedRuns(RESULTS / "match" / name, PeerRun, SuiteKey)
     protocol = PeerProtocol(seconds=seconds, threads=2)
-    runs = [kept.find(protocol.key(table, peer, 0)) for table in MATCH for peer in peers]
+    runs = [kept.find(protocol.key(table, peer, 0)) for table in among for peer in peers]
     rows = to_frame([run for run in runs if run is not None])
     on_all = rows.groupby("table")["peer"].nunique() == len(peers)
-    tables = [table for table in MATCH if on_all.get(table, False)]
+    tables = [table for table in among if on_all.get(table, False)]
     return rows.pivot(index="table", columns="peer", values="loss").loc[tables, list(peers)]
 
 
@@ -102,6 +106,7 @@ def parts() -> Iterator[Statement | Body]:
         values={"mean": 100 * (1 - _ratio(ours, before)), "median": 100 * (1 - float(np.median(ours / before)))},
     )
     yield from _longer_parts()
+    yield from _haste_parts()
 
 
 def _longer_parts() -> Iterator[Statement | Body]:
@@ -118,6 +123,17 @@ def _longer_parts() -> Iterator[Statement | Body]:
             "theirs": _ratio(losses["autogluon"], shorter["autogluon"]),
         },
     )
+
+
+def _haste_parts() -> Iterator[Body]:
+    """Yield the parts on tables with more rows, before and after runs began in haste."""
+    losses = _losses("peers.jsonl", LONGER_PEERS, among=LONGER_TABLES)
+    before = _losses("without_haste.jsonl", (OURS,), among=LONGER_TABLES)[OURS]
+    lines = [
+        row(str(table), *(f"{value:.4f}" for value in (before[table], of[OURS], of["autogluon"])))
+        for table, of in losses.iterrows()
+    ]
+    yield Body(header="| data set, 60 s | cashmere before | cashmere | AutoGluon |", lines=tuple(lines))
 
 
 def _table(name: str, losses: Frame) -> Body:

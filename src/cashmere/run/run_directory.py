@@ -53,6 +53,7 @@ from cashmere.protocols import MetricCheck, Strategy, TableAware
 from cashmere.records.budget import Budget
 from cashmere.records.space_names import present_space_name
 from cashmere.run.goal import Goal, Spent
+from cashmere.run.haste import haste
 from cashmere.run.settings import RunSettings
 from cashmere.space.convertible import convertible
 from cashmere.space.named.registry import make_space
@@ -243,9 +244,11 @@ class RunDirectory:
                 structure=canonical.structure,
             )
             if settings.resampling == "auto":
-                n_cells = len(rows.y) * max(1, len(schema.used)) * target.n_classes
                 resampling = choose_resampling(
-                    len(rows.y), n_cells, seconds=settings.budget.seconds, structure=rows.structure
+                    len(rows.y),
+                    _n_cells(rows, schema, target),
+                    seconds=settings.budget.seconds,
+                    structure=rows.structure,
                 )
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
@@ -405,13 +408,21 @@ class RunDirectory:
         Parameters
         ----------
         in_time : bool
-            Whether the budget is a time. Openings are made for such budgets; with a number of trials, the search begins
-            with the defaults.
+            Whether the budget is a time. Only then the search may begin with an opening, and hastens
+            (`cashmere.run.haste`).
         """
         opening = self._opening() if in_time else None
-        if opening is None:
-            return dict.fromkeys(self.space.first_configurations(), 1.0)
-        return opening.gains(self.space)
+        gains = dict.fromkeys(self.space.first_configurations(), 1.0) if opening is None else opening.gains(self.space)
+        return self._hastened(gains) if in_time and len(self.rungs) == 1 else gains
+
+    def _hastened(self, gains: Mapping[Configuration, float]) -> dict[Configuration, float]:
+        wanted = haste(_n_cells(self.rows, self.schema, self.target), self.settings.budget.seconds)
+        found = {}
+        for configuration, gain in gains.items():
+            hastened, factor = self.space.hastened(configuration, wanted)
+            # Seconds are predicted for the usual pace; what is gained per second grows as they shrink.
+            found[hastened] = gain * factor
+        return found
 
     def _opening(self) -> Opening | None:
         if self.settings.opening == _NO_OPENING:
@@ -588,6 +599,11 @@ def metric_for(metric: Any, target: TargetCoding) -> Metric:
         else:
             metric = metric_from_callable(metric, needs="values")
     return get_metric(metric, target.task_type)
+
+
+def _n_cells(rows: TrainingRows, schema: TableSchema, target: TargetCoding) -> int:
+    """Return rows x columns x classes."""
+    return len(rows.y) * max(1, len(schema.used)) * target.n_classes
 
 
 def _is_large(n_rows: int) -> bool:

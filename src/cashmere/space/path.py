@@ -94,6 +94,9 @@ class PathParameter:
     beyond : int
         How many positions after the one with the lowest loss models are kept, if the fit has gone that far: an ensemble
         may gain from members a little past their own optimum.
+    pace : str or None
+        Name of a hyper-parameter, such as a learning rate, to which the speed of the path is proportional: with twice
+        its value, the lowest loss comes after half as many positions.
     """
 
     name: str
@@ -101,3 +104,4 @@ class PathParameter:
     follow: Callable[[Any, PathData], FittedPath]
     patience: int | None = None
     beyond: int = 0
+    pace: str | None = None

@@ -288,6 +288,31 @@ class Space:
                 raise UnknownNameError("hyper-parameter", name, self.configuration_space)
         return _default_configuration(self.configuration_space, values)
 
+    def hastened(self, configuration: Configuration, factor: float) -> tuple[Configuration, float]:
+        """Return a configuration whose path ends sooner, and by what factor.
+
+        Parameters
+        ----------
+        configuration : Configuration
+            Of this space.
+        factor : float
+            By what factor the path should be shorter, at least 1.
+
+        Returns
+        -------
+        configuration : Configuration
+            With a higher `PathParameter.pace`; unchanged if its path has none.
+        factor : float
+            At most the given one: the range of the pace may end before.
+        """
+        path = self.algorithm_of(configuration).path
+        if path is None or path.pace is None:
+            return configuration, 1.0
+        name = f"{configuration[ALGORITHM]}:{path.pace}"
+        pace = configuration[name]
+        faster = min(pace * factor, self.configuration_space[name].upper)
+        return Configuration(self.configuration_space, values={**configuration, name: faster}), faster / pace
+
     def with_algorithm(self, algorithm: Algorithm) -> Space:
         """Return a space that offers one more algorithm; one with the same name is replaced in its place."""
         names = [known.name for known in self.algorithms]

@@ -63,3 +63,12 @@ def test_own_categories_of_catboost_come_first_on_long_tables():
         profile = TaskProfile(task_type=TaskType.BINARY, n_rows=n_rows, n_columns=4, n_classes=2, has_categories=True)
         firsts = make_space("default", profile).first_configurations()
         assert [c["catboost:encoding"] for c in firsts if c["algorithm"] == "catboost"] == variants
+
+
+@pytest.mark.parametrize(("n_rows", "monotone", "n"), [(100_000, (0,), 1), (100_001, (0,), 0), (1000, (1,), 0)])
+def test_one_booster_begins_with_added_columns(n_rows, monotone, n):
+    profile = TaskProfile(
+        task_type=TaskType.BINARY, n_rows=n_rows, n_columns=1, n_classes=2, has_categories=False, monotone=monotone
+    )
+    firsts = make_space("default", profile).first_configurations()
+    assert sum(each.get(f"{each['algorithm']}:features") == "arithmetic" for each in firsts) == n

@@ -13,7 +13,7 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from cashmere.data.task import TaskProfile
 from cashmere.space.component import Algorithm, BuildContext, Subspace
 from cashmere.space.named import bases, boosters, classic, realmlp
-from cashmere.space.named.features import with_features
+from cashmere.space.named.features import added_columns, with_features
 from cashmere.space.path import FittedPath, PathData, PathParameter
 from cashmere.space.paths.positions import geometric
 
@@ -169,14 +169,20 @@ def _followed(algorithm: Algorithm, path: PathParameter, name: str, value: Any) 
 
 
 def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
-    return PathParameter(name="rounds", positions=_rounds, follow=follow, patience=_PATIENCE, beyond=1)
+    return PathParameter(
+        name="rounds", positions=_rounds, follow=follow, patience=_PATIENCE, beyond=1, pace="learning_rate"
+    )
 
 
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
 
 DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
     with_features(_followed(boosters.LIGHTGBM, _boosting(_follow_lightgbm), "n_estimators", 100)),
-    with_features(_followed(boosters.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100)),
+    # Where added columns matter, a search that begins without them finds them late.
+    replace(
+        with_features(_followed(boosters.XGBOOST, _boosting(_follow_xgboost), "n_estimators", 100)),
+        variants=added_columns,
+    ),
     with_features(_followed(boosters.CATBOOST, _boosting(_follow_catboost), "iterations", 100)),
     _followed(_changing(classic.HIST_GRADIENT_BOOSTING, _of_histograms), _boosting(_follow_histogram), "max_iter", 100),
     replace(classic.RANDOM_FOREST, path=_TREES),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,9 @@ FEATURES = "features"
 
 NONE, ARITHMETIC = "none", "arithmetic"
 
+_MOST_ROWS = 100_000
+"""On longer tables the variant is left out: its columns take memory and time in proportion to the rows."""
+
 
 def with_features(algorithm: Algorithm) -> Algorithm:
     """Return an algorithm that may add columns to its table."""
@@ -26,6 +29,11 @@ def with_features(algorithm: Algorithm) -> Algorithm:
         build=functools.partial(_build, algorithm.build),
         subspace=functools.partial(_subspace, algorithm.subspace),
     )
+
+
+def added_columns(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
+    """Return the variant of an algorithm `with_features` that adds columns; none on long tables."""
+    return [] if any(profile.monotone) or profile.n_rows > _MOST_ROWS else [{FEATURES: ARITHMETIC}]
 
 
 def _subspace(subspace: Callable[[TaskProfile], Subspace], profile: TaskProfile) -> Subspace:
