@@ -48,7 +48,7 @@ class Members:
     pace : Pace
         Measures how long loading takes.
     trusted : collection of str
-        Types that model files may hold beside those of the package, see `Algorithm.trusted_types`.
+        Types that model files may hold beside those of the package, see `Space.trusted_types`.
     """
 
     def __init__(

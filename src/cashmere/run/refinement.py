@@ -259,7 +259,7 @@ class _Refinement:
     ) -> None:
         self._run, self._method, self._converts, self._refit = run, method, converts, refit
         self.metric: Metric = run.metric if metric is None else metric_for(metric, run.target)
-        self._trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
+        self._trusted = run.space.trusted_types
         self._manifest = _manifest_of(run, self._trusted)
         self._sample = run.read_sample()
         self.before = self._described_before()

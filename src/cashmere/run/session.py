@@ -212,8 +212,7 @@ class Session:
             check=preparation_check(deadline, rows.values.size),
         )
         baseline, baseline_loss = fit_baseline(folds, sorted(run.space.encodings)[0], run.metric)
-        trusted = [name for algorithm in run.space.algorithms for name in algorithm.trusted_types]
-        members = Members(run.store, baseline, pace=pace, trusted=trusted)
+        members = Members(run.store, baseline, pace=pace, trusted=run.space.trusted_types)
         run.store.set_fact("baseline_loss", baseline_loss)
         study = Study(
             run.space.configuration_space,

@@ -177,6 +177,11 @@ class Space:
         every = self.profile.has_categories
         return frozenset(e for a in self.algorithms for e in a.forms(self.profile)[: None if every else 1])
 
+    @property
+    def trusted_types(self) -> list[str]:
+        """Types that model files may hold beside those of the package, see `Algorithm`."""
+        return [name for algorithm in self.algorithms for name in algorithm.trusted_types]
+
     def _encoding_choice(self, component: Component) -> list[Hyperparameter[Any, Any]]:
         if not isinstance(component, Algorithm) or self.operators or not self.profile.has_categories:
             return []
