@@ -125,7 +125,7 @@ def test_a_file_without_a_fact_is_overwritten(tmp_path):
 )
 def test_how_often_members_are_repeated(tmp_path, settings, budget, expected):
     with RunDirectory.create(tmp_path / "run", X, Y, RunSettings(**settings)) as run:
-        assert Repeats(run, budget, members=None).most == expected
+        assert Repeats(run, budget, members=None, encoders=[]).most == expected
 
 
 def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_path, repeated):
@@ -142,7 +142,7 @@ def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_pa
     behind = replace(history, observations=history.observations[:2])
     weights = dict.fromkeys(range(len(history)), 0.2)
     with RunDirectory.create(tmp_path / "run", X, Y, RunSettings()) as run:
-        repeats = Repeats(run, Budget(seconds=1e6), members=Members())
+        repeats = Repeats(run, Budget(seconds=1e6), members=Members(), encoders=[])
         assert 0 < repeats.reserved_seconds(behind, weights) < repeats.reserved_seconds(history, weights)
 
 

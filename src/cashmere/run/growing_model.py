@@ -33,14 +33,12 @@ class GrowingModel:
     ----------
     run : RunDirectory
         Where the model is saved; provides the information saved with it.
-    encoders : Encoders
-        Encoders of the prepared folds.
     members : Members
         The models that the ensemble consists of.
     builder : EnsembleBuilder
         Chooses the ensemble.
     repeats : Repeats
-        Provides the encoders of other splits.
+        Provides the encoders.
     pace : Pace
         Measures how long it takes to choose and to save.
     folder : Path, optional
@@ -62,7 +60,6 @@ class GrowingModel:
         self,
         run: RunDirectory,
         *,
-        encoders: Encoders,
         members: Members,
         builder: EnsembleBuilder,
         repeats: Repeats,
@@ -74,7 +71,7 @@ class GrowingModel:
         self.builder = builder
         self.folder = folder or run.folder / "model"
         self.seconds = float(facts.ensemble_seconds or 0.0)
-        self._run, self._encoders, self._members, self._pace = run, encoders, members, pace
+        self._run, self._members, self._pace = run, members, pace
         self._repeats, self.latency_limit = repeats, latency_limit
         self._newest_fold_only = is_in_time(run.rows.structure)
         self._curve: list[CurvePoint] = list(facts.curve or ())
@@ -208,8 +205,7 @@ class GrowingModel:
         self._pace.note(_SAVING, time.perf_counter() - clock)
 
     def _encoders_of_members(self) -> Encoders:
-        n_splits = max(map(self._members.splits, self.builder.ensemble.members))
-        return [*self._encoders, *self._repeats.encoders(n_splits)]
+        return self._repeats.encoders(max(map(self._members.splits, self.builder.ensemble.members)))
 
     def choosing_seconds(self) -> float:
         """Return a bound on the time to choose the ensemble again."""

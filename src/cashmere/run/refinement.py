@@ -271,11 +271,12 @@ class _Refinement:
         )
         self._history = self._judged(pool)
         self._members.look(self._history)
-        encoders, repeats = _stored_encoders(run, self._manifest, self._trusted), Repeats(run, None, self._members)
+        encoders = _stored_encoders(run, self._manifest, self._trusted)
+        repeats = Repeats(run, None, self._members, encoders)
         self._row_cost: Cost | None = None
         self._batch_cost: Cost | None = None
         usable = self._usable()
-        self._numbers = self._measured(usable, lambda n_splits: [*encoders, *repeats.encoders(n_splits)])
+        self._numbers = self._measured(usable, repeats.encoders)
         self.n_unmeasured = len(usable) - len(self._numbers)
         self._size_cost = Cost(
             fixed=_fixed_bytes(run, self._manifest),
@@ -300,7 +301,6 @@ class _Refinement:
         )
         self._model = GrowingModel(
             run,
-            encoders=encoders,
             members=self._members,
             builder=self._builder,
             repeats=repeats,

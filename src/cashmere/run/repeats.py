@@ -50,6 +50,8 @@ class Repeats:
         Budget of this call; None if nothing is left.
     members : Members
         Keeps the models.
+    encoders : Encoders
+        Encoders of the folds of the first split.
 
     Attributes
     ----------
@@ -57,14 +59,14 @@ class Repeats:
         Maximum number of other splits on which members are fitted.
     """
 
-    def __init__(self, run: RunDirectory, budget: Budget | None, members: Members) -> None:
+    def __init__(self, run: RunDirectory, budget: Budget | None, members: Members, encoders: Encoders) -> None:
         self._run, self._budget, self._members = run, budget, members
         self.most = _how_many(run, budget)
-        self._encoders: dict[int, Encoders] = {}
+        self._encoders = {0: encoders}
 
     def encoders(self, n_splits: int) -> Encoders:
-        """Return the encoders of the splits after the first, up to `n_splits` in all, fold after fold."""
-        return [fold for split in range(1, n_splits) for fold in self._encoders_of(split)]
+        """Return the encoders of the first splits, fold after fold."""
+        return [fold for split in range(n_splits) for fold in self._encoders_of(split)]
 
     def _encoders_of(self, split: int) -> Encoders:
         if split not in self._encoders:

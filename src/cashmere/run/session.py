@@ -251,15 +251,14 @@ class Session:
             decision_threshold=settings.decision_threshold,
             n_fold_models=len(run.splits),
         )
-        repeats = Repeats(run, budget, members)
+        repeats = Repeats(run, budget, members, encoders)
         model = GrowingModel(
             run,
-            encoders=encoders,
             members=members,
             builder=builder,
             repeats=repeats,
             pace=pace,
-            latency_limit=_latency_limit(run, members, lambda n_splits: [*encoders, *repeats.encoders(n_splits)]),
+            latency_limit=_latency_limit(run, members, repeats.encoders),
         )
         return cls(
             run,
