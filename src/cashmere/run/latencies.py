@@ -101,24 +101,10 @@ class Latencies:
             self._run.store.set_fact("latencies", fact)
         return measured
 
-    def costs(self, numbers: Iterable[int], *, of: Collection[int], seconds: tuple[float, float]) -> tuple[Cost, Cost]:
-        """Return the seconds of ensembles of measured candidates: for one row, and for the batch.
-
-        Parts that run one after the other take longer than the sum of their shortest times. So sums are scaled to be
-        right for one ensemble that was measured as a whole.
-
-        Parameters
-        ----------
-        numbers : iterable of int
-            The candidates.
-        of : collection of int
-            Members of the ensemble that was measured; unless all are candidates, sums are not scaled.
-        seconds : tuple of float
-            Its seconds for one row, and for the batch.
-        """
-        numbers = list(numbers)
+    def costs(self, numbers: Collection[int]) -> tuple[Cost, Cost]:
+        """Return the seconds of ensembles of these measured candidates: for one row, and for the batch."""
         shares = {number: self._form(number) for number in numbers}
-        parts = [
+        row, batch = (
             Cost(
                 fixed=self._seconds[_CODING][i],
                 own={number: self._seconds[self._name(number)][i] for number in numbers},
@@ -126,10 +112,8 @@ class Latencies:
                 shared={form: self._seconds[form][i] for form in shares.values()},
             )
             for i in range(2)
-        ]
-        if set(of) <= set(numbers) and all(cost.of(of) > 0 for cost in parts):
-            parts = [cost.times(whole / cost.of(of)) for cost, whole in zip(parts, seconds, strict=True)]
-        return parts[0], parts[1]
+        )
+        return row, batch
 
     def _name(self, number: int) -> str:
         """Return the name of a member's file, which includes the number of splits."""

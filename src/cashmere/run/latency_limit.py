@@ -11,7 +11,7 @@ from cashmere.ensembles.limits import Cost, Limit
 from cashmere.ensembles.stopping import Stop
 from cashmere.model.files import Encoders
 from cashmere.records.trial import History
-from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
+from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.latencies import Latencies
 from cashmere.run.members import Members
 from cashmere.run.run_directory import RunDirectory
@@ -85,8 +85,8 @@ class LatencyLimit:
         if len(measured) > n_known:
             self._spent += time.perf_counter() - clock
             self._n_measured += len(measured) - n_known
-        sums, _ = latencies.costs(measured, of=(BASELINE,), seconds=(0.0, 0.0))
-        self._cost = sums.times(self._factor)
+        row, _ = latencies.costs(measured)
+        self._cost = row.times(self._factor)
         self.least_seconds = min(self._cost.of([number]) for number in measured)
         # Sums are rounded.
         builder.limit([Limit(cost=self._cost, most=max(self.seconds, (1 + 1e-9) * self.least_seconds))])

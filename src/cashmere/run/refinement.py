@@ -337,10 +337,14 @@ class _Refinement:
         latencies = Latencies(self._run, self._members, encoders_of, forms, self._sample)
         deadline = Deadline(_MEASURING_SECONDS)
         measured = latencies.measure(numbers, lambda seconds: seconds <= deadline.remaining)
-        whole = (self.before["single_row_ms"] / 1000, len(self._sample) / self.before["batch_rows_per_second"])
-        self._row_cost, self._batch_cost = latencies.costs(
-            measured, of=self._manifest["ensemble"]["members"], seconds=whole
-        )
+        row, batch = latencies.costs(measured)
+        # Parts that run one after the other take longer than the sum of their shortest times: make the sums right for
+        # the ensemble that was measured as a whole.
+        of_run = self._manifest["ensemble"]["members"]
+        if set(of_run) <= set(measured) and row.of(of_run) > 0 and batch.of(of_run) > 0:
+            row = row.times(self.before["single_row_ms"] / 1000 / row.of(of_run))
+            batch = batch.times(len(self._sample) / self.before["batch_rows_per_second"] / batch.of(of_run))
+        self._row_cost, self._batch_cost = row, batch
         return measured
 
     def _with_one_model(self, cost: Cost, n_folds: int) -> Cost:
