@@ -1,8 +1,11 @@
-"""One split of the training rows."""
+"""One split of the training rows, and the rows that several validate."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from cashmere.base.arrays import IntArray
 
@@ -19,3 +22,8 @@ class Fold:
 
     train: IntArray
     validation: IntArray
+
+
+def validation_rows(folds: Sequence[Fold]) -> IntArray:
+    """Return the rows that folds validate, ascending: the order of out-of-fold predictions."""
+    return np.unique(np.concatenate([fold.validation for fold in folds]))

@@ -29,7 +29,7 @@ from cashmere.base.files import (
     writing,
 )
 from cashmere.base.json_files import Count, ShortText, read_json
-from cashmere.data.fold import Fold
+from cashmere.data.fold import Fold, validation_rows
 from cashmere.data.preparation import FoldEncoder, MeansOfOthers
 from cashmere.data.row_structure import RowStructure
 from cashmere.data.rungs import rows_at, rung_order
@@ -160,7 +160,7 @@ class PreparedFolds:
     @functools.cached_property
     def validation_rows(self) -> IntArray:
         """Numbers of the validation rows, ascending: the order of out-of-fold predictions."""
-        return np.unique(np.concatenate([fold.validation for fold in self.folds]))
+        return validation_rows(self.folds)
 
     def files(self) -> dict[str, Path]:
         """Return all files needed elsewhere, by their paths below the folder's parent, with slashes."""

@@ -9,11 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cashmere.base.arrays import FloatArray
 from cashmere.base.files import MOST_BYTES, read_file
 from cashmere.base.versions import versions
+from cashmere.data.fold import validation_rows
 from cashmere.exceptions import RunDirectoryError
 from cashmere.metalearning.opening import Opening, OpeningStep
 from cashmere.pretraining.opening_choice import OpeningSource, choose_opening
@@ -92,7 +91,7 @@ def _description(run: RunDirectory, source: OpeningSource) -> dict[str, Any]:
 
 def _source(run: RunDirectory, numbers: dict[str, int]) -> OpeningSource:
     """Return what a run knows; new configurations get the next numbers."""
-    rows = np.unique(np.concatenate([fold.validation for fold in run.splits]))
+    rows = validation_rows(run.splits)
     predictions: dict[int, FloatArray] = {}
     seconds: dict[int, float] = {}
     for observation in run.store.load(run.space.configuration_space).values():

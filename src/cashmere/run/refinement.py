@@ -265,10 +265,7 @@ class _Refinement:
         self.before = self._described_before()
         pace, rows, settings = Pace(), run.rows, run.settings
         self._members = Members(run.store, None, pace=pace, trusted=self._trusted)
-        validated = np.unique(np.concatenate([fold.validation for fold in run.splits]))
-        pool = ValidationPool.draw(
-            validated, rows.y, rows.weight, structure=rows.structure, splits=run.splits, seed=settings.seed
-        )
+        pool = run.validation_pool()
         self._history = self._judged(pool)
         self._members.look(self._history)
         encoders = _stored_encoders(run, self._manifest, self._trusted)

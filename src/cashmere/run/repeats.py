@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from cashmere.data.fold import validation_rows
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.evaluation.objective import CrossValidationObjective
@@ -203,8 +204,7 @@ def _how_many(run: RunDirectory, budget: Budget | None) -> int:
     repeats = run.settings.repeats
     if budget is None or len(run.rungs) > 1:  # with rungs, there are many rows, and encoding them again takes long
         return 0
-    n_validated = len(np.unique(np.concatenate([fold.validation for fold in run.splits])))
-    if n_validated < len(run.rows.y):  # another split would predict other rows
+    if len(validation_rows(run.splits)) < len(run.rows.y):  # another split would predict other rows
         return 0
     if not isinstance(repeats, str):
         return int(repeats)

@@ -22,6 +22,7 @@ from cashmere.base.cores import available_cores
 from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
+from cashmere.data.fold import validation_rows
 from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
@@ -32,6 +33,7 @@ from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
 from cashmere.data.task import TaskProfile, TaskType
+from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
 from cashmere.exceptions import (
     ArtefactError,
@@ -397,6 +399,18 @@ class RunDirectory:
     def coded_table(self) -> CodedTable:
         """The training rows, with their schema."""
         return CodedTable(values=self.rows.values, texts=self.rows.texts, schema=self.schema)
+
+    def validation_pool(self) -> ValidationPool:
+        """Return the validation rows that ensembles are selected on; always the same."""
+        rows = self.rows
+        return ValidationPool.draw(
+            validation_rows(self.splits),
+            rows.y,
+            rows.weight,
+            structure=rows.structure,
+            splits=self.splits,
+            seed=self.settings.seed,
+        )
 
     def read_sample(self) -> pd.DataFrame | None:
         """Return some original training rows; None if they could not be kept."""

@@ -16,7 +16,6 @@ from cashmere.base.interrupts import stop_on_interrupt
 from cashmere.base.pace import Pace
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.row_structure import is_in_time
-from cashmere.ensembles.pool import ValidationPool
 from cashmere.ensembles.stopping import never
 from cashmere.evaluation.baseline import fit_baseline
 from cashmere.evaluation.objective import CrossValidationObjective, forget_folds
@@ -238,14 +237,7 @@ class Session:
             method=settings.ensemble,
             size=settings.ensemble_size,
             metric=run.metric,
-            pool=ValidationPool.draw(
-                folds.validation_rows,
-                rows.y,
-                rows.weight,
-                structure=rows.structure,
-                splits=folds.folds,
-                seed=settings.seed,
-            ),
+            pool=run.validation_pool(),
             seed=settings.seed,
             has_model=members.exists,
             decision_threshold=settings.decision_threshold,
