@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sklearn.base import clone
 
 from cashmere import AutoClassifier, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, LatencyWarning
-from cashmere.run import RunSettings
+from cashmere.records.budget import Budget, Deadline
+from cashmere.run import RunDirectory, RunSettings
 from cashmere.run.latency_limit import LatencyLimit
 from cashmere.run.session import Session
 from cashmere.storage.store import RunStore
@@ -65,6 +68,19 @@ def test_too_slow_trials_are_not_chosen(credit, tmp_path):
     assert members(again)
     assert slow not in members(again)
     assert set(Predictor.load(tmp_path / "run").ensemble.members) == members(again)
+
+
+def test_time_is_reserved_only_for_trials_that_will_be_measured(credit, tmp_path):
+    make_model(tmp_path / "run", max_latency=100.0).fit(*credit)
+    with RunDirectory.open(tmp_path / "run") as run:
+        session = Session.begin(run, Budget(trials=3), Deadline(None))
+        history, model = session.study.history, session.model
+        run.store.member_path(0, 1).unlink()  # as for want of disk space
+        model.refresh(history, at_seconds=0.0)
+        assert model.latency_limit.seconds_to_measure(history) == 0.0
+        longer = replace(history, observations=2 * history.observations)
+        # What an earlier call has measured says nothing about the seconds of this one.
+        assert model.latency_limit.seconds_to_measure(longer) == pytest.approx(3 * 0.5)
 
 
 def test_limits_that_cannot_be_kept_are_refused():

@@ -90,16 +90,19 @@ class Latencies:
         measured: list[int] = []
         loaded = tuple(self._members.loaded)
         for number in numbers:
-            names = {self._name(number), self._form(number)}
-            if not names <= self._seconds.keys() and (not measured or fits(self._members.loading_seconds(number))):
+            if not self.knows(number) and (not measured or fits(self._members.loading_seconds(number))):
                 self._seconds[self._name(number)] = self._of_member(number)
                 self._members.forget(loaded)
-            if names <= self._seconds.keys():
+            if self.knows(number):
                 measured.append(number)
         if len(self._seconds) > n_known:
             fact = {"machine": self._machine, "batch_rows": self.batch_rows, "seconds": self._seconds}
             self._run.store.set_fact("latencies", fact)
         return measured
+
+    def knows(self, number: int) -> bool:
+        """Return whether a candidate has a measurement."""
+        return {self._name(number), self._form(number)} <= self._seconds.keys()
 
     def costs(self, numbers: Collection[int]) -> tuple[Cost, Cost]:
         """Return the seconds of ensembles of these measured candidates: for one row, and for the batch."""

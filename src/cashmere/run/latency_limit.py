@@ -53,7 +53,7 @@ class LatencyLimit:
         self._run, self._members, self._encoders, self._sample = run, members, encoders, sample
         self.seconds, self.least_seconds = seconds, float("inf")
         self._cost: Cost | None = None
-        self._spent, self._n_measured = 0.0, 0
+        self._spent, self._n_measured, self._n_done = 0.0, 0, 0
         self._factor = 1.0
 
     def apply(self, builder: EnsembleBuilder, history: History, *, stop: Stop) -> None:
@@ -77,11 +77,13 @@ class LatencyLimit:
             for o in usable
             if self._members.is_own(o.trial.number)
         }
+        self._n_done = len(history.successes) - len(forms)  # the others will never be measured
         if not forms:
             return
         latencies = Latencies(self._run, self._members, self._encoders, forms, self._sample)
-        clock, n_known = time.perf_counter(), 0 if self._cost is None else len(self._cost.own)
+        clock, n_known = time.perf_counter(), sum(map(latencies.knows, forms))
         measured = latencies.measure(forms, lambda seconds: not stop())
+        self._n_done += len(measured)
         if len(measured) > n_known:
             self._spent += time.perf_counter() - clock
             self._n_measured += len(measured) - n_known
@@ -93,9 +95,8 @@ class LatencyLimit:
 
     def seconds_to_measure(self, history: History) -> float:
         """Return how long it will take to measure the trials not measured yet."""
-        known = 0 if self._cost is None else len(self._cost.own)
         each = self._spent / self._n_measured if self._n_measured else _EXPECTED_SECONDS
-        return each * max(0, len(history.successes) - known)
+        return each * max(0, len(history.successes) - self._n_done)
 
     def correct(self, members: Collection[int], seconds: float) -> bool:
         """Scale latencies to that of a whole model, from the next choice on; return whether it breaks the limit.
