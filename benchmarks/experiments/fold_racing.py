@@ -222,7 +222,7 @@ def wanted_cases(arguments: argparse.Namespace) -> dict[Case, Callable[[], Raced
                     cases[history.name, rule, seed, budget] = run
         return cases
     if not arguments.tables:
-        raise SystemExit("Searches on tables need their names: --tables NAME ...")
+        raise SystemExit("Searches on tables need their names, for example: --tables colic credit-g.")
     for seed in range(arguments.seeds):
         for table in find_tables(arguments.data, arguments.tables):
             for rule in ("none", "forgiving"):
