@@ -24,7 +24,7 @@ from ConfigSpace import (
 )
 from ConfigSpace.conditions import Condition, ConditionLike
 from ConfigSpace.forbidden import ForbiddenConjunction, ForbiddenLike, ForbiddenRelation
-from ConfigSpace.hyperparameters import Hyperparameter
+from ConfigSpace.hyperparameters import Hyperparameter, NumericalHyperparameter
 from ConfigSpace.types import NotSet
 
 from cashmere.data.task import Encoding, TaskProfile
@@ -314,8 +314,9 @@ class Space:
         if path is None or path.pace is None:
             return configuration, 1.0
         name = f"{configuration[ALGORITHM]}:{path.pace}"
-        pace = configuration[name]
-        faster = min(pace * factor, self.configuration_space[name].upper)
+        pace, range_ = configuration[name], self.configuration_space[name]
+        assert isinstance(range_, NumericalHyperparameter)
+        faster = min(pace * factor, range_.upper)
         return Configuration(self.configuration_space, values={**configuration, name: faster}), faster / pace
 
     def with_algorithm(self, algorithm: Algorithm) -> Space:
