@@ -422,19 +422,20 @@ class RunDirectory:
         Parameters
         ----------
         in_time : bool
-            Whether the budget is a time. Only then the search may begin with an opening, and hastens
-            (`cashmere.run.haste`).
+            Whether the budget is a time. Only then does the search begin with an opening, if there is one, and in haste
+            where time is short (`cashmere.run.haste`).
         """
         opening = self._opening() if in_time else None
         gains = dict.fromkeys(self.space.first_configurations(), 1.0) if opening is None else opening.gains(self.space)
         return self._hastened(gains) if in_time and len(self.rungs) == 1 else gains
 
     def _hastened(self, gains: Mapping[Configuration, float]) -> dict[Configuration, float]:
+        """Return the configurations with paths as short as the budget asks for, and what each gains for its time."""
         wanted = haste(_n_cells(self.rows, self.schema, self.target), self.settings.budget.seconds)
         found = {}
         for configuration, gain in gains.items():
             hastened, factor = self.space.hastened(configuration, wanted)
-            # Seconds are predicted for the usual pace; what is gained per second grows as they shrink.
+            # Seconds are predicted for the usual pace, so a shorter path shows as a larger gain.
             found[hastened] = gain * factor
         return found
 
