@@ -97,7 +97,7 @@ def growth(rows: Sequence[HeldAfterFit], warm_up: int = WARM_UP) -> dict[str, fl
     Parameters
     ----------
     rows : sequence of HeldAfterFit
-        In order.
+        In order, at least two more than `warm_up`.
     warm_up : int
         Fits at the start that do not count.
     """
@@ -161,11 +161,16 @@ def _folders(temporary: Path, current: Path) -> Iterator[None]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--times", type=int, default=50, help=f"fits, more than the {WARM_UP} that do not count")
+    parser.add_argument("--times", type=int, default=50, help=f"fits, the first {WARM_UP} of which do not count")
     parser.add_argument("--out", type=Path, default=Path(".faults/faults_fits.csv"), help="rows; replaced")
 
 
 def main(arguments: argparse.Namespace) -> None:
+    if arguments.times < WARM_UP + 2:
+        raise SystemExit(
+            f"--times {arguments.times}: expected at least {WARM_UP + 2}. The first {WARM_UP} fits do not count, and "
+            "growth needs two more."
+        )
     with temporary_place() as place:
         rows = fit_again_and_again(arguments.times, place)
     write_anew(arguments.out, rows)
