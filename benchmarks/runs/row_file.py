@@ -7,7 +7,7 @@ makes and shows nothing else: `RowFile.frame`.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -51,18 +51,22 @@ class RowFile(Generic[R]):
         Parameters
         ----------
         **settings
-            Values of columns.
+            The value of a column, or several of which each row has one.
 
         Returns
         -------
         DataFrame
-            With numbers as floats: whatever the dataclass does not annotate as text.
+            With numbers as floats: whatever the dataclass annotates neither as text nor as bool.
         """
         frame = pd.DataFrame(self.read(), columns=self._columns)
-        numbers = [name for name, kind in self._types.items() if kind not in ("str", str)]
-        frame[numbers] = frame[numbers].replace("", "nan").astype(float)
+        for name, kind in self._types.items():
+            if kind in ("bool", bool):
+                frame[name] = frame[name] == "True"
+            elif kind not in ("str", str):
+                frame[name] = frame[name].replace("", "nan").astype(float)
         for name, value in settings.items():
-            frame = frame[frame[name] == value]
+            several = isinstance(value, Collection) and not isinstance(value, str)
+            frame = frame[frame[name].isin(value if several else [value])]
         return frame
 
     def keys(self, *columns: str, **settings: Any) -> set[tuple[Any, ...]]:

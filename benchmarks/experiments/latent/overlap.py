@@ -13,7 +13,7 @@ are asked about these:
 
 With --chart the embeddings of some algorithms' held-out configurations are drawn, without the term and with ten times
 the weight that artefacts are built with (as Figure 3 of the paper). Needs the extra `latent`; one pre-training takes
-seconds.
+seconds. Rows are added after each table and seed; the same command continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import argparse
 import html
 import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,8 @@ from rich.text import Text
 from benchmarks.experiments.latent.runs import Target, load_targets
 from benchmarks.reporting.charts import COLOURS, STYLE
 from benchmarks.reporting.table import Table
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import RowFile
 from cashmere.exceptions import UnknownNameError
 from cashmere.pretraining.building import BuildSettings
 from cashmere.pretraining.embeddings import pairwise_accuracy, pretrain, rank_correlation
@@ -59,13 +62,44 @@ _SHAPES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedEmbedding:
+    """A pre-training, judged by the configurations that were held out.
+
+    Attributes
+    ----------
+    table, digest : str
+        The table, and the digest of what was recorded there.
+    seed : int
+        Seed of the configurations that are held out, and of the networks.
+    capped : bool
+        Whether very bad losses were capped.
+    lambda_adv : float
+        Weight of the adversarial term.
+    rank_correlation, rank_correlation_of_means : float
+        Spearman's, of the losses with the predicted regrets, and with the mean losses of the algorithms.
+    accuracy, accuracy_by_loss : float
+        Share of embeddings whose algorithm is recognised among two; the same by the true losses.
+    """
+
+    table: str
+    digest: str
+    seed: int
+    capped: bool
+    lambda_adv: float
+    rank_correlation: float
+    rank_correlation_of_means: float
+    accuracy: float
+    accuracy_by_loss: float
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--observations", type=Path, required=True, help="recorded losses of source tables")
     parser.add_argument("--tables", nargs="+", default=[], help="names of tables (default: all)")
     parser.add_argument(
         "--seeds", type=int, default=2, help="number of seeds, for held-out configurations and initial weights"
     )
-    parser.add_argument("--out", type=Path, help="CSV file with a row per pre-training")
+    parser.add_argument("--out", type=Path, default=Path(".replay/latent_overlap.csv"), help="rows; grows")
     parser.add_argument("--chart", type=Path, help="SVG of the embeddings on the first table, first seed")
     parser.add_argument("--algorithms", nargs="+", default=list(SHOWN), help=f"algorithms, at most {len(_SHAPES)}")
 
@@ -76,17 +110,24 @@ def main(arguments: argparse.Namespace) -> None:
     for name in arguments.tables:
         if name not in targets:
             raise UnknownNameError("table", name, targets)
-    rows: list[dict[str, float | int | str]] = []
-    for name in arguments.tables or list(targets):
-        for seed in range(arguments.seeds):
-            found, embedded = judge(targets[name], seed)
-            if arguments.chart is not None and not rows:
-                arguments.chart.write_text(overlap_chart(embedded, name, arguments.algorithms), "utf-8")
-            rows += found
-            console.print(f"{name}, seed {seed}: {_told(found)}", highlight=False)
-    results = pd.DataFrame(rows)
-    if arguments.out is not None:
-        results.to_csv(arguments.out, index=False)
+    chosen = [targets[name] for name in arguments.tables] or list(targets.values())
+    file = RowFile(arguments.out, JudgedEmbedding)
+    done = file.keys("table", "digest", "seed")
+    with until_interrupted(console):
+        for number, (target, seed) in enumerate(itertools.product(chosen, range(arguments.seeds))):
+            is_drawn, is_done = arguments.chart and number == 0, (target.name, target.digest, seed) in done
+            if is_done and not is_drawn:
+                continue
+            found, embedded = judge(target, seed)
+            if is_drawn:
+                arguments.chart.write_text(overlap_chart(embedded, target.name, arguments.algorithms), "utf-8")
+            if not is_done:
+                file.add(found)
+                console.print(f"{target.name}, seed {seed}: {_told(found)}", highlight=False)
+    names, digests = ([getattr(target, name) for target in chosen] for name in ("name", "digest"))
+    results = file.frame(table=names, digest=digests, seed=range(arguments.seeds))
+    if results.empty:
+        return
     for capped in (False, True):
         table = overlap_table(results[results["capped"] == capped])
         console.print(Text(table.title + (", very bad losses capped" if capped else ""), style="bold"))
@@ -94,15 +135,15 @@ def main(arguments: argparse.Namespace) -> None:
         console.print(Text(table.note, style="dim"))
 
 
-def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]], Embedded]:
+def judge(target: Target, seed: int) -> tuple[list[JudgedEmbedding], Embedded]:
     """Pre-train on a part of a table's configurations and ask about the others, with each of `WEIGHTS`.
 
     Returns
     -------
-    list of dict
-        A row for each weight.
+    list of JudgedEmbedding
+        One for each weight, with losses as they are and capped.
     dict
-        Names of algorithms and embeddings ``(n, 2)`` of what was held out, by the weight of the term.
+        Names of algorithms and embeddings ``(n, 2)`` of what was held out, by the cap and the weight of the term.
     """
     blocks = AlgorithmBlocks(SpaceEncoder(target.space))
     encoded = blocks.encoder.encode(target.catalogue)
@@ -115,7 +156,7 @@ def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]]
     by_loss = pairwise_accuracy(
         losses[known, None], tasks[known], losses[~known, None], tasks[~known], rng=np.random.default_rng(seed)
     )
-    rows: list[dict[str, float | int | str]] = []
+    rows: list[JudgedEmbedding] = []
     embedded: Embedded = {}
     for cap, weight in itertools.product((False, True), WEIGHTS):
         rng = np.random.default_rng(seed)
@@ -126,16 +167,17 @@ def judge(target: Target, seed: int) -> tuple[list[dict[str, float | int | str]]
         points = embedding.encoders.embed(tasks, vectors)
         accuracy = pairwise_accuracy(points[known], tasks[known], points[~known], tasks[~known], rng=rng)
         rows.append(
-            {
-                "table": target.name,
-                "seed": seed,
-                "capped": cap,
-                "lambda_adv": weight,
-                "rank_correlation": rank_correlation(embedding, tasks[~known], vectors[~known], losses[~known]),
-                "rank_correlation_of_means": _spearman(predicted, losses[~known]),
-                "accuracy": accuracy,
-                "accuracy_by_loss": by_loss,
-            }
+            JudgedEmbedding(
+                table=target.name,
+                digest=target.digest,
+                seed=seed,
+                capped=cap,
+                lambda_adv=weight,
+                rank_correlation=rank_correlation(embedding, tasks[~known], vectors[~known], losses[~known]),
+                rank_correlation_of_means=_spearman(predicted, losses[~known]),
+                accuracy=accuracy,
+                accuracy_by_loss=by_loss,
+            )
         )
         embedded[cap, weight] = [blocks.names[m] for m in tasks[~known].tolist()], points[~known]
     return rows, embedded
@@ -159,9 +201,10 @@ def _spearman(predicted: np.ndarray, losses: np.ndarray) -> float:
     return float(spearmanr(predicted, losses).statistic)
 
 
-def _told(rows: Sequence[Mapping[str, float | int | str]]) -> str:
+def _told(rows: Sequence[JudgedEmbedding]) -> str:
     return "; ".join(
-        f"{name} {' -> '.join(f'{row[name]:.3f}' for row in rows)}" for name in ("rank_correlation", "accuracy")
+        f"{name} {' -> '.join(f'{getattr(row, name):.3f}' for row in rows)}"
+        for name in ("rank_correlation", "accuracy")
     )
 
 

@@ -13,6 +13,12 @@ class Row:
     loss: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    name: str
+    is_capped: bool
+
+
 def test_rows_are_appended_and_read(tmp_path):
     file = RowFile(tmp_path / "rows.csv", Row)
     assert file.read() == []
@@ -50,6 +56,21 @@ def test_rows_are_found_by_their_settings(tmp_path):
     assert file.keys("name", loss=0.5) == {("a",), ("c",)}
     assert file.keys("name", "loss") == {("a", 0.5), ("b", 0.25), ("c", 0.5)}
     assert file.keys("name", loss=1) == set()
+
+
+def test_a_setting_may_have_several_values(tmp_path):
+    file = RowFile(tmp_path / "rows.csv", Row)
+    file.add([Row(name="a", loss=0.0), Row(name="b", loss=1.0), Row(name="ab", loss=2.0)])
+    assert list(file.frame(loss=range(2))["name"]) == ["a", "b"]
+    assert list(file.frame(name=["b", "ab"])["name"]) == ["b", "ab"] and list(file.frame(name="ab")["loss"]) == [2]
+    assert file.frame(name=[]).empty
+
+
+def test_what_is_true_or_false_comes_back_as_it_was(tmp_path):
+    file = RowFile(tmp_path / "rows.csv", Judged)
+    file.add([Judged(name="a", is_capped=True), Judged(name="b", is_capped=False)])
+    assert file.frame()["is_capped"].tolist() == [True, False]
+    assert list(file.frame(is_capped=False)["name"]) == ["b"]
 
 
 def test_an_empty_cell_of_numbers_is_nan(tmp_path):

@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.experiments.latent.overlap import LEARNED, WEIGHTS, learned_part, overlap_chart, overlap_table
+from benchmarks.experiments.latent import overlap
+from benchmarks.experiments.latent.overlap import (
+    LEARNED,
+    WEIGHTS,
+    JudgedEmbedding,
+    learned_part,
+    overlap_chart,
+    overlap_table,
+)
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.pretraining.collection import draw_configurations
 from cashmere.pretraining.collection.configurations import REFERENCE
@@ -65,6 +73,34 @@ def test_command_judges_every_table_and_weight_and_draws_one(path, tmp_path, mon
     ]
     held_out = 3 * round((1 - LEARNED) * N)
     assert len(marks) in (2 * held_out, 2 * (held_out - 1))  # in both panels; one evaluation failed
+
+
+def test_interrupted_command_continues(path, tmp_path, monkeypatch, capsys):
+    made, out = [], tmp_path / "overlap.csv"
+
+    def judge(target, seed):
+        if len(made) == 2:
+            raise KeyboardInterrupt
+        made.append((target.name, seed))
+        facts = {"rank_correlation": 0.5, "rank_correlation_of_means": 0.4, "accuracy": 0.9, "accuracy_by_loss": 0.7}
+        return [
+            JudgedEmbedding(
+                table=target.name, digest=target.digest, seed=seed, capped=capped, lambda_adv=weight, **facts
+            )
+            for capped in (False, True)
+            for weight in WEIGHTS
+        ], {}
+
+    monkeypatch.setattr(overlap, "judge", judge)
+    words = ["--observations", path, "--seeds", 2, "--out", out]
+    command(monkeypatch, *words)
+    assert "What is finished is kept" in capsys.readouterr().out
+    first, kept = made.copy(), out.read_text()
+    made.clear()
+    command(monkeypatch, *words)
+    assert first == [("alpha", 0), ("alpha", 1)] and made == [("beta", 0), ("beta", 1)]
+    assert out.read_text().startswith(kept)
+    assert "very bad losses capped" in capsys.readouterr().out
 
 
 def test_unknown_tables_are_refused(path, monkeypatch):
