@@ -238,7 +238,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, AblationRun)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
-    make_missing(
+    rows = make_missing(
         [  # whole rounds first, so that an interrupted study is balanced
             (tables[table], RunKey(table, variant, seed, arguments.budget, arguments.rows))
             for seed in range(arguments.seeds)
@@ -251,7 +251,6 @@ def main(arguments: argparse.Namespace) -> None:
         console=console,
         describe=_described,
     )
-    rows = file.frame(budget=arguments.budget, rows=arguments.rows)
     if "everything" not in set(rows["variant"]):
         console.print("Nothing to compare with yet: no run of everything is finished.")
         return

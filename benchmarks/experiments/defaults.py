@@ -206,7 +206,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedMoment)
     tables = {table.name: table for table in find_tables(arguments.data, arguments.tables)}
-    make_missing(
+    rows = make_missing(
         [(tables[key.table], key) for key in _wanted(arguments)],
         run,
         file,
@@ -214,7 +214,6 @@ def main(arguments: argparse.Namespace) -> None:
         console=console,
         describe=_described,
     )
-    rows = file.frame(budget=arguments.budget, rows=arguments.rows)
     if not rows.empty:
         console.print(_shown(summarise(rows, arguments.variants[0]), arguments.variants[0]))
 

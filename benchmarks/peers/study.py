@@ -22,6 +22,7 @@ from benchmarks.peers.environments import OURS, Peer, find_peers, install, peer_
 from benchmarks.peers.report import make_report, print_report, to_frame
 from benchmarks.peers.runs import PeerProtocol, PeerRun, run_missing
 from benchmarks.reporting.report import write_report
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.suite_runs import SuiteKey
@@ -130,9 +131,7 @@ def compare(
     found = [run for key in wanted if (run := file.find(key)) is not None]
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {file.path}.")
-    digests = {peer.name: peer.digest for peer in peers}
-    if old := sum(run.code != digests[run.key.strategy] for run in found):
-        console.print(f"[yellow]{old} of {len(found)} runs were made by another runner or different code[/]")
+    tell_different_code(console, (run.code for run in found), {peer.digest for peer in peers})
     frame = to_frame(found)
     print_report(console, frame)
     if out is not None:

@@ -49,6 +49,7 @@ from benchmarks.recordings.replay_runs import (
 )
 from benchmarks.reporting.comparison import make_report, print_report
 from benchmarks.reporting.report import write_report
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.scheduler import add_scheduler_argument
@@ -355,9 +356,7 @@ def main(arguments: argparse.Namespace) -> None:
         )  # fmt: skip
 
     found = [(label, run) for label, _, key in wanted if (run := files.find(key, arguments.trials)) is not None]
-    old = sum(run.code != code_digest() for _, run in found)
-    if old:
-        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; --fresh repeats them")
+    tell_different_code(console, (run.code for _, run in found), {code_digest()}, advice="--fresh repeats them")
     frame = tidy(found, arguments.trials)
     if frame.empty or arguments.reference not in set(frame["strategy"]):
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")

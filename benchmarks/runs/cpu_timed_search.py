@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -43,11 +42,6 @@ class RunKey:
     seed: int
     budget: float
     rows: int
-
-    @classmethod
-    def of(cls, row: Mapping[str, str]) -> Self:
-        """Return the key of a kept row, see `benchmarks.runs.row_file`."""
-        return cls(row["table"], row["variant"], int(row["seed"]), float(row["budget"]), int(row["rows"]))
 
 
 @contextmanager

@@ -1,16 +1,21 @@
-"""Make the runs that a file of rows lacks, and add their rows as they end."""
+"""Make the runs that a file of rows lacks, add their rows as they end, and return the rows of all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TypeVar, TypeVarTuple
 
+import numpy as np
+import pandas as pd
 from rich.console import Console
 
 from benchmarks.runs.cpu_timed_search import RunKey
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.place import is_here
 from benchmarks.runs.row_file import RowFile
 
 Row = TypeVar("Row")
@@ -18,32 +23,38 @@ Work = TypeVarTuple("Work")
 
 
 def make_missing(
-    wanted: Iterable[tuple[*Work, RunKey]],
+    wanted: Sequence[tuple[*Work, RunKey]],
     run: Callable[[*Work, RunKey], list[Row]],
     file: RowFile[Row],
     *,
     n_workers: int,
     console: Console,
     describe: Callable[[list[Row]], str],
-) -> None:
-    """Make runs until all are in the file, or Ctrl+C.
+) -> pd.DataFrame:
+    """Make runs until all are in the file, or Ctrl+C; say which were made by different code.
 
     Parameters
     ----------
-    wanted : iterable of tuple
+    wanted : sequence of tuple
         Arguments of `run`, in the order in which runs are made.
     run : callable
         Makes a run in a worker process, and returns its rows.
     file : RowFile
-        Receives the rows, which begin with the fields of `RunKey`.
+        Receives the rows, which begin with the fields of `RunKey` and have the column ``commit``.
     n_workers : int
         Number of runs at a time.
     console : Console
         Shows what has come of each.
     describe : callable
         Says it.
+
+    Returns
+    -------
+    DataFrame
+        The rows of these runs, and of no others that the file may hold.
     """
-    done = {RunKey.of(row) for row in file.read()}
+    names = [field.name for field in fields(RunKey)]
+    done = {RunKey(*key) for key in file.keys(*names)}
 
     def report(found: list[Row] | Failure[RunKey]) -> None:
         if isinstance(found, Failure):
@@ -54,3 +65,9 @@ def make_missing(
 
     with until_interrupted(console):
         make_runs([each for each in wanted if each[-1] not in done], run, n_workers=n_workers, report=report)
+    rows, keys = file.frame(), {each[-1] for each in wanted}
+    is_wanted = [RunKey(*key) in keys for key in rows[names].itertuples(index=False, name=None)]
+    rows = rows[np.array(is_wanted, dtype=bool)]
+    commits = rows.drop_duplicates(names)["commit"]
+    tell_different_code(console, commits, {*filter(is_here, commits)}, advice="another --out repeats them")
+    return rows

@@ -33,6 +33,7 @@ from benchmarks.recordings.recorded_history import RECORDED
 from benchmarks.recordings.replay_runs import Recording, code_digest, load_objective
 from benchmarks.recordings.timed_replay import N_WORKERS, losses_over_time, timed_replay, total_seconds
 from benchmarks.reporting.table import Table
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.parallel import make_runs
 from benchmarks.statistics.comparison import Part, across_recordings, relative_differences, wilcoxon_by_recording
@@ -176,8 +177,7 @@ def main(arguments: argparse.Namespace) -> None:
     found = [run for _, key in wanted if (run := runs.find(key)) is not None]
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {arguments.work}.")
-    if old := sum(run.code != code_digest() for run in found):
-        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; another --work repeats them")
+    tell_different_code(console, (run.code for run in found), {code_digest()}, advice="another --work repeats them")
     names = ("strategy", "rule", "share", "recording", "seed")
     frame = pd.DataFrame([{name: getattr(run.key, name) for name in names} | measures(run) for run in found])
     for strategy in arguments.strategies:

@@ -38,6 +38,7 @@ from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.reporting.report import Report, write_report
 from benchmarks.reporting.table import Table, print_tables
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
@@ -430,9 +431,8 @@ def main(arguments: argparse.Namespace) -> None:
             _add_missing(arguments, console, wanted, repeats, taus, seconds)
 
     judged, timed = taus.frame(key for _, key in wanted), seconds.frame(key for _, key in repeats)
-    old = int((judged["code"] != code_digest()).sum() + (timed["code"] != code_digest()).sum())
-    if old:
-        console.print(f"[yellow]{old} rows were made by different code[/]; use another --out to repeat them")
+    made_by = [*judged["code"], *timed["code"]]
+    tell_different_code(console, made_by, {code_digest()}, what="rows", advice="another --out repeats them")
     tables = []
     if not in_all(judged, "to_seen", arguments.surrogates).empty:
         tables += [difference_table(judged, arguments.surrogates)] if len(arguments.surrogates) > 1 else []

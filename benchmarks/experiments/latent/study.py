@@ -40,6 +40,7 @@ from benchmarks.recordings.replay_runs import Run, RunFiles
 from benchmarks.recordings.replay_study import add_missing, read_strategies
 from benchmarks.reporting.report import write_report
 from benchmarks.reporting.table import print_tables
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.scheduler import add_scheduler_argument
 from benchmarks.statistics.comparison import paired
 
@@ -120,8 +121,7 @@ def _show(
     console: Console, found: Sequence[tuple[str, Run]], targets: Sequence[Target], arguments: argparse.Namespace
 ) -> None:
     """Print the tables and write the requested files."""
-    if old := sum(run.code != code_digest() for _, run in found):
-        console.print(f"[yellow]{old} of {len(found)} runs were made by different code[/]; --fresh repeats them")
+    tell_different_code(console, (run.code for _, run in found), {code_digest()}, advice="--fresh repeats them")
     labels = {label for label, _ in found}
     if arguments.reference not in labels:
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")

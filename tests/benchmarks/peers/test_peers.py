@@ -305,7 +305,7 @@ def test_runs_by_another_runner_are_reported(data, tmp_path):
         run_peer(peer, make_table(data, "regression"), PROTOCOL, 0)
     )
     peer.script.write_text(peer.script.read_text() + "\n# changed")
-    assert "1 of 1 runs were made by another runner" in compare(data, tmp_path, [peer], n_workers=0, seeds=[0])
+    assert "1 of 1 runs were made by different code" in compare(data, tmp_path, [peer], n_workers=0, seeds=[0])
 
 
 def made_runs() -> pd.DataFrame:
