@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 
 from benchmarks.recordings.emulator import Emulator
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
-from benchmarks.recordings.replay_study import find_recordings
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from cashmere.analysis import kendall_tau
 from cashmere.base.arrays import FloatArray
 from cashmere.evaluation.metrics import default_metric
@@ -116,18 +115,19 @@ def _distance(one: FloatArray, other: FloatArray) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recordings", nargs="+", default=[], help="files or names; all of the repository by default")
+    add_recordings_argument(parser)
     parser.add_argument("--powers", type=float, nargs="+", default=[1.0, 2.0], help="of the weights")
     parser.add_argument("--out", type=Path, default=Path(".replay/emulator.csv"), help="rows; grows")
 
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(width=160), RowFile(arguments.out, JudgedAnswers)
-    done = {(row["recording"], float(row["power"])) for row in file.read()}
-    for recording in find_recordings(arguments.recordings):
+    done = file.keys("recording", "power")
+    recordings = find_recordings(arguments.recordings)
+    for recording in recordings:
         history = load_recorded(recording.path)
         for power in arguments.powers:
             if (history.name, power) not in done:
                 file.add([judge(history, power)])
-    rows = pd.DataFrame(read_rows(file.path))
-    console.print(rows.to_string(index=False))
+    rows = file.frame(recording=[recording.name for recording in recordings], power=arguments.powers)
+    console.print(rows.astype({"answered": int}).to_string(index=False))

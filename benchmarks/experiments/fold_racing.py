@@ -27,9 +27,9 @@ import pandas as pd
 from rich.console import Console
 
 from benchmarks.experiments.first_light import evaluate
+from benchmarks.recordings.finding import find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
-from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import find_tables

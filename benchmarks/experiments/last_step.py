@@ -18,9 +18,9 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
-from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -246,7 +246,7 @@ def judge(recording: RecordedHistory, *, rows: int, candidates: int, n_pools: in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recordings", nargs="+", default=[], help="files or names; all of the repository by default")
+    add_recordings_argument(parser)
     parser.add_argument("--rows", type=int, nargs="+", default=[50, 100, 300, 1000], help="validation rows that choose")
     parser.add_argument("--candidates", type=int, nargs="+", default=[30, 100], help="sizes of the pools")
     parser.add_argument("--pools", type=int, default=10, help="pools of each size, per recording and number of rows")
@@ -256,15 +256,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedRule)
     done = file.keys("recording", "rows", "candidates", pools=arguments.pools)
+    recordings = find_recordings(arguments.recordings)
     with until_interrupted(console):
-        for recording in find_recordings(arguments.recordings):
+        for recording in recordings:
             history = load_recorded(recording.path)
             for rows in arguments.rows:
                 for candidates in arguments.candidates:
                     if (history.name, rows, candidates) not in done:
                         file.add(judge(history, rows=rows, candidates=candidates, n_pools=arguments.pools))
             console.print(f"{history.name} is judged")
-    for (candidates, rows), found in file.frame(pools=arguments.pools).groupby(["candidates", "rows"]):
+    wanted = {"rows": arguments.rows, "candidates": arguments.candidates, "pools": arguments.pools}
+    kept = file.frame(recording=[recording.name for recording in recordings], **wanted)
+    for (candidates, rows), found in kept.groupby(["candidates", "rows"]):
         console.print(_table(found, title=f"test loss in per cent: pools of {candidates:g}, {rows:g} rows"))
 
 

@@ -16,15 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ReplayObjective, constant_prediction
-from benchmarks.recordings.replay_study import find_recordings
-from benchmarks.runs.row_file import RowFile, read_rows
+from benchmarks.runs.row_file import RowFile
 from cashmere.analysis import kendall_tau
 from cashmere.base.arrays import FloatArray, IntArray
 from cashmere.evaluation.metrics import Metric, default_metric
@@ -130,7 +129,7 @@ def _share_within(model: LossModel, seen: History, true: FloatArray, mean: Float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recordings", nargs="+", default=[], help="files or names; all of the repository by default")
+    add_recordings_argument(parser)
     parser.add_argument("--observations", type=int, nargs="+", default=[60, 200], help="how many are known")
     parser.add_argument("--seeds", type=int, default=10, help="number of seeds")
     parser.add_argument("--first-seed", type=int, default=0, help="first seed")
@@ -139,14 +138,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(width=160), RowFile(arguments.out, JudgedModel)
-    done = {(row["recording"], int(row["seed"]), int(row["observations"])) for row in file.read()}
-    for recording in find_recordings(arguments.recordings):
+    done = file.keys("recording", "seed", "observations")
+    recordings = find_recordings(arguments.recordings)
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    for recording in recordings:
         history = load_recorded(recording.path)
-        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
+        for seed in seeds:
             for n in arguments.observations:
                 if (history.name, seed, n) not in done:
                     file.add(judge(history, seed, n))
-    rows = pd.DataFrame(read_rows(file.path)).astype({"tau": float, "within": float, "success_auc": float})
+    names = [recording.name for recording in recordings]
+    rows = file.frame(recording=names, seed=seeds, observations=arguments.observations).astype({"observations": int})
     columns = ["tau", "within", "success_auc"]
     means = rows.groupby(["observations", "model"], sort=False)[columns].mean()
     console.print(means.round(3).to_string())

@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.experiments.last_step import Pool, mean_of_parts, mixed
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
-from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -190,7 +190,7 @@ def summarise(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recordings", nargs="+", default=[], help="files or names; all of the repository by default")
+    add_recordings_argument(parser)
     parser.add_argument("--rows", type=int, nargs="+", default=[60, 100, 200, 400], help="validation rows")
     parser.add_argument("--most", type=int, default=200, help="configurations at the end")
     parser.add_argument("--seeds", type=int, default=4, help="orders")
@@ -200,8 +200,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     console, file = Console(), RowFile(arguments.out, JudgedPool)
     done = file.keys("recording", "rows", "seed", "candidates")
+    recordings = find_recordings(arguments.recordings)
     with until_interrupted(console):
-        for recording in find_recordings(arguments.recordings):
+        for recording in recordings:
             history = load_recorded(recording.path)
             for rows in arguments.rows:
                 for seed in range(arguments.seeds):
@@ -210,7 +211,8 @@ def main(arguments: argparse.Namespace) -> None:
                         found = judge(history, rows=rows, seed=seed, most=arguments.most)
                         file.add(each for each in found if (history.name, rows, seed, each.candidates) not in done)
             console.print(f"{history.name} is judged")
-    kept = file.frame()
+    names = [recording.name for recording in recordings]
+    kept = file.frame(recording=names, rows=arguments.rows, seed=range(arguments.seeds))
     kept = kept[kept["candidates"] <= arguments.most]
     if kept.empty:
         return

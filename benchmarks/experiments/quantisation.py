@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.recordings.finding import find_recordings
 from benchmarks.recordings.quantised_predictions import to_codes, to_predictions, value_step
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ensemble_losses
-from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.runs.row_file import RowFile
 from cashmere.evaluation.metrics import get_metric
 
@@ -109,5 +109,4 @@ def main(arguments: argparse.Namespace) -> None:
         for metric in ("log_loss", "accuracy") if history.task_type.is_classification else ("mse",):
             seeds = [seed for seed in range(arguments.pools) if (history.name, metric, seed) not in done]
             file.add(judge(history, metric, seeds))
-    rows = file.frame()
-    console.print(summarise(rows[rows["seed"] < arguments.pools]).to_string())
+    console.print(summarise(file.frame(seed=range(arguments.pools))).to_string())

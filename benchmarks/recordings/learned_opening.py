@@ -65,7 +65,7 @@ def learn_opening(
 
 def load_opening(target: RecordedHistory, metric: str) -> list[Configuration]:
     """Return the opening of a recording from those that come with the repository."""
-    others = [load_recorded(path) for path in kept_recordings() if not path.stem.startswith(f"{target.dataset}-")]
+    others = [load_recorded(path) for path in kept_recordings() if path.stem.rpartition("-")[0] != target.dataset]
     return learn_opening(target, others, metric)
 
 

@@ -91,6 +91,8 @@ class RecordedHistory:
     training_rows, unseen_rows : int arrays
         Numbers of the rows that learners were fitted on, and of the validation rows, then the test rows, of the table
         in canonical order; empty in earlier files.
+    folder : str
+        What `folder_of` returns for the file.
     """
 
     dataset: str
@@ -110,11 +112,12 @@ class RecordedHistory:
     causes: tuple[str, ...] = ()
     training_rows: IntArray = field(default_factory=_no_rows)
     unseen_rows: IntArray = field(default_factory=_no_rows)
+    folder: str = ""
 
     @property
     def name(self) -> str:
-        """Name of the file, without its ending."""
-        return f"{self.dataset}-{self.space_name}"
+        """Name in results: that of the file without its ending, behind its folder if there is one to tell."""
+        return f"{self.folder}{self.dataset}-{self.space_name}"
 
     def __len__(self) -> int:
         return len(self.configurations)
@@ -170,9 +173,18 @@ def save_recorded(history: RecordedHistory, folder: Path) -> Path:
             np.save(content, np.ascontiguousarray(array), allow_pickle=False)
             _write(archive, f"{name}.npy", content.getvalue())
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{history.name}.zip"
+    path = folder / f"{history.dataset}-{history.space_name}.zip"
     write_atomically(path, buffer.getvalue())
     return path
+
+
+def folder_of(path: Path, table: str, space: str) -> str:
+    """Return the folder of a file, ``recorded_large/``, if `RECORDED` has another one of its table; else nothing.
+
+    So results tell two recordings of a table apart, and those of `RECORDED` are called as they always were.
+    """
+    namesake = RECORDED / f"{table}-{space}.zip"
+    return f"{path.absolute().parent.name}/" if namesake.exists() and not namesake.samefile(path) else ""
 
 
 def load_recorded(path: Path) -> RecordedHistory:
@@ -208,6 +220,7 @@ def load_recorded(path: Path) -> RecordedHistory:
                 paths = tuple(map(_path, json.loads(archive.read("paths.json"))))
     except (OSError, EOFError, KeyError, ValueError, IndexError, zipfile.BadZipFile, lzma.LZMAError) as error:
         raise CorruptStoreError(path, f"is not a recorded history ({error}). Record it again.") from error
+    table, space_name = description["dataset"], present_space_name(description["space"], version)
     statuses = tuple(TrialStatus(status) for status in description["statuses"])
     succeeded = np.array([status is TrialStatus.SUCCESS for status in statuses])
     for part, unpacked in zip(("validation", "test"), predictions, strict=True):
@@ -215,8 +228,8 @@ def load_recorded(path: Path) -> RecordedHistory:
         arrays[part][succeeded] = unpacked
         arrays[part].flags.writeable = False
     return RecordedHistory(
-        dataset=description["dataset"],
-        space_name=present_space_name(description["space"], version),
+        dataset=table,
+        space_name=space_name,
         task_type=task_type,
         space=space,
         configurations=tuple(Configuration(space, values=v) for v in values),
@@ -225,6 +238,7 @@ def load_recorded(path: Path) -> RecordedHistory:
         searches=tuple(description.get("searches", ())),
         paths=paths,
         facts=description["facts"],
+        folder=folder_of(path, table, space_name),
         **arrays,
     )
 

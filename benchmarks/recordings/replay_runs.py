@@ -20,7 +20,7 @@ from ConfigSpace import Configuration
 
 from benchmarks.recordings.emulator import Emulator
 from benchmarks.recordings.learned_opening import load_opening
-from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
+from benchmarks.recordings.recorded_history import RecordedHistory, folder_of, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay, replay_free
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
@@ -49,7 +49,9 @@ class Recording:
     path : Path
         The file.
     name : str
-        Table and space.
+        Name in results, see `RecordedHistory`.
+    table, space : str
+        Names of both.
     digest : str
         Digest of the bytes of the file: a new recording needs new runs.
     task_type : TaskType
@@ -60,6 +62,8 @@ class Recording:
 
     path: Path
     name: str
+    table: str
+    space: str
     digest: str
     task_type: TaskType
     n_configurations: int
@@ -70,10 +74,12 @@ class Recording:
         try:
             with zipfile.ZipFile(path) as archive:
                 description = json.loads(archive.read("description.json"))
-            space = present_space_name(description["space"], description["version"])
+            table, space = description["dataset"], present_space_name(description["space"], description["version"])
             return cls(
                 path=path,
-                name=f"{description['dataset']}-{space}",
+                name=f"{folder_of(path, table, space)}{table}-{space}",
+                table=table,
+                space=space,
                 digest=hashlib.sha256(path.read_bytes()).hexdigest()[:12],
                 task_type=TaskType(description["task_type"]),
                 n_configurations=len(description["statuses"]),
@@ -84,12 +90,10 @@ class Recording:
 
 def opening_sources(target: Recording, kept: Iterable[Recording]) -> str:
     """Return a digest of those recordings that the opening of one may be learned from: with others it may differ."""
-    table, _, space = target.name.rpartition("-")
     digest = hashlib.sha256()
     for other in kept:
-        other_table, _, other_space = other.name.rpartition("-")
         is_alike = other.task_type.is_classification == target.task_type.is_classification
-        if is_alike and other_space == space and other_table != table:
+        if is_alike and other.space == target.space and other.table != target.table:
             digest.update(other.digest.encode())
     return digest.hexdigest()[:12]
 

@@ -35,8 +35,9 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.learned_opening import kept_recordings
-from benchmarks.recordings.recorded_history import RECORDED, load_recorded
+from benchmarks.recordings.recorded_history import load_recorded
 from benchmarks.recordings.replay import EVERY
 from benchmarks.recordings.replay_runs import (
     Recording,
@@ -119,32 +120,6 @@ def read_strategies(
     if reference not in labels:
         raise SystemExit(f"--reference {reference} must be one of --strategies: {', '.join(labels)}.")
     return strategies
-
-
-def find_recordings(wanted: Sequence[str], folder: Path = RECORDED) -> list[Recording]:
-    """Return the recordings with the given paths, or names of files or tables; all of a folder by default."""
-    paths = []
-    for text in wanted:
-        if Path(text).is_dir():
-            if not (found := sorted(Path(text).glob("*.zip"))):
-                raise SystemExit(f"--recordings {text}: the folder holds no recordings (*.zip).")
-            paths += found
-        elif Path(text).is_file():
-            paths.append(Path(text))
-        else:
-            there = sorted(folder.glob("*.zip"))
-            if not (found := [path for path in there if path.stem == text or path.stem.startswith(f"{text}-")]):
-                known = ", ".join(path.stem for path in there) or "none"
-                raise SystemExit(f"No recording {text!r}: neither a file nor one of {folder} ({known}).")
-            paths += found
-    paths = paths if wanted else sorted(folder.glob("*.zip"))
-    if not paths:
-        raise SystemExit(f"No recordings in {folder}. Make some with `python -m benchmarks record`; see its --help.")
-    recordings = [Recording.of(path) for path in dict.fromkeys(path.resolve() for path in paths)]
-    names = [recording.name for recording in recordings]
-    if twice := {name for name in names if names.count(name) > 1}:
-        raise SystemExit(f"Two files hold the recording {', '.join(sorted(twice))}. Name the file to use.")
-    return recordings
 
 
 def choose_metric(recording: Recording, metrics: Sequence[str]) -> str | None:
@@ -255,9 +230,7 @@ def tidy(runs: Iterable[tuple[str, Run]], n_trials: int) -> pd.DataFrame:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--recordings", nargs="+", default=[], help="files, folders, or names in benchmarks/recorded (default: all)"
-    )
+    add_recordings_argument(parser)
     parser.add_argument(
         "--strategies", nargs="+", default=["random", "bo", "divbo", "optdivbo", "ensemble_gain"], help="see above"
     )

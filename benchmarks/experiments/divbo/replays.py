@@ -27,7 +27,7 @@ def replay_key(recording: Recording, run: Run, n_trials: int) -> SuiteKey:
     return SuiteKey(
         suite="recorded",
         protocol=hashlib.sha256(words.encode()).hexdigest()[:8],
-        table=recording.name.rpartition("-")[0],
+        table=recording.table,
         strategy=run.key.strategy,
         seed=run.key.seed,
         budget=str(Budget(trials=n_trials)),

@@ -24,8 +24,8 @@ import pandas as pd
 from rich.console import Console
 
 from benchmarks.published import PUBLISHED
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
-from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.reporting.charts import Curve, Panel, small_multiples
 from benchmarks.reporting.report import Chart, Report, write_report
 from benchmarks.reporting.table import Table, print_tables
@@ -209,7 +209,7 @@ def curve_chart(rows: pd.DataFrame) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--recordings", nargs="+", default=["quake"], help="of classification (default: quake)")
+    add_recordings_argument(parser, ["quake"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--observations", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--out", type=Path, default=Path(".replay/curve"), help="folder")
@@ -220,7 +220,8 @@ def main(arguments: argparse.Namespace) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140)
     file = RowFile(arguments.out / "curve.csv", JudgedSurrogate)
     done = file.keys("recording", "seed", "observations", "surrogate")
-    for recording in find_recordings(arguments.recordings):
+    recordings = find_recordings(arguments.recordings)
+    for recording in recordings:
         history = load_recorded(recording.path)
         if not history.task_type.is_classification or len(history.succeeded) < N_CONFIGURATIONS:
             raise SystemExit(f"{recording.name}: wanted are {N_CONFIGURATIONS} successes of a classification.")
@@ -235,7 +236,8 @@ def main(arguments: argparse.Namespace) -> None:
                     case = {"recording": recording.name, "seed": seed, "observations": n, "surrogate": name}
                     file.add([JudgedSurrogate(**case, tau=tau)])
                 console.print(f"{recording.name}, seed {seed}, {n} observations", highlight=False)
-    rows = file.frame().astype({"observations": int})
+    wanted = {"seed": range(arguments.seeds), "observations": arguments.observations}
+    rows = file.frame(recording=[recording.name for recording in recordings], **wanted).astype({"observations": int})
     table = curve_table(rows)
     print_tables(console, [table])
     chart = Chart(

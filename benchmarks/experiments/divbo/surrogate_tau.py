@@ -33,9 +33,9 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
-from benchmarks.recordings.replay_study import find_recordings
 from benchmarks.reporting.report import Report, write_report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.runs.different_code import tell_different_code
@@ -350,10 +350,7 @@ def _with_error(mean: float, error: float) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--recordings", nargs="+", default=[],
-        help="files, folders, or names in benchmarks/recorded (default: all of classification)",
-    )  # fmt: skip
+    add_recordings_argument(parser)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--observations", type=int, nargs="+", default=[50, 250])
     parser.add_argument(

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.experiments.patience import JudgedPool, judge, stop_after, summarise
+from benchmarks.recordings.finding import find_recordings
 from benchmarks.recordings.recorded_history import load_recorded
-from benchmarks.recordings.replay_study import find_recordings
 
 NUMBERS = [10, 20, 30, 40, 50, 60]
 

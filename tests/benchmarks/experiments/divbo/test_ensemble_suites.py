@@ -28,7 +28,7 @@ from benchmarks.experiments.divbo.tables import (
     speed_table,
     verdict_table,
 )
-from benchmarks.recordings import replay_runs
+from benchmarks.recordings import recorded_history, replay_runs
 from benchmarks.recordings.recorded_history import save_recorded
 from benchmarks.runs import parallel
 from benchmarks.runs import search as search_loop
@@ -375,6 +375,7 @@ def test_recorded_results_match_the_replays(tmp_path, monkeypatch, capsys):
     save_recorded(replace(recorded, dataset="quake", space_name="volcano"), tmp_path)
     save_recorded(replace(recorded, dataset="made", space_name="default"), tmp_path)
     monkeypatch.setattr(ensemble_suites, "RECORDED", tmp_path)
+    monkeypatch.setattr(recorded_history, "RECORDED", tmp_path)
 
     def replay_here(missing, *, n_trials, n_workers, report, scheduler=None):
         for recording, key in missing:
