@@ -194,7 +194,8 @@ def _from_recordings(
         if (run := replays.find(run_key, arguments.trials)) is not None:
             report_key = replay_key(recording, run, arguments.trials)
             reports.append((method, report_key))
-            if file.find(report_key) is None:
+            known = file.find(report_key)
+            if known is None or known.code != run.code:  # other code may have chosen the same
                 missing[report_key] = (recording.path.absolute(), run, report_key)
     reporter = Reporter(console, file, len(missing))
     if missing and arguments.workers:

@@ -377,9 +377,11 @@ def test_recorded_results_match_the_replays(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(ensemble_suites, "RECORDED", tmp_path)
     monkeypatch.setattr(recorded_history, "RECORDED", tmp_path)
 
+    code = "first"
+
     def replay_here(missing, *, n_trials, n_workers, report, scheduler=None):
         for recording, key in missing:
-            report(replay_runs._replay(recording.path, key, n_trials=n_trials, code="code"))
+            report(replay_runs._replay(recording.path, key, n_trials=n_trials, code=code))
 
     def judge_here(missing, make_run, *, n_workers, report, scheduler=None):
         for each in missing:
@@ -410,6 +412,9 @@ def test_recorded_results_match_the_replays(tmp_path, monkeypatch, capsys):
     again = capsys.readouterr().out
     assert "4 of 4 replays are finished" in again and "remain to be judged" not in again
     assert "paper's rank" in again
+    code = "second"  # which chooses the same
+    command(monkeypatch, *words, "--fresh")
+    assert "made by different code (4 by second)" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="fewer than --trials"):
         command(monkeypatch, *words, "--trials", 31)
     with pytest.raises(SystemExit, match=r"colic not recorded in .*; there are made, quake"):
