@@ -177,8 +177,8 @@ def run_peer(
         else:
             try:
                 predictions = read_predictions(folder, len(y_test), _classes(y_train, table))
-                measures = judge(y_test, predictions, table.task_type)
                 facts = json.loads((folder / "facts.json").read_text())
+                measures = judge(y_test, predictions, table.task_type)  # last, so that a failure has none
             except (DataError, OSError, ValueError) as error:
                 failure = f"{type(error).__name__}: {error}"
     return PeerRun(

@@ -195,6 +195,7 @@ def test_bad_predictions_are_named(tmp_path, spoil, named):
         (MEAN + "predictions.loc[3] = float('nan')", "1 predictions are not finite"),
         ("sys.exit()", "left no predictions.parquet"),
         ("raise RuntimeError('out of luck')", "ended with status 1: "),
+        (MEAN + "predictions.to_parquet(folder / 'predictions.parquet'); sys.exit()", "FileNotFoundError: "),
     ],
 )
 def test_failures_of_a_run_are_named(data, tmp_path, predict, named):
