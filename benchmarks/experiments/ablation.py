@@ -28,9 +28,9 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
 from benchmarks.runs.missing_runs import make_missing
-from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.data import rungs

@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, split_rows
 from benchmarks.runs.missing_runs import make_missing
-from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.records.budget import Budget

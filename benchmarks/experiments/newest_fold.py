@@ -17,9 +17,9 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.experiments.coverage import read, wanted_runs
+from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search
 from benchmarks.runs.missing_runs import make_missing
-from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
 from cashmere.data.row_structure import RowStructure, StructureKind

@@ -30,7 +30,8 @@ from benchmarks.faults.kinds import FAULTS, Fault, Kind
 from benchmarks.faults.orphans import Orphans
 from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.faults.whole import count_cut_short, damaged_files
-from benchmarks.runs.place import commit, temporary_place
+from benchmarks.runs.code_version import commit
+from benchmarks.runs.place import temporary_place
 from cashmere.exceptions import CashmereError, NoSuccessfulTrialError
 from cashmere.records.cause import Cause, CauseKind
 

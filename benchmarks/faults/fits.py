@@ -25,7 +25,8 @@ import numpy as np
 import psutil
 from rich.console import Console
 
-from benchmarks.runs.place import commit, temporary_place
+from benchmarks.runs.code_version import commit
+from benchmarks.runs.place import temporary_place
 from benchmarks.runs.row_file import write_anew
 from cashmere import AutoClassifier
 from cashmere.data.demo import DEMO_TARGET, demo_table

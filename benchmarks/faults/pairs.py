@@ -32,8 +32,9 @@ from benchmarks.faults.commands import (
     write_table,
 )
 from benchmarks.faults.outcome import FaultOutcome, end_with_failures
+from benchmarks.runs.code_version import commit
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.place import commit, temporary_place
+from benchmarks.runs.place import temporary_place
 from benchmarks.runs.row_file import RowFile
 
 PAIRS = {

@@ -24,8 +24,9 @@ from benchmarks.faults.hostile_batch import LIMIT_MIB, LIMIT_SECONDS
 from benchmarks.faults.hostile_trials import ATTACKS, LOSSES, name_of
 from benchmarks.faults.orphans import Orphans, adopting_orphans
 from benchmarks.faults.outcome import FaultOutcome, end_with_failures
+from benchmarks.runs.code_version import commit
 from benchmarks.runs.interruption import until_interrupted
-from benchmarks.runs.place import commit, temporary_place
+from benchmarks.runs.place import temporary_place
 from benchmarks.runs.row_file import RowFile
 from cashmere.protocols import Objective
 from cashmere.records.trial import TrialStatus

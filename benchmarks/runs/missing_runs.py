@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 
+from benchmarks.runs.code_version import is_here
 from benchmarks.runs.cpu_timed_search import RunKey
 from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
-from benchmarks.runs.place import is_here
 from benchmarks.runs.row_file import RowFile
 
 Row = TypeVar("Row")

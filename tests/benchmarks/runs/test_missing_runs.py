@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pytest
 from rich.console import Console
 
+from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey
 from benchmarks.runs.missing_runs import make_missing
-from benchmarks.runs.place import commit
 from benchmarks.runs.row_file import RowFile
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from benchmarks.runs.place import commit, is_here
+from benchmarks.runs.code_version import commit, is_here
 
 CODE = ("src/a.py", "benchmarks/runs/b.py")
 
