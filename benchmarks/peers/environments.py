@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.recordings.replay_runs import code_digest
+from benchmarks.runs.code_digest import package_digest
 from cashmere.exceptions import UnknownNameError
 
 RUNNERS = Path(__file__).parent / "runners"
@@ -47,9 +47,9 @@ class Peer:
 
     @property
     def digest(self) -> str:
-        """Digest of our code: the runner, and for cashmere the code that decides."""
+        """Digest of our code: the runner, and for cashmere the package."""
         exchange = (RUNNERS / "exchange.py").read_bytes()
-        ours = code_digest().encode() if self.name == OURS else b""
+        ours = package_digest().encode() if self.name == OURS else b""
         return hashlib.sha256(self.script.read_bytes() + exchange + ours).hexdigest()[:12]
 
 

@@ -90,7 +90,7 @@ class PeerRun:
     circumstances : dict
         ``machine``, ``load`` (average number of running processes before the start), ``threads``, ``date``.
     code : str
-        Digest of the runner.
+        Digest of the runner and, for cashmere, of the package; in earlier runs, of the part of it that decides.
     """
 
     key: SuiteKey

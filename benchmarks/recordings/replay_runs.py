@@ -23,6 +23,7 @@ from benchmarks.recordings.learned_opening import load_opening
 from benchmarks.recordings.recorded_history import RecordedHistory, folder_of, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.recordings.replay import ReplayObjective, ensemble_curve, replay, replay_free
+from benchmarks.runs.code_digest import PACKAGE, digest_of, package_files
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.parallel import make_runs
 from cashmere.data.task import TaskType
@@ -33,10 +34,15 @@ from cashmere.strategies import STRATEGIES, parse_strategy
 from cashmere.strategies.shared.factories import options_of
 
 CODE_FOLDERS = ("acquisition", "contests", "costs", "ensembles", "metalearning", "space", "strategies", "surrogates")
-CODE_FILES = ("evaluation/metrics.py", "records/loss.py", "study.py", "records/trial.py")
+CODE_FILES = (
+    *("evaluation/metrics.py", "pretraining/opening_choice.py", "records/loss.py", "records/trial.py", "study.py"),
+)
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
-OWN_FILES = ("replay.py", "redrawn_split.py", "emulator.py", "learned_opening.py")
+OWN_FILES = (
+    *("emulator.py", "learned_opening.py", "quantised_predictions.py", "recorded_history.py", "redrawn_split.py"),
+    *("replay.py", "timed_replay.py"),
+)
 """Files beside this one that decide, too."""
 
 
@@ -206,23 +212,22 @@ def plans_by_budget(strategy: str) -> bool:
 
 def deciding_code() -> dict[str, Path]:
     """Return the files of the code that decides, by a name that is the same on every machine."""
-    import cashmere
-
-    root = Path(cashmere.__file__).parent
-    paths = [path for folder in CODE_FOLDERS for path in sorted((root / folder).rglob("*.py"))]
-    paths += [root / name for name in CODE_FILES]
-    files = {path.relative_to(root).as_posix(): path for path in paths}
-    own = {f"benchmarks/recordings/{name}": Path(__file__).with_name(name) for name in OWN_FILES}
-    return files | own
+    files = {name: path for folder in CODE_FOLDERS for name, path in package_files(folder).items()}
+    files |= {name: PACKAGE / name for name in CODE_FILES}
+    return files | {f"benchmarks/recordings/{name}": Path(__file__).with_name(name) for name in OWN_FILES}
 
 
 @functools.cache
-def code_digest() -> str:
-    """Return a digest of the code that decides; runs of other digests may be out of date."""
-    digest = hashlib.sha256()
-    for name, path in deciding_code().items():
-        digest.update(name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
+def code_digest(*others: str) -> str:
+    """Return a digest of the code that decides; runs of other digests may be out of date.
+
+    Parameters
+    ----------
+    *others : str
+        Files of the benchmarks that decide, too, such as ``"experiments/costs/rules.py"``.
+    """
+    own = {f"benchmarks/{name}": Path(__file__).parents[1] / name for name in others}
+    return digest_of(deciding_code() | own)
 
 
 @functools.lru_cache(maxsize=2)

@@ -94,6 +94,11 @@ def strategy_with(rule: str, name: str, encoder: SpaceEncoder) -> Strategy:
     return strategy if exponent is None else FixedExponent(strategy, exponent)
 
 
+def own_digest() -> str:
+    """Return a digest of the code that decides; runs of other digests may be out of date."""
+    return code_digest("experiments/costs/rules.py", "experiments/costs/timed_study.py")
+
+
 def make_run(path: Path, key: TimedKey) -> TimedRun:
     """Replay one run."""
     task_type = Recording.of(path).task_type
@@ -108,7 +113,7 @@ def make_run(path: Path, key: TimedKey) -> TimedRun:
     return TimedRun(
         key=key,
         curve=losses_over_time(history, metric, replayed, STEPS),
-        code=code_digest(),
+        code=own_digest(),
     )
 
 
@@ -177,7 +182,7 @@ def main(arguments: argparse.Namespace) -> None:
     found = [run for _, key in wanted if (run := runs.find(key)) is not None]
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {arguments.work}.")
-    tell_different_code(console, (run.code for run in found), {code_digest()}, advice="another --work repeats them")
+    tell_different_code(console, (run.code for run in found), {own_digest()}, advice="another --work repeats them")
     names = ("strategy", "rule", "share", "recording", "seed")
     frame = pd.DataFrame([{name: getattr(run.key, name) for name in names} | measures(run) for run in found])
     for strategy in arguments.strategies:

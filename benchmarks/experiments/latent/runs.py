@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
-from benchmarks.recordings.replay_runs import Run, RunKey, deciding_code
+from benchmarks.recordings.replay_runs import Run, RunKey, code_digest
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.parallel import make_runs
 from cashmere.base.seeds import seed_of
@@ -314,7 +314,7 @@ def search_missing(
         path.stat().st_mtime_ns,
         n_trials=n_trials,
         artefact=None if artefact is None else artefact.absolute(),
-        code=code_digest(),
+        code=own_digest(),
     )
     make_runs([(key,) for key in missing], make_run, n_workers=n_workers, scheduler=scheduler, report=report)
 
@@ -332,16 +332,6 @@ def _load(path: Path, stamp: int) -> dict[str, Target]:
     return {target.name: target for target in load_targets(path)}
 
 
-@functools.cache
-def code_digest() -> str:
+def own_digest() -> str:
     """Return a digest of the code that decides; runs of other digests may be out of date."""
-    import cashmere
-
-    root = Path(cashmere.__file__).parent
-    files = deciding_code() | {"benchmarks/experiments/latent/runs.py": Path(__file__)}
-    for folder in ("contests", "metalearning"):
-        files |= {path.relative_to(root).as_posix(): path for path in sorted((root / folder).rglob("*.py"))}
-    digest = hashlib.sha256()
-    for name, path in files.items():
-        digest.update(name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
+    return code_digest("experiments/latent/runs.py")

@@ -30,10 +30,10 @@ from benchmarks.experiments.latent.runs import (
     Target,
     check_fair,
     choose_targets,
-    code_digest,
     find_learned,
     load_targets,
     make_key,
+    own_digest,
     search_missing,
 )
 from benchmarks.recordings.replay_runs import Run, RunFiles
@@ -121,7 +121,7 @@ def _show(
     console: Console, found: Sequence[tuple[str, Run]], targets: Sequence[Target], arguments: argparse.Namespace
 ) -> None:
     """Print the tables and write the requested files."""
-    tell_different_code(console, (run.code for _, run in found), {code_digest()}, advice="--fresh repeats them")
+    tell_different_code(console, (run.code for _, run in found), {own_digest()}, advice="--fresh repeats them")
     labels = {label for label, _ in found}
     if arguments.reference not in labels:
         raise SystemExit(f"There are no runs of {arguments.reference} to compare with.")

@@ -407,6 +407,13 @@ def test_peers_may_share_an_environment(tmp_path):
     assert first.python == second.python and first.digest != second.digest
 
 
+def test_only_cashmere_is_another_peer_with_another_package(tmp_path, monkeypatch):
+    peers = find_peers(["cashmere", "flaml"], tmp_path)
+    before = [peer.digest for peer in peers]
+    monkeypatch.setattr(peer_environments, "package_digest", lambda: "changed")
+    assert [peer.digest == digest for peer, digest in zip(peers, before, strict=True)] == [False, True]
+
+
 def test_failed_installation_is_reported(tmp_path):
     environments = tmp_path / "file"
     environments.touch()

@@ -106,6 +106,8 @@ def test_curve_begins_with_the_first_success():
         "records/loss.py",
         "evaluation/metrics.py",
         "strategies/divbo.py",
+        "pretraining/opening_choice.py",
+        "benchmarks/recordings/quantised_predictions.py",
         "benchmarks/recordings/replay.py",
         "benchmarks/recordings/redrawn_split.py",
         "benchmarks/recordings/emulator.py",

@@ -32,6 +32,6 @@ def test_command_compares_all_rules_and_continues(arguments, monkeypatch, capsys
     timed_study.main(arguments)
     shown = capsys.readouterr().out
     assert "12 of 12 runs are finished" in shown and "different code" not in shown
-    monkeypatch.setattr(timed_study, "code_digest", lambda: "changed")
+    monkeypatch.setattr(timed_study, "own_digest", lambda: "changed")
     timed_study.main(arguments)
     assert "12 of 12 runs were made by different code" in capsys.readouterr().out
