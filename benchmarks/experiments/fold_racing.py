@@ -240,6 +240,4 @@ def main(arguments: argparse.Namespace) -> None:
         for case, make in cases.items():
             if case not in done:
                 file.add([make()])
-    rows = file.frame()
-    wanted = np.array([case in cases for case in rows[list(names)].itertuples(index=False, name=None)], dtype=bool)
-    console.print(summary(rows[wanted]).to_string(index=False))
+    console.print(summary(file.frame_of(cases, *names)).to_string(index=False))

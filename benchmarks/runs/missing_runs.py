@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import astuple, fields
 from typing import TypeVar, TypeVarTuple
 
-import numpy as np
 import pandas as pd
 from rich.console import Console
 
@@ -54,20 +53,22 @@ def make_missing(
         The rows of these runs, and of no others that the file may hold.
     """
     names = [field.name for field in fields(RunKey)]
-    done = {RunKey(*key) for key in file.keys(*names)}
+    done, n_failed = file.keys(*names), 0
 
     def report(found: list[Row] | Failure[RunKey]) -> None:
+        nonlocal n_failed
         if isinstance(found, Failure):
+            n_failed += 1
             console.print(f"{found.key} failed:\n{found.error}", markup=False)
             return
         file.add(found)
         console.print(describe(found), markup=False)
 
     with until_interrupted(console):
-        make_runs([each for each in wanted if each[-1] not in done], run, n_workers=n_workers, report=report)
-    rows, keys = file.frame(), {each[-1] for each in wanted}
-    is_wanted = [RunKey(*key) in keys for key in rows[names].itertuples(index=False, name=None)]
-    rows = rows[np.array(is_wanted, dtype=bool)]
+        make_runs([each for each in wanted if astuple(each[-1]) not in done], run, n_workers=n_workers, report=report)
+    if n_failed:
+        console.print(f"[yellow]{n_failed} runs failed and are missing below[/]; the same command tries them again")
+    rows = file.frame_of((astuple(each[-1]) for each in wanted), *names)
     commits = rows.drop_duplicates(names)["commit"]
     tell_different_code(console, commits, {*filter(is_here, commits)}, advice="another --out repeats them")
     return rows

@@ -12,6 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import pandas as pd
 
 R = TypeVar("R")
@@ -68,6 +69,12 @@ class RowFile(Generic[R]):
             several = isinstance(value, Collection) and not isinstance(value, str)
             frame = frame[frame[name].isin(value if several else [value])]
         return frame
+
+    def frame_of(self, keys: Iterable[tuple[Any, ...]], *columns: str) -> pd.DataFrame:
+        """Return the rows in which some columns together have one of these values, see `frame`."""
+        frame, wanted = self.frame(), set(keys)
+        there = [key in wanted for key in frame[list(columns)].itertuples(index=False, name=None)]
+        return frame[np.array(there, dtype=np.bool_)]
 
     def keys(self, *columns: str, **settings: Any) -> set[tuple[Any, ...]]:
         """Return the values that some columns have together in the rows made with some settings, see `frame`."""

@@ -16,16 +16,13 @@ loses only what is in progress; summary.md has the tables. The first surrogate i
 from __future__ import annotations
 
 import argparse
-import csv
 import functools
-import hashlib
-import io
 import math
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -36,12 +33,14 @@ from rich.console import Console
 from benchmarks.recordings.finding import add_recordings_argument, find_recordings
 from benchmarks.recordings.recorded_history import RecordedHistory, load_recorded
 from benchmarks.recordings.redrawn_split import redraw_split
+from benchmarks.recordings.replay_runs import code_digest
 from benchmarks.reporting.report import Report, write_report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
+from benchmarks.runs.row_file import RowFile
 from benchmarks.statistics.ranks_and_tests import signed_rank_test
 from cashmere.acquisition.diversity import Measure, cross_measure
 from cashmere.analysis import CandidatePairSurrogate, kendall_tau
@@ -58,16 +57,13 @@ N_CANDIDATES, N_MEMBERS = 5000, 25
 MEASURES: dict[bool, tuple[Measure, ...]] = {True: ("div", "bs", "ce"), False: ("mse",)}
 """Default measures, by whether the task is a classification."""
 
-CODE_FOLDERS = ("acquisition", "space", "surrogates")
-"""Folders of the package whose code decides what is measured."""
-
 PAIRS = {
     "among_unseen": "two unseen configurations",
     "to_seen": "an unseen and a known configuration",
     "to_pool": "an unseen configuration and a member of the ensemble",
 }
 ALL = "all"
-Row = dict[str, float | int | str]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,61 +78,58 @@ class Key:
     surrogate: str
 
 
-class KeyedRows:
-    """A growing CSV file of rows by key; the last row of a key counts."""
-
-    def __init__(self, path: Path, values: Sequence[str]) -> None:
-        self._path, self._columns = path, [field.name for field in fields(Key)] + [*values, "code"]
-        self.rows: dict[Key, Row] = dict(self._read())
-
-    def add(self, key: Key, row: Row) -> None:
-        """Append a row."""
-        self.rows[key] = row | {"code": code_digest()}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, self._columns, lineterminator="\n")
-        with self._path.open("a+b") as file:
-            if file.tell():
-                _cut_unfinished_line(file)
-            if not file.tell():
-                writer.writeheader()
-            writer.writerow(asdict(key) | self.rows[key])
-            file.write(buffer.getvalue().encode())
-
-    def frame(self, keys: Iterable[Key]) -> pd.DataFrame:
-        """Return the rows of the file."""
-        found = [asdict(key) | self.rows[key] for key in keys if key in self.rows]
-        return pd.DataFrame(found, columns=self._columns)
-
-    def _read(self) -> Iterator[tuple[Key, Row]]:
-        if not self._path.exists():
-            return
-        lines = self._path.read_text().splitlines(keepends=True)
-        for texts in csv.DictReader(line for line in lines if line.endswith("\n")):
-            values: dict[str, Any] = {name: texts[name] for name in self._columns}
-            key = {field.name: values.pop(field.name) for field in fields(Key)}
-            numbers = {name: int(key[name]) for name in ("seed", "observations")}
-            code = values.pop("code")
-            yield Key(**key | numbers), {name: float(text) for name, text in values.items()} | {"code": code}
+KEY = tuple(field.name for field in fields(Key))
 
 
-def _cut_unfinished_line(file: io.BufferedRandom) -> None:
-    file.seek(0)
-    content = file.read()
-    file.truncate(content.rfind(b"\n") + 1)
-    file.seek(0, os.SEEK_END)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedFit(Key):
+    """How well a surrogate orders pairs.
+
+    Attributes
+    ----------
+    among_unseen, to_seen, to_pool : float
+        Kendall's tau over the three kinds of `PAIRS`.
+    n_test, n_pool : int
+        Configurations to judge on; members of the ensemble.
+    code : str
+        Digest of the code that was judged.
+    """
+
+    among_unseen: float
+    to_seen: float
+    to_pool: float
+    n_test: int
+    n_pool: int
+    code: str
 
 
-@functools.cache
-def code_digest() -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedFit(Key):
+    """Seconds of a fit and a prediction.
+
+    Attributes
+    ----------
+    cpu_seconds, wall_seconds, fit_cpu_seconds : float
+        Of both, and of the fit alone.
+    code : str
+        Digest of the code that was timed.
+    """
+
+    cpu_seconds: float
+    wall_seconds: float
+    fit_cpu_seconds: float
+    code: str
+
+
+def own_digest() -> str:
     """Return a digest of the code that is judged."""
-    import cashmere
+    return code_digest("experiments/divbo/surrogate_tau.py")
 
-    root = Path(cashmere.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(path for folder in CODE_FOLDERS for path in (root / folder).rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:12]
+
+def frame_of(file: RowFile[Any], keys: Iterable[Key]) -> pd.DataFrame:
+    """Return the rows of some cases; the last one of a case counts."""
+    rows = file.frame_of(map(astuple, keys), *KEY).drop_duplicates(KEY, keep="last")
+    return rows.astype({"seed": int, "observations": int})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -421,15 +414,14 @@ def main(arguments: argparse.Namespace) -> None:
     if not found:
         raise SystemExit("Nothing to judge. Name recordings that have enough configurations and fit the measures.")
     wanted, repeats = seed_by_seed(found, arguments.seeds), seed_by_seed(found, arguments.repeats)
-    taus = KeyedRows(arguments.out / "tau.csv", [*PAIRS, "n_test", "n_pool"])
-    seconds = KeyedRows(arguments.out / "seconds.csv", ["cpu_seconds", "wall_seconds", "fit_cpu_seconds"])
+    taus, seconds = RowFile(arguments.out / "tau.csv", JudgedFit), RowFile(arguments.out / "seconds.csv", TimedFit)
     if arguments.workers:
         with until_interrupted(console):
             _add_missing(arguments, console, wanted, repeats, taus, seconds)
 
-    judged, timed = taus.frame(key for _, key in wanted), seconds.frame(key for _, key in repeats)
+    judged, timed = frame_of(taus, (key for _, key in wanted)), frame_of(seconds, (key for _, key in repeats))
     made_by = [*judged["code"], *timed["code"]]
-    tell_different_code(console, made_by, {code_digest()}, what="rows", advice="another --out repeats them")
+    tell_different_code(console, made_by, {own_digest()}, what="rows", advice="another --out repeats them")
     tables = []
     if not in_all(judged, "to_seen", arguments.surrogates).empty:
         tables += [difference_table(judged, arguments.surrogates)] if len(arguments.surrogates) > 1 else []
@@ -449,15 +441,16 @@ def _add_missing(
     console: Console,
     wanted: Sequence[tuple[Path, Key]],
     repeats: Sequence[tuple[Path, Key]],
-    taus: KeyedRows,
-    seconds: KeyedRows,
+    taus: RowFile[JudgedFit],
+    seconds: RowFile[TimedFit],
 ) -> None:
-    missing = [(path, key) for path, key in wanted if key not in taus.rows]
+    done = taus.keys(*KEY)
+    missing = [(path, key) for path, key in wanted if astuple(key) not in done]
     progress = Progress(console, "judged", len(missing))
 
     def keep_tau(key: Key, result: Row | str) -> None:
         if not isinstance(result, str):
-            taus.add(key, result)
+            taus.add([JudgedFit(**asdict(key), **result, code=own_digest())])
         progress(key, result)
 
     if missing:
@@ -466,11 +459,12 @@ def _add_missing(
     # If one surrogate of a case is missing all are timed again, side by side.
     width = len(arguments.surrogates)
     groups = [repeats[i : i + width] for i in range(0, len(repeats), width)]
-    untimed = [group for group in groups if any(key not in seconds.rows for _, key in group)]
+    timed = seconds.keys(*KEY)
+    untimed = [group for group in groups if any(astuple(key) not in timed for _, key in group)]
     timing = Progress(console, "timed", width * len(untimed))
 
     def keep_seconds(key: Key, row: Row) -> None:
-        seconds.add(key, row)
+        seconds.add([TimedFit(**asdict(key), **row, code=own_digest())])
         timing(key, row)
 
     time_missing([(group[0][0], [key for _, key in group]) for group in untimed], keep_seconds)

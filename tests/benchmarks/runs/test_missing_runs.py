@@ -62,6 +62,22 @@ def test_runs_of_other_settings_are_not_shown(show):
     assert len(found) == 1 and "different code" not in said
 
 
+def fail(key):
+    raise RuntimeError("no idea")
+
+
+@pytest.mark.parametrize("kept", [[], [row("b")]])
+def test_failed_runs_are_counted_below_their_errors(kept, tmp_path):
+    file, said = RowFile(tmp_path / "rows.csv", Row), io.StringIO()
+    file.add(kept)
+    keys = [RunKey(table, "bo", 0, 60.0, 100) for table in "ab"]
+    console = Console(file=said, width=200)
+    found = make_missing([(key,) for key in keys], fail, file, n_workers=1, console=console, describe=str)
+    assert list(found["table"]) == [each.table for each in kept]
+    assert said.getvalue().count("RuntimeError: no idea") == 2 - len(kept)
+    assert f"{2 - len(kept)} runs failed and are missing below" in said.getvalue()
+
+
 def test_there_may_be_no_runs_yet(show):
     said, found = show([], *[])
     assert found.empty and "commit" in found and not said

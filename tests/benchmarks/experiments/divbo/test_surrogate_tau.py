@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ from rich.console import Console
 from synthetic_recording import make_recording
 
 from benchmarks.experiments.divbo import surrogate_tau
-from benchmarks.experiments.divbo.surrogate_tau import PAIRS, Key, KeyedRows, fits, judge, split
+from benchmarks.experiments.divbo.surrogate_tau import PAIRS, Key, TimedFit, fits, frame_of, judge, split
 from benchmarks.recordings.recorded_history import save_recorded
+from benchmarks.runs.row_file import RowFile
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
 from cashmere.strategies.shared import diversity_surrogates
@@ -88,19 +90,14 @@ def test_measures_fit_tasks():
     assert not fits("mse", TaskType.BINARY)
 
 
-def test_rows_survive_a_line_cut_short(tmp_path):
-    path = tmp_path / "tau.csv"
-    file = KeyedRows(path, ["to_seen"])
-    for seed in range(2):
-        file.add(make_key(seed=seed), {"to_seen": 0.1 * seed})
-    path.write_text(path.read_text()[:-3])
-    again = KeyedRows(path, ["to_seen"])
-    assert list(again.rows) == [make_key()]
-    again.add(make_key(seed=2), {"to_seen": float("nan")})
-    rows = KeyedRows(path, ["to_seen"]).rows
-    assert list(rows) == [make_key(), make_key(seed=2)]
-    assert rows[make_key()]["to_seen"] == 0
-    assert np.isnan(rows[make_key(seed=2)]["to_seen"])
+def test_the_last_row_of_a_case_counts(tmp_path):
+    file = RowFile(tmp_path / "seconds.csv", TimedFit)
+    for seed, seconds in ((0, 1.0), (1, 2.0), (0, 3.0)):
+        facts = {"cpu_seconds": seconds, "wall_seconds": seconds, "fit_cpu_seconds": seconds, "code": "c"}
+        file.add([TimedFit(**asdict(make_key(seed=seed)), **facts)])
+    rows = frame_of(file, [make_key(), make_key(seed=1), make_key(seed=2)])
+    assert sorted(zip(rows["seed"], rows["cpu_seconds"], strict=True)) == [(0, 3.0), (1, 2.0)]
+    assert frame_of(file, [make_key(observations=60)]).empty
 
 
 def test_order_is_seed_by_seed_and_small_recordings_are_left_out(tmp_path, capsys):
