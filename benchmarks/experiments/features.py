@@ -192,7 +192,7 @@ def main(arguments: argparse.Namespace) -> None:
                 if (table.name, seed) not in done:
                     file.add(compare(table, seed=seed, n_rows=arguments.rows))
                     console.print(f"{table.name}, seed {seed}, is judged")
-    for shown in reports(file.frame(rows=arguments.rows)):
+    for shown in reports(file.frame(table=arguments.tables, seed=arguments.seeds, rows=arguments.rows)):
         console.print(shown)
 
 

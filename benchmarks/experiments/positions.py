@@ -254,7 +254,7 @@ def main(arguments: argparse.Namespace) -> None:
             if seeds := [seed for seed in range(arguments.seeds) if (table.name, seed) not in done]:
                 file.add(judge_table(table, seeds=seeds, **settings))
                 console.print(f"{table.name} is judged")
-    rows = file.frame(**settings)
+    rows = file.frame(table=arguments.tables, seed=range(arguments.seeds), **settings)
     if rows.empty:
         return
     means = rows.pivot_table(index="rule", columns="table", values="loss")

@@ -460,7 +460,7 @@ def main(arguments: argparse.Namespace) -> None:
                     )
                     file.add(judge(gathered))
                     console.print(f"{table.name}, seed {seed}, is judged")
-    rows = file.frame(**settings)
+    rows = file.frame(table=arguments.tables, seed=arguments.seeds, **settings)
     if not rows.empty:
         title = f"{arguments.seconds:g} CPU seconds: test loss against no last third, in per cent"
         console.print(report(rows, title=title))

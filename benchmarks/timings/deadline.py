@@ -197,7 +197,7 @@ def main() -> None:
                 row = time_case(case, number, place=place, **settings)
                 file.add([row])
                 print(f"{case} {number}: {row.seconds - row.budget:+.2f} s, {row.trials} trials", flush=True)
-    print(summary(file.frame(**settings)))
+    print(summary(file.frame(case=arguments.cases, number=range(arguments.times), **settings)))
 
 
 if __name__ == "__main__":

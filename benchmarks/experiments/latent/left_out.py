@@ -159,7 +159,8 @@ def main(arguments: argparse.Namespace) -> None:
     targets = [target for target in targets if not arguments.tables or target.name in arguments.tables]
     artefact = digest_of(arguments.artefact)
     done = file.keys("table", "strategy", "seed", artefact=artefact)
-    for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    for seed in seeds:
         for target in targets:
             for labelled in strategies:
                 if (target.name, labelled.strategy, seed) in done:
@@ -173,7 +174,7 @@ def main(arguments: argparse.Namespace) -> None:
                 )
                 run = LeftOutRun(table=target.name, strategy=labelled.strategy, seed=seed, artefact=artefact, **left)
                 file.add([run])
-    rows = file.frame(artefact=artefact)
+    rows = file.frame(artefact=artefact, table=[target.name for target in targets], seed=seeds)
     labels = {labelled.strategy: labelled.label for labelled in strategies}
     rows = rows.assign(strategy=rows["strategy"].map(labels)).dropna(subset="strategy")
     console.print(f"{N_INITIAL} configurations of each algorithm first; share of their regret that is left:")

@@ -60,12 +60,13 @@ def start(module: ModuleType, *options: object) -> None:
 def test_rows_of_other_settings_are_not_shown(module, rows, others, seeds, one_table, tmp_path, capsys):
     file = RowFile(tmp_path / "rows.csv", type(rows[0]))
     file.add(rows)
-    for name, value in others.items():
+    for name, value in (others | {"seed": 7}).items():
         file.add(replace(row, table=f"other {name}", **{name: value}) for row in rows)
+    file.add(replace(row, table="other table") for row in rows)
     start(module, "--data", one_table, "--tables", "small", "--seeds", seeds, "--out", file.path)
     shown = capsys.readouterr().out
     assert "small" in shown and "other" not in shown
-    assert len(file.read()) == len(rows) * (1 + len(others))  # nothing was computed
+    assert len(file.read()) == len(rows) * (3 + len(others))  # nothing was computed
 
 
 @pytest.mark.parametrize(
