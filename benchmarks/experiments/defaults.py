@@ -27,6 +27,7 @@ from benchmarks.runs.code_version import commit
 from benchmarks.runs.cpu_timed_search import RunKey, cpu_timed_search, judge_on, split_rows
 from benchmarks.runs.missing_runs import make_missing
 from benchmarks.runs.row_file import RowFile
+from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from cashmere.records.budget import Budget
 from cashmere.records.trial import History
@@ -44,7 +45,6 @@ SHARES = (0.125, 0.25, 0.5, 1.0)
 """Shares of the budget after which ensembles are judged, ascending."""
 
 _MOST_TEST_ROWS = 4000
-_RESAMPLES = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +166,8 @@ def summarise(moments: pd.DataFrame, reference: str) -> pd.DataFrame:
     rows = []
     for (variant, share), found in joined.groupby(["variant", "share"], sort=False):
         of_tables = found.groupby("table")["log_ratio"].mean().to_numpy()
-        drawn = np.random.default_rng(0).integers(len(of_tables), size=(_RESAMPLES, len(of_tables)))
-        low, high = np.exp(np.quantile(of_tables[drawn].mean(axis=1), [0.05, 0.95]))
+        rng = np.random.default_rng(0)
+        low, high = np.exp(bootstrap_interval(of_tables, rng, level=0.9, method="percentile"))
         rows.append(
             {
                 "variant": variant,

@@ -484,10 +484,9 @@ def _spare_time() -> Body:
     runs = rows[["table", "rows", "budget"]].drop_duplicates().sort_values(["rows", "budget"])
     test = rows.pivot(index=["table", "budget"], columns="way", values="test_loss")
     change = 100 * test.div(test["none"], axis=0) - 100
-    several = runs["table"].value_counts()
     lines = []
     for table, n, budget in runs.itertuples(index=False):
-        name = f"{table} ({budget:.0f} s)" if budget > 15 and (several[table] > 1 or table == "colic") else table
+        name = f"{table} ({budget:.0f} s)" if budget > 15 else table
         lines.append(row(name, str(n), *(signed(change.loc[(table, budget), way], 2) for way in WAYS)))
     for name, of in (("**mean**", change.mean()), ("**median**", change.median())):
         lines.append(row(name, "", *(signed(of[way], 2) for way in WAYS)))
