@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import psutil
+import pytest
 
 from cashmere.execution import sites
 from cashmere.execution.limits import Limits
@@ -28,3 +29,16 @@ def test_site_ends_its_processes_before_it_gives_up_its_files(monkeypatch, tmp_p
     assert n_children() == before
     wait_until(lambda: left)
     assert site.run(trial(2), lambda: True) is None
+
+
+def test_site_whose_processes_cannot_begin_gives_up_its_files(monkeypatch, tmp_path):
+    def without_threads(*arguments, **options):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(sites, "_UNUSED_SECONDS", 0.3)
+    monkeypatch.setattr(sites, "WorkerProcessExecutor", without_threads)
+    left = []
+    site = Site(square, Limits(), folder=tmp_path, leave=lambda: left.append(True))
+    with pytest.raises(RuntimeError):
+        site.run(trial(0), lambda: True)
+    wait_until(lambda: left)

@@ -65,9 +65,9 @@ class Site:
         with self._lock:
             if self._closed.is_set():
                 return None
+            executor = self._idle.pop() if self._idle else WorkerProcessExecutor(1, limits=self._limits, n_threads=1)
             self._expiry.cancel()
             self._n_running += 1
-            executor = self._idle.pop() if self._idle else WorkerProcessExecutor(1, limits=self._limits, n_threads=1)
         is_stopped = False
         try:
             future = executor.submit(self._objective, trial)
