@@ -219,6 +219,53 @@ def test_outcomes_told_out_of_order_are_committed_in_order():
     assert [o.trial.number for o in study.tell(trials[0], run_trial(bowl, trials[0]))] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("order", ["trials", "arrival"])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_trials_are_told_once(tmp_path, order, is_stored):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", lookahead=3, order=order, store=store if is_stored else None)
+        trials = [study.ask() for _ in range(3)]
+        for trial in (trials[0], trials[2]):
+            study.tell(trial, run_trial(bowl, trial))
+            with pytest.raises(UsageError, match=f"trial {trial.number}, which already has an outcome"):
+                study.tell(trial, run_trial(bowl, trial))
+        outcome = run_trial(bowl, trials[1])
+        with pytest.raises(UsageError, match="trial 1, which already has"):
+            study.tell_all([(trials[1], outcome), (trials[1], outcome)])
+        study.tell(trials[1], outcome)
+        assert [o.trial.number for o in study.history] == [0, 1, 2]
+
+
+def test_trials_that_were_not_asked_for_cannot_be_told():
+    study, other = Study(SPACE, "random"), Study(SPACE, "random", seed=1)
+    trial = other.ask()
+    for _ in range(2):
+        with pytest.raises(UsageError, match="trial 0, but this study is not waiting for it"):
+            study.tell(trial, run_trial(bowl, trial))
+        if study.can_ask():
+            study.ask()  # a trial of the same number, but of another configuration
+
+
+@pytest.mark.parametrize("order", ["trials", "arrival"])
+def test_resumed_study_asks_only_for_trials_without_an_outcome(tmp_path, order):
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", lookahead=4, order=order, store=store)
+        trials = [study.ask() for _ in range(4)]
+        for k in (0, 2, 3):
+            study.tell(trials[k], run_trial(bowl, trials[k]))
+    with RunStore(tmp_path) as store:
+        study = Study(SPACE, "random", lookahead=4, order=order, store=store)
+        asked = []
+        while study.can_ask():
+            asked.append(study.ask())
+        assert asked[0].number == 1
+        assert {trial.number for trial in asked}.isdisjoint({0, 2, 3})
+        for trial in asked:
+            study.tell(trial, run_trial(bowl, trial))
+        assert [o.trial.number for o in study.history] == list(range(3 + len(asked)))
+        assert [o.trial.key for o in study.history][2:4] == [trial.key for trial in trials[2:]]
+
+
 @pytest.mark.parametrize("prefix", [0, 1, 5, 11, 12])
 def test_resume_after_any_prefix_equals_the_uninterrupted_run(tmp_path, prefix):
     whole = run_digest(Study(SPACE, "bo", seed=3, lookahead=4).optimize(bowl, "12trials"))
@@ -265,11 +312,13 @@ def test_aborted_outcome_is_not_an_observation():
     assert len(study.history) == 0
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("loss", [float("inf"), "low", None])
-def test_told_outcome_that_cannot_be_stored_is_a_failure(loss, tmp_path):
+def test_told_outcome_that_cannot_be_stored_is_a_failure(loss, together, tmp_path):
     with RunStore(tmp_path) as store:
         study = Study(SPACE, "random", store=store)
-        (told,) = study.tell(study.ask(), Outcome(status=TrialStatus.SUCCESS, loss=loss))
+        trial, outcome = study.ask(), Outcome(status=TrialStatus.SUCCESS, loss=loss)
+        (told,) = study.tell_all([(trial, outcome)]) if together else study.tell(trial, outcome)
     assert told.status is TrialStatus.ERROR
     with RunStore(tmp_path, read_only=True) as store:
         assert store.load(SPACE)[0].status is TrialStatus.ERROR
@@ -559,7 +608,8 @@ def test_resumed_study_takes_what_the_clock_decided_as_it_is_stored(tmp_path):
         study = timed_study(warm_start=one_of_each(), strategy="random", lookahead=4, store=store)
         again = study.ask()
         assert again.key == late.key
-        assert [study.ask().key for _ in decided] == [trial.key for trial in decided]
+        study.ask()
+        assert [o.trial.key for o in study.history][-2:] == [trial.key for trial in decided]
         study.tell(again, priced(again))
         assert len(study.history) == 12
 

@@ -15,7 +15,7 @@ import math
 import queue
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -306,10 +306,11 @@ class Study:
 
     def can_ask(self) -> bool:
         """Return whether enough outcomes are known to decide the next trial; deciding it is how to find out."""
-        return len(self._trials) < len(self._committed) + self.lookahead and self._decide() is not None
+        self._take_stored()
+        return self._can_decide()
 
     def ask(self) -> Trial:
-        """Decide the next trial.
+        """Decide the next trial, after those whose outcomes the store already has.
 
         Raises
         ------
@@ -319,7 +320,23 @@ class Study:
             If the strategy must see the outcome of an open trial first.
         StrategyError
             If the strategy has seen all outcomes and still returns None, or if it returns a batch of the wrong size.
+        InconsistentResumeError
+            If the store has the outcome of another configuration.
         """
+        self._take_stored()
+        return self._next_trial()
+
+    def _take_stored(self) -> None:
+        """Decide the next trials as long as they have outcomes, which an earlier call has stored."""
+        while len(self._trials) in self._arrived and self._can_decide():
+            self._next_trial()
+            self._commit()
+
+    def _can_decide(self) -> bool:
+        return len(self._trials) < len(self._committed) + self.lookahead and self._decide() is not None
+
+    def _next_trial(self) -> Trial:
+        """Decide the next trial, whether it has an outcome or not; see `ask`."""
         n_open = len(self._trials) - len(self._committed)
         if n_open >= self.lookahead:
             raise LookaheadError(
@@ -591,28 +608,51 @@ class Study:
         Aborted outcomes are not stored: the same trial is decided again on resume. The trial counts as a failure if the
         outcome cannot be stored, such as one with an infinite loss, or if the predictions are for other rows or classes
         than those of earlier trials, since no ensemble could use both.
+
+        Raises
+        ------
+        UsageError
+            If the trial is not open: this study has not asked for it, or it already has an outcome.
         """
-        if (problem := why_unusable(outcome)) is not None:
-            outcome = Outcome(status=TrialStatus.ERROR, error=problem)
         return self.tell_all([(trial, outcome)])
 
     def tell_all(self, finished: Sequence[tuple[Trial, Outcome]]) -> list[Observation]:
         """Store outcomes as `tell` does, but in one transaction: hundreds of workers would wait for the disk."""
-        kept: list[tuple[Trial, Outcome]] = []
+        kept: dict[int, tuple[Trial, Outcome]] = {}
         for trial, outcome in finished:
+            self._check_open(trial, told=kept)
+            if (problem := why_unusable(outcome)) is not None:
+                outcome = Outcome(status=TrialStatus.ERROR, error=problem)
             if outcome.status is not TrialStatus.ABORTED:
-                kept.append((trial, self._checked(outcome, beside=[each for _, each in kept])))
+                kept[trial.number] = (trial, self._checked(outcome, beside=[each for _, each in kept.values()]))
         elapsed = self.elapsed
         if kept and self._store is not None:
-            observations = self._store.add(kept, finished_at=elapsed)
+            observations = self._store.add(list(kept.values()), finished_at=elapsed)
             self._elapsed_stored = elapsed
         else:
             observations = [
                 Observation(trial=trial, outcome=replace(outcome, model=None), finished_at=elapsed)
-                for trial, outcome in kept
+                for trial, outcome in kept.values()
             ]
         self._arrived |= {observation.trial.number: observation for observation in observations}
         return self._commit()
+
+    def _check_open(self, trial: Trial, *, told: Container[int]) -> None:
+        """Raise unless the trial was decided and has no outcome, neither here nor in `told`."""
+        number = trial.number
+        if number >= len(self._trials) or self._trials[number].key != trial.key:
+            raise UsageError(
+                f"tell() was called for trial {number}, but this study is not waiting for it. Call it only for trials "
+                "that ask() of the same study has returned, and before the next call of optimize().",
+                instance=self,
+            )
+        place = bisect.bisect_left(self._committed, number, key=_number)
+        is_committed = place < len(self._committed) and _number(self._committed[place]) == number
+        if is_committed or number in self._arrived or number in told:
+            raise UsageError(
+                f"tell() was called for trial {number}, which already has an outcome. Call it once for each trial.",
+                instance=self,
+            )
 
     def _checked(self, outcome: Outcome, *, beside: Sequence[Outcome]) -> Outcome:
         """Return the outcome, or a failure if its predictions do not fit those of earlier trials or of `beside`."""
@@ -708,7 +748,7 @@ class Study:
                     seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
                     if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
                         break
-                    trial = self.ask()
+                    trial = self._next_trial()
                     if trial.number not in self._arrived:
                         future = executor.submit(objective, trial)
                         running[future] = trial
@@ -785,7 +825,7 @@ class Study:
         self._keep_elapsed()
 
     def _can_ask_within(self, seconds: float) -> bool:
-        return seconds > self._pace.bound(_DECIDING, expected=0.0) and self.can_ask()
+        return seconds > self._pace.bound(_DECIDING, expected=0.0) and self._can_decide()
 
     def keep_unfinished(self) -> None:
         """Keep the results so far of the trials that were running when `optimize` ended.
