@@ -57,17 +57,35 @@ def test_runs_of_other_spaces_are_refused(runs, tmp_path):
         opening_of_runs([tmp_path], space="default")
 
 
-def test_the_first_gain_is_that_of_the_defaults_even_if_a_later_step_gains_more(runs, tmp_path):
-    folder = Path(shutil.copytree(runs / "values", tmp_path / "run"))
+def add_excellent_trial(folder, choose):
+    """Add a trial with nearly perfect predictions to a run of values; `choose` returns its configuration."""
     with RunDirectory.open(folder) as run:
         space = run.space.configuration_space
-        stored = run.store.load(space)
-        tried = {o.trial.key for o in stored.values()}
-        drawn = next(c for c in space.sample_configuration(20) if configuration_key(c) not in tried)
+        number = len(run.store.load(space))
         y = run.rows.y[np.unique(np.concatenate([fold.validation for fold in run.splits]))]
         predictions = (y + 1e-3 * np.sin(np.arange(len(y)))).astype(np.float32)
         outcome = Outcome(status=TrialStatus.SUCCESS, loss=1e-3, fold_losses=(1e-3,), predictions=predictions)
-        run.store.add([(Trial(number=len(stored), configuration=drawn, seed=0), outcome)], finished_at=100.0)
+        run.store.add([(Trial(number=number, configuration=choose(run), seed=0), outcome)], finished_at=100.0)
+
+
+def new_configuration(run):
+    space = run.space.configuration_space
+    tried = {o.trial.key for o in run.store.load(space).values()}
+    return next(c for c in space.sample_configuration(20) if configuration_key(c) not in tried)
+
+
+def test_the_first_gain_is_that_of_the_defaults_even_if_a_later_step_gains_more(runs, tmp_path):
+    folder = Path(shutil.copytree(runs / "values", tmp_path / "run"))
+    add_excellent_trial(folder, new_configuration)
     opening = opening_of_runs([folder], space="default")
     (step,) = opening.steps
     assert 0.01 < opening.first_gain < step.gain
+
+
+def test_variants_come_first_and_share_the_gain_like_defaults(runs, tmp_path):
+    folder = Path(shutil.copytree(runs / "values", tmp_path / "run"))
+    before = opening_of_runs([folder], space="default")
+    add_excellent_trial(folder, lambda run: run.space.first_configurations()[-1])
+    opening = opening_of_runs([folder], space="default")
+    assert opening.steps == ()
+    assert opening.first_gain > before.first_gain

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from ConfigSpace import Configuration
 
 from cashmere.base.arrays import FloatArray
 from cashmere.base.files import MOST_BYTES, read_file
@@ -17,16 +19,16 @@ from cashmere.exceptions import RunDirectoryError
 from cashmere.metalearning.opening import Opening, OpeningStep
 from cashmere.pretraining.opening_choice import OpeningSource, choose_opening
 from cashmere.run.run_directory import RunDirectory
-from cashmere.space.space import ALGORITHM
+from cashmere.space.space import ALGORITHM, Space
 from cashmere.storage.store import plain_values
 
 
 def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: int = 40) -> Opening:
     """Choose an opening from the trials of finished runs.
 
-    It begins with the defaults that the runs have tried. A configuration is known by the values that differ from the
-    defaults on its table. One that a run has not tried counts as without gain there, so runs should have some in
-    common, as they have if they began in the same way.
+    It begins with the defaults and variants that the runs have tried. A configuration is known by the values that
+    differ from the defaults on its table. One that a run has not tried counts as without gain there, so runs should
+    have some in common, as they have if they began in the same way.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
     space : str
         Name of the space that every run must have searched.
     most_steps : int
-        Largest number of configurations after the defaults.
+        Largest number of configurations after these.
 
     Raises
     ------
@@ -45,6 +47,7 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
         If a file is damaged.
     """
     numbers: dict[str, int] = {}
+    begun: set[str] = set()
     sources: list[OpeningSource] = []
     tables: list[dict[str, Any]] = []
     offered: list[set[str]] = []
@@ -57,20 +60,21 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
             sources.append(_source(run, numbers))
             tables.append(_description(run, sources[-1]))
             offered.append({algorithm.name for algorithm in run.space.algorithms})
+            begun |= {_name(configuration, run.space) for configuration in run.space.first_configurations()}
     values = [json.loads(text) for text in numbers]
     sources = [
         replace(source, same_as={n: n for n, each in enumerate(values) if each[ALGORITHM] in names})
         for source, names in zip(sources, offered, strict=True)
     ]
-    defaults = [n for n, each in enumerate(values) if each.keys() == {ALGORITHM}]
-    chosen = choose_opening(sources, range(len(values)), first=defaults, most_steps=most_steps)
+    first = [number for name, number in numbers.items() if name in begun]
+    chosen = choose_opening(sources, range(len(values)), first=first, most_steps=most_steps)
     return Opening(
         space=space,
         first_gain=chosen[0].gain if chosen else 1.0,
         steps=tuple(
             OpeningStep(values=values[step.candidate], gain=step.gain, seconds=step.seconds)
             for step in chosen
-            if step.candidate not in defaults
+            if step.candidate not in first
         ),
         sources=tuple(tables),
         notes={"candidates": len(values), "versions": versions()},
@@ -98,8 +102,7 @@ def _source(run: RunDirectory, numbers: dict[str, int]) -> OpeningSource:
         trial = observation.trial
         if trial.fidelity < 1:
             continue  # if promoted, it was tried again
-        default = run.space.completed({ALGORITHM: trial.configuration[ALGORITHM]})
-        number = numbers.setdefault(_text(plain_values(trial.configuration), plain_values(default)), len(numbers))
+        number = numbers.setdefault(_name(trial.configuration, run.space), len(numbers))
         seconds.setdefault(number, observation.duration_seconds)
         if observation.predictions is not None:
             predictions.setdefault(number, observation.predictions)
@@ -116,6 +119,9 @@ def _source(run: RunDirectory, numbers: dict[str, int]) -> OpeningSource:
     )
 
 
-def _text(values: Mapping[str, Any], defaults: Mapping[str, Any]) -> str:
+def _name(configuration: Configuration, space: Space) -> str:
+    """Return the values that differ from the defaults on this table, as text."""
+    values = plain_values(configuration)
+    defaults = plain_values(space.completed({ALGORITHM: configuration[ALGORITHM]}))
     changed = {name: value for name, value in values.items() if name == ALGORITHM or defaults.get(name) != value}
     return json.dumps(changed, sort_keys=True)
