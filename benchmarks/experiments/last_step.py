@@ -24,11 +24,10 @@ from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from cashmere.base.arrays import AnyArray, FloatArray
-from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
 from cashmere.ensembles.calibration import FLOOR, Calibration, can_calibrate, choose_calibration, fit_temperature
 from cashmere.ensembles.kernels import Float64
-from cashmere.ensembles.pool import cross_fitted_predictions
+from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.evaluation.metrics import Metric, default_metric
 
 REFERENCE = "25 picks"
@@ -200,14 +199,12 @@ def temperature_of(probabilities: Float64, y: AnyArray) -> Calibration:
 
 
 def _unseen(pool: Pool, rng: np.random.Generator) -> Float64:
-    def build(
-        stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None, structure: RowStructure | None
-    ) -> WeightedEnsemble:
-        chosen = select_ensemble(stacks, y, pool.metric, tie="secondary").weights
+    def build(stacks: Sequence[AnyArray], rows: ValidationPool) -> WeightedEnsemble:
+        chosen = select_ensemble(stacks, rows.y, pool.metric, tie="secondary").weights
         members = np.flatnonzero(chosen)
         return WeightedEnsemble(tuple(members.tolist()), tuple(chosen[members].tolist()))
 
-    unseen = cross_fitted_predictions(build, pool.predictions, pool.y, rng=rng)
+    unseen = cross_fitted_predictions(build, pool.predictions, ValidationPool(y=pool.y), rng=rng)
     assert unseen is not None  # there are 50 rows and more
     return unseen.predictions
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure, StructureKind
 from cashmere.ensembles import build_ensemble
 from cashmere.ensembles.calibration import choose_calibration
@@ -70,13 +71,12 @@ class FirstMember:
 def test_no_row_is_predicted_by_an_ensemble_that_its_group_or_its_future_chose(labels, kind, seed):
     structure, rows, noted = RowStructure.from_values(labels, kind), np.arange(len(labels)), []
 
-    def build(stacks, y, weight, inner):
-        np.testing.assert_array_equal(np.unique(structure.codes[y], return_inverse=True)[1], inner.codes)
-        return FirstMember(y, inner, noted)
+    def build(stacks, pool):
+        np.testing.assert_array_equal(np.unique(structure.codes[pool.y], return_inverse=True)[1], pool.structure.codes)
+        return FirstMember(pool.y, pool.structure, noted)
 
-    unseen = cross_fitted_predictions(
-        build, [rows.astype(float)], rows, structure=structure, rng=np.random.default_rng(seed)
-    )
+    pool = ValidationPool(y=rows, structure=structure)
+    unseen = cross_fitted_predictions(build, [rows.astype(float)], pool, rng=np.random.default_rng(seed))
     assert noted and all(are_apart(structure, inside, outside) for inside, outside in noted)
     np.testing.assert_array_equal(unseen.predictions, unseen.rows)
     assert np.array_equal(unseen.rows, np.sort(np.concatenate([outside for _, outside in noted])))
@@ -87,6 +87,20 @@ def test_a_pool_takes_the_structure_of_its_rows():
     structure = RowStructure.from_values(list("aabbcc"), GROUPS)
     pool = ValidationPool.draw(np.array([2, 4, 5]), np.arange(6), None, structure=structure, seed=0)
     assert pool.structure.codes.tolist() == [0, 1, 1]
+
+
+def test_part_of_a_pool_takes_everything_of_its_rows(monkeypatch):
+    monkeypatch.setattr("cashmere.ensembles.pool.MAX_ROWS", 5)
+    structure = RowStructure.from_values(list("aabbccdd"), GROUPS)
+    folds = [Fold(np.arange(4, 8), np.arange(4)), Fold(np.arange(4), np.arange(4, 8))]
+    y = np.arange(8.0)
+    pool = ValidationPool.draw(np.arange(8), y, 10 * y, structure=structure, splits=folds, seed=0)
+    part = pool.part(np.array([0, 3, 4]))
+    np.testing.assert_array_equal(part.y, pool.y[[0, 3, 4]])
+    np.testing.assert_array_equal(part.weight, 10 * part.y)
+    np.testing.assert_array_equal(part.take(y), part.y)
+    np.testing.assert_array_equal(part.fold, part.y >= 4)
+    assert len(part.structure.codes) == 3
 
 
 def shifted(n=400):

@@ -90,6 +90,16 @@ class ValidationPool:
         """Return the pool's rows of an array over all validation rows."""
         return predictions if self.positions is None else predictions[self.positions]
 
+    def part(self, rows: IntArray) -> ValidationPool:
+        """Return the pool of some of its rows."""
+        return ValidationPool(
+            y=self.y[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            positions=rows if self.positions is None else self.positions[rows],
+            structure=None if self.structure is None else self.structure.take(rows),
+            fold=None if self.fold is None else self.fold[rows],
+        )
+
 
 def _fold_of(rows: IntArray, splits: Sequence[Fold]) -> IntArray | None:
     """Return the fold that validates each row; None if several validate the same row, or the folds are unknown."""
@@ -118,12 +128,10 @@ class UnseenPredictions:
 
 
 def cross_fitted_predictions(
-    build: Callable[[Sequence[AnyArray], AnyArray, FloatArray | None, RowStructure | None], Ensemble],
+    build: Callable[[Sequence[AnyArray], ValidationPool], Ensemble],
     predictions: Sequence[AnyArray],
-    y: AnyArray,
+    pool: ValidationPool,
     *,
-    weight: FloatArray | None = None,
-    structure: RowStructure | None = None,
     rng: np.random.Generator,
 ) -> UnseenPredictions | None:
     """Predict rows by ensembles that they did not choose: their loss lacks the optimism of the selection.
@@ -135,13 +143,11 @@ def cross_fitted_predictions(
     Parameters
     ----------
     build : callable
-        (predictions, y, weight, structure) -> ensemble whose members are positions in the given sequence.
+        (predictions, pool of their rows) -> ensemble whose members are positions in the given sequence.
     predictions : sequence of (n_rows, n_classes) or (n_rows,) arrays
         Out-of-fold predictions of all candidates.
-    y, weight : (n_rows,) arrays
-        Targets and row weights.
-    structure : RowStructure, optional
-        Groups or moments of the rows.
+    pool : ValidationPool
+        The rows.
     rng : numpy.random.Generator
         Cuts the rows.
 
@@ -151,17 +157,16 @@ def cross_fitted_predictions(
         For all rows, or in time for the newer ones. None with fewer than 50 rows, where what they tell would be too
         noisy, or if all are of one group or moment.
     """
+    y = pool.y
     if len(y) < _LEAST_ROWS:
         return None
-    parts = parts_of_rows(len(y), _PARTS, rng, structure, classes=y if predictions[0].ndim == 2 else None)
+    parts = parts_of_rows(len(y), _PARTS, rng, pool.structure, classes=y if predictions[0].ndim == 2 else None)
     if not parts:
         return None
     joined = np.empty(predictions[0].shape)
     for part in parts:
         inside, outside = part.train, part.validation
-        inner_weight = None if weight is None else weight[inside]
-        inner_structure = None if structure is None else structure.take(inside)
-        ensemble = build([stack[inside] for stack in predictions], y[inside], inner_weight, inner_structure)
+        ensemble = build([stack[inside] for stack in predictions], pool.part(inside))
         joined[outside] = ensemble.combine([predictions[i][outside] for i in ensemble.members])
     rows = np.sort(np.concatenate([part.validation for part in parts]))
     return UnseenPredictions(rows=rows, predictions=joined[rows])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
-from cashmere.data.row_structure import RowStructure, is_in_time
+from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles import (
     Ensemble,
     IncrementalSelection,
@@ -197,11 +197,9 @@ class EnsembleBuilder:
     def _choose(self, observations: Sequence[Observation], stop: Stop) -> None:
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
-        y, weight = self.pool.y, self.pool.weight
-        structure = self.pool.structure
         allowed = allowed_within(self._limits, numbers)
         ensemble, loss = self._build(
-            numbers, stacks, losses, y, weight, stop, structure, allowed=allowed, selection=self._selection
+            numbers, stacks, losses, self.pool, stop, allowed=allowed, selection=self._selection
         )
         thresholds, gain = self.thresholds, self.decision_gain
         if self.decides_by_threshold:
@@ -238,36 +236,32 @@ class EnsembleBuilder:
             return None
         numbers, stacks = [o.trial.number for o in observations], self._stacks(observations)
         losses = [float(o.loss) for o in observations if o.loss is not None]
-        y, weight, structure = self.pool.y, self.pool.weight, self.pool.structure
         parts: list[Ensemble] = []
         allowed = allowed_within(self._limits, numbers)
 
-        def build(
-            stacks: Sequence[AnyArray], y: AnyArray, weight: FloatArray | None, structure: RowStructure | None
-        ) -> Ensemble:
-            ensemble = self._build(range(len(stacks)), stacks, losses, y, weight, stop, structure, allowed=allowed)[0]
+        def build(stacks: Sequence[AnyArray], pool: ValidationPool) -> Ensemble:
+            ensemble, _ = self._build(range(len(stacks)), stacks, losses, pool, stop, allowed=allowed)
             parts.append(ensemble)
             if not self.decides_by_threshold or self.metric.needs != "labels":
                 return ensemble
             combined = ensemble.combine([stacks[i] for i in ensemble.members])
-            return _DecidedEnsemble(ensemble, self._thresholds(combined, y, weight, stop, structure)[0])
+            return _DecidedEnsemble(ensemble, self._thresholds(combined, pool, stop)[0])
 
         try:
             rng = np.random.default_rng(self._seed)
-            unseen = cross_fitted_predictions(build, stacks, y, weight=weight, structure=structure, rng=rng)
+            unseen = cross_fitted_predictions(build, stacks, self.pool, rng=rng)
             if unseen is None:
                 return None
-            rows = unseen.rows
-            y, weight = y[rows], None if weight is None else weight[rows]
-            loss = self.metric.loss(y, unseen.predictions, weight)
+            judged = self.pool.part(unseen.rows)
+            loss = self.metric.loss(judged.y, unseen.predictions, judged.weight)
             calibration = None
             if self._calibrates:
                 calibration = choose_calibration(
                     unseen.predictions,
-                    y,
+                    judged.y,
                     self.metric.name,
-                    weight=weight,
-                    structure=None if structure is None else structure.take(rows),
+                    weight=judged.weight,
+                    structure=judged.structure,
                     rng=rng,
                     is_mean_elsewhere=self._is_mean_elsewhere,
                     stop=stop,
@@ -277,7 +271,7 @@ class EnsembleBuilder:
                 ensemble = self._mean(parts, numbers)
             if calibration is not None or ensemble is not self.ensemble:
                 self._take(ensemble, calibration, dict(zip(numbers, stacks, strict=True)), stop)
-            self.cross_fitted_rows = rows
+            self.cross_fitted_rows = unseen.rows
         except (CashmereError, ValueError, StoppedError):  # a part may miss a class
             return None
         return loss if calibration is None else loss - calibration.gain
@@ -313,10 +307,9 @@ class EnsembleBuilder:
         """Return the loss of predictions for the pool, given that without thresholds; their thresholds; their gain."""
         if not self.decides_by_threshold:
             return loss, self.thresholds, self.decision_gain
-        y, weight = self.pool.y, self.pool.weight
-        thresholds, gain = self._thresholds(combined, y, weight, stop, self.pool.structure)
+        thresholds, gain = self._thresholds(combined, self.pool, stop)
         if thresholds is not None and self.metric.needs == "labels":
-            loss = self._decided_loss(combined, y, weight, thresholds)
+            loss = self._decided_loss(combined, self.pool, thresholds)
         return loss, thresholds, gain
 
     def loss_alone(self, predictions: AnyArray) -> float:
@@ -357,25 +350,26 @@ class EnsembleBuilder:
     def _thresholds(
         self,
         combined: Float64,
-        y: AnyArray,
-        weight: FloatArray | None,
+        pool: ValidationPool,
         stop: Stop,
-        structure: RowStructure | None,
     ) -> tuple[Float64 | None, float | None]:
         """Return the thresholds for predictions of an ensemble, and their gain."""
         if not isinstance(self._decision_threshold, str):
-            before, after = (self._decided_loss(combined, y, weight, t) for t in (None, self.thresholds))
+            before, after = (self._decided_loss(combined, pool, t) for t in (None, self.thresholds))
             return self.thresholds, before - after
-        rng = np.random.default_rng(self._seed)
         found = tune_thresholds(
-            combined, y, self.decision_metric, weight=weight, structure=structure, rng=rng, stop=stop
+            combined,
+            pool.y,
+            self.decision_metric,
+            weight=pool.weight,
+            structure=pool.structure,
+            rng=np.random.default_rng(self._seed),
+            stop=stop,
         )
         return found.thresholds, found.gain
 
-    def _decided_loss(
-        self, combined: Float64, y: AnyArray, weight: FloatArray | None, thresholds: Float64 | None
-    ) -> float:
-        return self.decision_metric.loss(y, _decided(combined, thresholds), weight)
+    def _decided_loss(self, combined: Float64, pool: ValidationPool, thresholds: Float64 | None) -> float:
+        return self.decision_metric.loss(pool.y, _decided(combined, thresholds), pool.weight)
 
     def _eligible(self, history: History) -> list[Observation]:
         found = [o for o in history.successes if o.predictions is not None and self._has_model(o.trial.number)]
@@ -392,31 +386,29 @@ class EnsembleBuilder:
         numbers: Sequence[int],
         predictions: Sequence[AnyArray],
         losses: Sequence[float],
-        y: AnyArray,
-        weight: FloatArray | None,
+        pool: ValidationPool,
         stop: Stop,
-        structure: RowStructure | None,
         *,
         allowed: Allowed | None,
         selection: IncrementalSelection | None = None,
     ) -> tuple[Ensemble, float]:
         go_on_unless(stop)
+        rng = np.random.default_rng(self._seed)
         if self._method == "selection":
             if selection is None:
-                selection = IncrementalSelection(y, self.metric, size=self._size, weight=weight, tie=_TIE)
-            rng = np.random.default_rng(self._seed)
+                selection = IncrementalSelection(pool.y, self.metric, size=self._size, weight=pool.weight, tie=_TIE)
             result = selection.select(numbers, predictions, rng=rng, allowed=allowed, stop=stop)
             return ensemble_of_selection(numbers, result)
         return build_ensemble(
             self._method,
             numbers,
             predictions,
-            y,
+            pool.y,
             self.metric,
             losses=losses,
-            weight=weight,
-            structure=structure,
-            rng=np.random.default_rng(self._seed),
+            weight=pool.weight,
+            structure=pool.structure,
+            rng=rng,
         )
 
 
