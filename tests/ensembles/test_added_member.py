@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cashmere.data.task import TaskType
-from cashmere.ensembles.added_member import best_added_losses, losses_with_added
+from cashmere.ensembles.added_member import losses_with_added
 from cashmere.evaluation.metrics import get_metric
 
 CLASSIFICATION = ["log_loss", "brier", "accuracy", "balanced_accuracy", "roc_auc", "f1_macro"]
@@ -55,62 +53,6 @@ def test_losses_with_added_are_those_of_the_metric(name, kind, size, weighted):
     np.testing.assert_allclose(found, expected, atol=1e-7)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(
-    "name_kind", [*[("brier", k) for k in (2, 5)], *[(m, "regression") for m in ("mse", "rmse", "r2")]]
-)
-def test_best_share_of_squared_losses_is_exact(name_kind, weighted):
-    name, kind = name_kind
-    predictions, pool, y, weight = problem(kind)
-    weight, metric = weight if weighted else None, metric_of(name, kind)
-    losses, shares = best_added_losses(predictions, pool, y, metric, size=3, row_weights=weight)
-    assert np.any(shares == 0)
-    assert np.any((shares > 0) & (shares < 1))
-    for prediction, loss, share in zip(predictions, losses, shares, strict=True):
-        for other in (0, 1, share - 1e-3, share + 1e-3, 0.25):
-            other = np.clip(other, 0, 1)
-            assert loss <= metric.loss(y, (1 - other) * pool + other * prediction, weight) + 1e-12
-
-
-@pytest.mark.parametrize("kind", [2, 5])
-@given(seed=st.integers(0, 50), size=st.integers(1, 30))
-def test_best_share_of_log_loss_is_that_of_a_fine_grid(kind, seed, size):
-    predictions, pool, y, weight = problem(kind, seed=seed, n=4, n_rows=20)
-    metric = metric_of("log_loss", kind)
-    losses, _ = best_added_losses(predictions, pool, y, metric, size=size, row_weights=weight)
-    w, rows = np.linspace(0, 1, 201)[:, None, None], np.arange(len(y))
-    grid = -np.log((1 - w) * pool[rows, y] + w * predictions[:, rows, y])  # (n_shares, n, n_rows)
-    assert np.all(losses <= np.average(grid, axis=2, weights=weight).min(axis=0) + 1e-6)
-
-
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_best_share_is_no_worse_than_the_fixed_one_or_none(name, kind):
-    predictions, pool, y, _ = problem(kind)
-    metric = metric_of(name, kind)
-    losses, shares = best_added_losses(predictions, pool, y, metric, size=3)
-    fixed = losses_with_added(predictions, pool, y, metric, size=3)
-    assert np.all(losses <= np.minimum(fixed, metric.loss(y, pool)) + 1e-7)
-    reached = [metric.loss(y, (1 - w) * pool + w * p) for w, p in zip(shares, predictions, strict=True)]
-    np.testing.assert_allclose(losses, reached, atol=1e-7)
-
-
-def test_impossible_classes_are_survived():
-    y = np.array([0, 1, 1])
-    sure, wrong = np.eye(2)[y], 1 - np.eye(2)[y]
-    metric = metric_of("log_loss", 2)
-    losses, shares = best_added_losses([sure, wrong], wrong, y, metric, size=4)
-    np.testing.assert_allclose(shares, [1, 0])
-    np.testing.assert_allclose(losses, [0, -np.log(1e-7)], atol=1e-6)
-
-
-def test_empty_ensemble_gets_the_whole_share():
-    predictions, pool, y, _ = problem(2)
-    metric = metric_of("brier", 2)
-    losses, shares = best_added_losses(predictions, pool, y, metric, size=0)
-    assert np.all(shares == 1)
-    np.testing.assert_allclose(losses, [metric.loss(y, p) for p in predictions])
-
-
 def test_a_metric_is_called_if_its_kernel_has_another_definition():
     predictions, pool, y, _ = problem("regression")
     found = losses_with_added(predictions, pool, y, Squared(), size=2)
@@ -125,7 +67,6 @@ def test_sequences_of_any_float_are_read_only():
         half.flags.writeable = False
     found = losses_with_added(halves, pool, y, metric, size=3)
     np.testing.assert_allclose(found, losses_with_added(predictions, pool, y, metric, size=3), atol=1e-3)
-    best_added_losses(halves, pool, y, metric, size=3)
 
 
 class Counting:
@@ -165,17 +106,6 @@ def test_a_pool_that_is_not_a_probability_is_left_to_the_metric(name, kind):
     np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.parametrize(("name", "kind"), REPAIRED)
-def test_best_share_of_predictions_that_are_not_probabilities_is_no_worse_than_none(name, kind):
-    predictions, pool, y, _ = problem(kind)
-    predictions *= np.linspace(0.1, 3, len(predictions))[:, None, None]
-    metric = metric_of(name, kind)
-    losses, shares = best_added_losses(predictions, pool, y, metric, size=3)
-    assert np.all(losses <= metric.loss(y, pool))
-    reached = [metric.loss(y, (1 - w) * pool + w * p) for w, p in zip(shares, predictions, strict=True)]
-    np.testing.assert_allclose(losses, reached, atol=1e-7)
-
-
 @pytest.mark.parametrize("size", [0, 3])
 @pytest.mark.parametrize("position", [0, 7])
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -183,20 +113,14 @@ def test_predictions_that_are_not_finite_have_an_infinite_loss(name, kind, posit
     predictions, pool, y, _ = problem(kind)
     metric = metric_of(name, kind)
     added = losses_with_added(predictions, pool, y, metric, size=size)
-    best, shares = best_added_losses(predictions, pool, y, metric, size=size)
     others = np.arange(len(predictions)) != position
     for bad in (np.nan, np.inf):
         predictions[position].flat[1] = bad
         found = losses_with_added(predictions, pool, y, metric, size=size)
-        found_best, found_shares = best_added_losses(predictions, pool, y, metric, size=size)
-        assert found[position] == found_best[position] == np.inf
-        assert found_shares[position] == (size == 0)
+        assert found[position] == np.inf
         np.testing.assert_allclose(found[others], added[others], atol=1e-12)
-        np.testing.assert_allclose(found_best[others], best[others], atol=1e-12)
-        np.testing.assert_array_equal(found_shares[others], shares[others])
     hopeless = np.full_like(predictions, np.nan)
     assert np.all(losses_with_added(hopeless, pool, y, metric, size=size) == np.inf)
-    assert np.all(best_added_losses(hopeless, pool, y, metric, size=size)[0] == np.inf)
 
 
 def test_nan_from_a_metric_is_an_infinite_loss():
@@ -219,21 +143,3 @@ def test_only_ties_between_classes_are_left_to_the_metric(name, position):
     found = losses_with_added(predictions, np.full((60, 2), 0.5), y, metric, size=1)
     assert metric.n_calls == 2
     np.testing.assert_allclose(found, [metric.loss(y, (0.5 + p) / 2) for p in predictions], atol=1e-12)
-
-
-@pytest.mark.parametrize(("name", "kind"), CASES)
-def test_gain_of_no_addition_is_exactly_zero(name, kind):
-    predictions, _, y, _ = problem(kind, n=40)
-    metric = metric_of(name, kind)
-    truth = np.eye(kind, dtype=np.float32)[y] if kind != "regression" else y
-    own = [metric.loss(y, p) for p in predictions]
-    pool = (0.8 * truth + 0.2 * predictions[np.argmin(own)]).astype(np.float64)
-    counting = Counting(metric)
-    # The first is the pool itself, others are much worse.
-    losses, shares = best_added_losses([pool, *predictions], pool, y, counting, size=3)
-    alone = metric.loss(y, pool)
-    assert shares[0] == 0
-    assert np.all(losses[shares == 0] == alone)
-    assert np.all(losses[shares > 0] < alone)
-    if name in ("log_loss", "brier", "mse", "rmse", "r2"):
-        assert counting.n_calls == 1 + np.count_nonzero(shares)

@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from cashmere.data.task import TaskType
 from cashmere.ensembles import evidence
-from cashmere.ensembles.added_member import added_losses
+from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.evidence import GainEvidence
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import InvalidParameterError, MissingPredictionsError
@@ -30,7 +30,7 @@ class TestEnsembleGain(StrategyContract):
 class TestUnprotectedEnsembleGain(StrategyContract):
     @pytest.fixture
     def strategy_factory(self):
-        return functools.partial(EnsembleGain, n_global=100, protect=False, share="best", kappa=0.5)
+        return functools.partial(EnsembleGain, n_global=100, protect=False, kappa=0.5)
 
 
 @pytest.fixture
@@ -44,19 +44,17 @@ def seen_candidates(observations, space):
     return Candidates(rows=rows, log_improvement=np.linspace(0, -1, len(rows)))
 
 
-@pytest.mark.parametrize("share", ["best", "fixed"])
-def test_ranks_are_those_of_the_loss_of_the_pool_with_the_candidate_added(observed, monkeypatch, share):
+def test_ranks_are_those_of_the_loss_of_the_pool_with_the_candidate_added(observed, monkeypatch):
     """A fully grown forest knows these losses of observed candidates exactly, and without spread."""
     space, observations = observed
     monkeypatch.setattr(
         ensemble_gain, "PredictionSurrogate", functools.partial(PredictionSurrogate, min_samples_leaf=1)
     )
-    strategy, history = EnsembleGain(space, protect=False, share=share, ensemble_size=4), history_of(observations)
+    strategy, history = EnsembleGain(space, protect=False, ensemble_size=4), history_of(observations)
     pool = select_pool(history, strategy.encoder, size=4, tie="secondary")
     stack = np.stack(pool.predictions).astype(np.float64)
     ensemble = np.average(stack, axis=0, weights=pool.counts)
-    shares = np.linspace(0, 1, 2001) if share == "best" else [0.2]
-    losses = np.array([min(METRIC.loss(pool.y, (1 - w) * ensemble + w * p) for w in shares) for p in stack])
+    losses = np.array([METRIC.loss(pool.y, 0.8 * ensemble + 0.2 * p) for p in stack])
     losses = np.minimum(losses, np.percentile(losses, 75))
     candidates = seen_candidates(observations, space)
     scores = strategy.score(candidates, history, np.random.default_rng(0))
@@ -92,13 +90,13 @@ def test_evidence_for_fewer_members_shortens_the_pool(observed, monkeypatch):
 
     def spy(*arguments, **options):
         sizes.append(options["size"])
-        return added_losses(*arguments, **options)
+        return losses_with_added(*arguments, **options)
 
     judged = GainEvidence(sizes=np.array([3, 25]), losses=np.array([[0.1, 0.2]]), gains=np.array([1.0]))
-    monkeypatch.setattr(ensemble_gain, "added_losses", spy)
+    monkeypatch.setattr(ensemble_gain, "losses_with_added", spy)
     monkeypatch.setattr(ensemble_gain, "judge_gain", lambda *arguments, **names: judged)
     for protect in (True, False):
-        strategy = EnsembleGain(space, n_global=50, random_fraction=0, protect=protect, share="best")
+        strategy = EnsembleGain(space, n_global=50, random_fraction=0, protect=protect)
         strategy.suggest(history_of(observations), np.random.default_rng(0))
     assert sizes == [3, 25]
 
@@ -151,9 +149,7 @@ def test_a_history_of_losses_only_is_refused_with_advice(observed):
         )
 
 
-@pytest.mark.parametrize(
-    "options", [{"max_weight": -1}, {"tau": 0}, {"kappa": -1}, {"share": "half"}, {"ensemble_size": 0}]
-)
+@pytest.mark.parametrize("options", [{"max_weight": -1}, {"tau": 0}, {"kappa": -1}, {"ensemble_size": 0}])
 def test_impossible_options_are_refused(options):
     with pytest.raises(InvalidParameterError, match=next(iter(options))):
         EnsembleGain(cash_space(), **options)

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from cashmere.acquisition.diversity import cross_measure
 from cashmere.data.task import TaskType
-from cashmere.ensembles.added_member import added_losses, losses_with_added
+from cashmere.ensembles.added_member import losses_with_added
 from cashmere.evaluation.metrics import get_metric
 from cashmere.exceptions import ArrayError
 from cashmere.surrogates.prediction import PredictionSurrogate
@@ -45,11 +45,11 @@ def fitted(kind, *, seed=0, n=60, **parameters):
     return PredictionSurrogate(**parameters).fit(X, list(predictions), y, np.random.default_rng(seed))
 
 
-def ensemble_losses(surrogate, X, predictions, y, weights, metric, *, share="fixed", row_weights=None):
+def ensemble_losses(surrogate, X, predictions, y, weights, metric, *, row_weights=None):
     """Return the loss, predicted as in `EnsembleGain`, of an ensemble of observations with each row of X added."""
     size = int(np.sum(weights))
     pool = np.tensordot(weights, predictions.astype(np.float64), 1) / max(size, 1)
-    added = added_losses(list(predictions), pool, y, metric, share=share, size=size, row_weights=row_weights)
+    added = losses_with_added(list(predictions), pool, y, metric, size=size, row_weights=row_weights)
     return surrogate.sample(added, X)
 
 
@@ -127,12 +127,11 @@ def test_order_of_a_pair_does_not_matter(kind):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("log_loss", 2), ("brier", 4), ("accuracy", 4), ("mse", "regression")])
-@pytest.mark.parametrize("share", ["fixed", "best"])
-def test_ensemble_losses_of_unseen_configurations_are_ranked(name, kind, share):
+def test_ensemble_losses_of_unseen_configurations_are_ranked(name, kind):
     X, predictions, y = problem(kind, n=260)
     metric, weights = metric_of(name, kind), np.bincount([3, 3, 7, 9], minlength=160)
     surrogate = PredictionSurrogate().fit(X[:160], list(predictions[:160]), y, np.random.default_rng(0))
-    samples = ensemble_losses(surrogate, X[160:], predictions[:160], y, weights, metric, share=share)
+    samples = ensemble_losses(surrogate, X[160:], predictions[:160], y, weights, metric)
     pool = np.average(predictions[:160], axis=0, weights=weights)
     truth = losses_with_added(predictions[160:], pool, y, metric, size=4)
     assert samples.shape == (surrogate.n_trees, 100)
@@ -194,7 +193,7 @@ def test_few_observations_are_enough(kind, n):
         surrogate.sample_pairs(X, np.arange(n)),
         surrogate.sample(predictions[:n].reshape(n, -1), X),
         *surrogate.predict_pairs(X, X),
-        ensemble_losses(surrogate, X, predictions[:n], y, np.ones(n), metric, share="best"),
+        ensemble_losses(surrogate, X, predictions[:n], y, np.ones(n), metric),
     ):
         assert np.isfinite(samples).all()
 
@@ -229,8 +228,8 @@ def test_row_weights_count():
     )
     members, metric = np.array([3, 4]), metric_of("brier", 2)
     np.testing.assert_allclose(weighted.sample_pairs(X, members), halved.sample_pairs(X, members))
-    whole = ensemble_losses(weighted, X, predictions, y, np.eye(60)[3], metric, share="best", row_weights=weights)
-    half = ensemble_losses(halved, X, predictions[:, :100], y[:100], np.eye(60)[3], metric, share="best")
+    whole = ensemble_losses(weighted, X, predictions, y, np.eye(60)[3], metric, row_weights=weights)
+    half = ensemble_losses(halved, X, predictions[:, :100], y[:100], np.eye(60)[3], metric)
     np.testing.assert_allclose(whole, half, atol=1e-6)
 
 

@@ -36,6 +36,7 @@ MAX_DISTINCT_WEIGHTS = 16
 """Up to this many distinct row weights, errors are counted per weight: equal weights, balanced classes."""
 
 _DEFAULT_CLIP = 1e-7
+"""Smallest probability of a log loss; custom ones may not tell it."""
 
 _PINBALL = re.compile(r"pinball(@(?P<level>\d(\.\d+)?(e-\d+)?))?")
 
@@ -325,11 +326,6 @@ def _ordered_pairs(keys: NDArray[np.uint64]) -> float:
     return pairs
 
 
-def clip_of(metric: Loss) -> float:
-    """Return the smallest probability of a log loss; custom ones may not tell it."""
-    return float(getattr(metric, "clip", _DEFAULT_CLIP))
-
-
 def make_kernel(metric: Loss, y: AnyArray, shape: tuple[int, ...], weight: Float64 | None) -> Kernel | None:
     """Return the kernel for a metric's name and predictions of this shape, or None if there is none.
 
@@ -366,7 +362,7 @@ def make_kernel(metric: Loss, y: AnyArray, shape: tuple[int, ...], weight: Float
     codes = y.astype(np.intp)
     counts = np.bincount(codes, weights=uniform, minlength=n_classes)
     if name == "log_loss":
-        return LogLoss(codes, n_classes, share, clip_of(metric))
+        return LogLoss(codes, n_classes, share, float(getattr(metric, "clip", _DEFAULT_CLIP)))
     if name == "accuracy":
         return ErrorRate(codes, n_classes, uniform)
     if name == "balanced_accuracy" and np.all(counts[np.unique(codes)] > 0):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from cashmere.acquisition.diversity import combine_ranks, optdivbo_weight
 from cashmere.acquisition.improvement import lower_confidence_bound
 from cashmere.base.arrays import FloatArray
-from cashmere.ensembles.added_member import AddedShare, added_losses
+from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
@@ -38,8 +37,6 @@ class EnsembleGain(BayesianOptimisation):
         Final weight of the rank by gain, at least 0.
     tau : float
         Speed at which the weight grows with the number of trials, positive; as in `OptDivBO`.
-    share : {"best", "fixed"}
-        Weight of an added member: the one with the lowest loss, or 1/(m + 1) next to m others.
     kappa : float
         Standard deviations (over trees) added to the expected gain, at least 0.
     protect : bool
@@ -58,7 +55,6 @@ class EnsembleGain(BayesianOptimisation):
     _: KW_ONLY
     max_weight: float = 1.0
     tau: float = 0.2
-    share: AddedShare = "fixed"
     kappa: float = 0.0
     protect: bool = True
     ensemble_size: int = 25
@@ -68,8 +64,6 @@ class EnsembleGain(BayesianOptimisation):
         check_at_least(self, max_weight=0, kappa=0, ensemble_size=1)
         if self.tau <= 0:
             raise InvalidParameterError("tau", self.tau, "positive")
-        if self.share not in get_args(AddedShare):
-            raise InvalidParameterError("share", self.share, "'best' or 'fixed'")
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_gain over the candidates, as a function of R_perf."""
@@ -89,12 +83,11 @@ class EnsembleGain(BayesianOptimisation):
 
     def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
         """Return the loss of the pool with each observation added, capped at the upper quartile."""
-        losses = added_losses(
+        losses = losses_with_added(
             pool.predictions,
             pool.prediction,
             pool.y,
             pool.metric,
-            share=self.share,
             size=len(pool.order),
             row_weights=pool.row_weights,
         )
