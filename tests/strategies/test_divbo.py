@@ -233,9 +233,7 @@ def test_impossible_options_of_optdivbo_are_refused(options, error):
     [("mse", "log_loss", "binary"), ("mae", "accuracy", "multiclass"), ("ce", "rmse", "regression")],
 )
 def test_measure_of_other_predictions_is_refused_before_the_first_trial(measure, metric, task):
-    with pytest.raises(
-        InvalidParameterError, match=f"measure of strategy 'optdivbo' must be one of .*; got '{measure}'"
-    ):
+    with pytest.raises(InvalidParameterError, match=f"measure must be one of .*; got '{measure}'"):
         Study(cash_space(), f"optdivbo:measure={measure}", metric=get_metric(metric, TaskType(task)))
 
 

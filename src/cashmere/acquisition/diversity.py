@@ -135,7 +135,7 @@ def cross_measure(
     return result
 
 
-def check_measure(measure: str, *, is_classification: bool, parameter: str = "measure") -> None:
+def check_measure(measure: str, *, is_classification: bool) -> None:
     """Raise an error if a measure does not exist for such predictions.
 
     Parameters
@@ -144,8 +144,6 @@ def check_measure(measure: str, *, is_classification: bool, parameter: str = "me
         Name of a measure.
     is_classification : bool
         Whether predictions are class probabilities.
-    parameter : str
-        Name of the parameter in the error message.
 
     Raises
     ------
@@ -154,7 +152,7 @@ def check_measure(measure: str, *, is_classification: bool, parameter: str = "me
     """
     kind, allowed = ("class probabilities", _OF_PROBABILITIES) if is_classification else ("values", _OF_VALUES)
     if measure not in allowed:
-        raise InvalidParameterError(parameter, measure, f"one of {', '.join(map(repr, allowed))} for {kind}")
+        raise InvalidParameterError("measure", measure, f"one of {', '.join(map(repr, allowed))} for {kind}")
 
 
 def _row_blocks(shape: tuple[int, ...], size: int) -> Iterator[slice]:

@@ -11,7 +11,7 @@ import numpy as np
 from ConfigSpace import Configuration
 
 from cashmere.contests import Contender, Elimination, Ledger, Rules, Schedule, Tie, derive_ledger
-from cashmere.exceptions import InvalidParameterError, MissingParameterError
+from cashmere.exceptions import MissingParameterError
 from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Suggestion
@@ -26,6 +26,7 @@ from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.history_of_part import history_of_part
 from cashmere.strategies.shared.option_checks import check_at_least
 from cashmere.strategies.shared.search_space import SearchSpace, encoder_of, restrict_search
+from cashmere.strategies.shared.study_budget import budget_of_study, check_budget
 
 _CACHE_SIZE = 50_000
 """Number of configurations whose sub-space is cached."""
@@ -119,10 +120,7 @@ class Contest:
     def __post_init__(self) -> None:
         _ = self.rules  # raises for impossible rules now, not at the first suggestion
         check_at_least(self, max_subspaces=1, seed=0)
-        if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
-            raise InvalidParameterError(
-                "budget", self.budget, "a number of trials, or None for the budget of the study"
-            )
+        check_budget(self.budget)
         self._make_inner(self.space)
 
     @functools.cached_property
@@ -192,7 +190,7 @@ class Contest:
     # ------------------------------------------------------------ the contest
 
     def _budget(self, history: History) -> WorkBudget | None:
-        budget = history.budget if self.budget is None else WorkBudget(trials=int(self.budget))
+        budget = budget_of_study(self.budget, history)
         if budget is None and self.elimination == "highest":
             raise MissingParameterError(
                 "budget",

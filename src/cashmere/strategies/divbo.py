@@ -12,7 +12,7 @@ from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
-from cashmere.strategies.shared.option_checks import check_at_least
+from cashmere.strategies.shared.option_checks import check_at_least, check_positive
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 
@@ -68,8 +68,7 @@ class DivBO(BayesianOptimisation):
         if self.draws is not None and self.draws < 1:
             raise InvalidParameterError("draws", self.draws, "None or at least 1")
         check_at_least(self, beta=0)
-        if self.tau <= 0:
-            raise InvalidParameterError("tau", self.tau, "positive")
+        check_positive(self, "tau")
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_div over the candidates (Shen et al., 2022, eq. 5), as a function of R_perf."""

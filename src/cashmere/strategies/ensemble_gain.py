@@ -12,10 +12,9 @@ from cashmere.acquisition.improvement import lower_confidence_bound
 from cashmere.base.arrays import FloatArray
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.evidence import judge_gain
-from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
-from cashmere.strategies.shared.option_checks import check_at_least
+from cashmere.strategies.shared.option_checks import check_at_least, check_positive
 from cashmere.strategies.shared.temporary_pool import TemporaryPool, select_pool
 from cashmere.surrogates.prediction import PredictionSurrogate
 
@@ -62,8 +61,7 @@ class EnsembleGain(BayesianOptimisation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_at_least(self, max_weight=0, kappa=0, ensemble_size=1)
-        if self.tau <= 0:
-            raise InvalidParameterError("tau", self.tau, "positive")
+        check_positive(self, "tau")
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_gain over the candidates, as a function of R_perf."""

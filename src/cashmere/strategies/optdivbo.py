@@ -17,12 +17,12 @@ from cashmere.acquisition.diversity import (
 )
 from cashmere.base.arrays import FloatArray
 from cashmere.evaluation.metrics import Metric
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import UnknownNameError
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation, Scorer
 from cashmere.strategies.shared.diversity_surrogates import SurrogateName, check_surrogate, make_diversity_surrogate
-from cashmere.strategies.shared.option_checks import check_at_least
+from cashmere.strategies.shared.option_checks import check_at_least, check_positive
 from cashmere.strategies.shared.temporary_pool import select_pool
 
 
@@ -71,8 +71,7 @@ class OptDivBO(BayesianOptimisation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_surrogate(self.surrogate, self.ensemble_size)
-        if self.tau <= 0:
-            raise InvalidParameterError("tau", self.tau, "positive")
+        check_positive(self, "tau")
         check_at_least(self, kappa=0, max_weight=0)
         if self.measure is not None and self.measure not in get_args(Measure):
             raise UnknownNameError("measure", self.measure, get_args(Measure))
@@ -81,7 +80,7 @@ class OptDivBO(BayesianOptimisation):
         """Reject a measure that does not suit the metric's predictions, see `cashmere.protocols.MetricCheck`."""
         if self.measure is not None and isinstance(metric, Metric):
             of_classes = metric.needs != "values"
-            check_measure(self.measure, is_classification=of_classes, parameter="measure of strategy 'optdivbo'")
+            check_measure(self.measure, is_classification=of_classes)
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_div over the candidates (Poduval et al., 2024, alg. 1), as a function of R_perf."""

@@ -10,6 +10,7 @@ import numpy as np
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.bandit_bo import BanditBO
 from cashmere.strategies.shared.meta_learned import MetaLearned
+from cashmere.strategies.shared.option_checks import check_at_least
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class PretrainBO(MetaLearned):
     _: KW_ONLY
     n_initial: int = 2
     n_starts: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_at_least(self, n_initial=1, n_starts=1)
 
     @functools.cached_property
     def search(self) -> BanditBO:

@@ -8,12 +8,11 @@ import numpy as np
 
 from cashmere.base.arrays import IntArray
 from cashmere.contests import Contender, RisingRules, Slope, Standing, derive_standing
-from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
-from cashmere.records.work_budget import WorkBudget
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.per_algorithm import PerAlgorithm
+from cashmere.strategies.shared.study_budget import budget_of_study, check_budget
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,7 @@ class RisingBandit(PerAlgorithm):
 
     def __post_init__(self) -> None:
         _ = self.rules  # raises for impossible rules now, not at the first suggestion
-        if self.budget is not None and (not isinstance(self.budget, int | np.integer) or self.budget < 1):
-            raise InvalidParameterError(
-                "budget", self.budget, "a number of trials, or None for the budget of the study"
-            )
+        check_budget(self.budget)
         super().__post_init__()
 
     @property
@@ -92,7 +88,6 @@ class RisingBandit(PerAlgorithm):
         return self._standing(history, self.blocks.tasks(decided))
 
     def _standing(self, history: History, members: IntArray) -> Standing:
-        budget = history.budget if self.budget is None else WorkBudget(trials=int(self.budget))
         losses = np.array([np.nan if o.loss is None else o.loss for o in history], dtype=np.float64)
         seconds = np.array([o.duration_seconds for o in history], dtype=np.float64)
         observed = members[: len(history)]
@@ -109,7 +104,7 @@ class RisingBandit(PerAlgorithm):
         return derive_standing(
             arms,
             self.rules,
-            budget=budget,
+            budget=budget_of_study(self.budget, history),
             failure_loss=failure_loss if np.isfinite(failure_loss) else np.inf,
             least_loss=-np.inf if history.worst_loss is None else 0.0,
         )

@@ -15,6 +15,7 @@ from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.strategies.shared.discount import Discount
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
+from cashmere.strategies.shared.option_checks import check_positive
 from cashmere.strategies.shared.parzen_densities import (
     Densities,
     Groups,
@@ -107,8 +108,7 @@ class TPE:
                 raise InvalidParameterError(name, value, "a whole number of at least 1")
         if self.gamma is not None and not 0 < self.gamma <= 1:
             raise InvalidParameterError("gamma", self.gamma, "in (0, 1]")
-        if not self.prior_weight > 0:
-            raise InvalidParameterError("prior_weight", self.prior_weight, "positive")
+        check_positive(self, "prior_weight")
         self._n_good(1)
 
     @functools.cached_property
