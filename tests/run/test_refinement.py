@@ -152,7 +152,8 @@ def test_models_of_another_machine_are_first_loaded_in_a_child(folder, front, tm
         tried.append((path.name, len(manifest["members"])))
         check_first_load(path, manifest, **settings)
 
-    monkeypatch.setattr("cashmere.run.refinement.check_first_load", tracked)
+    for module in ("current_model", "measured_trials"):
+        monkeypatch.setattr(f"cashmere.run.{module}.check_first_load", tracked)
     refined = refine_run(copied, max_size="1GB")
     n_models = len(list((copied / "members").glob("0*.skops")))
     assert tried[0][0] == "model"

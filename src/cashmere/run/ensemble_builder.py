@@ -139,6 +139,11 @@ class EnsembleBuilder:
         weights = getattr(self.ensemble, "weights", (1 / len(members),) * len(members))
         return dict(zip(members, weights, strict=True))
 
+    @property
+    def keeps_limits(self) -> bool:
+        """Whether `limit` counts: only selection can keep limits."""
+        return self._selection is not None
+
     def limit(self, limits: Sequence[Limit]) -> None:
         """Select only ensembles that keep these limits from now on; methods other than selection ignore them.
 

@@ -12,55 +12,35 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from cashmere.base.pace import Pace
-from cashmere.data.row_structure import is_in_time
-from cashmere.data.task import Encoding
-from cashmere.ensembles import WeightedEnsemble
-from cashmere.ensembles.limits import Cost, Limit
+from cashmere.ensembles.limits import Limit
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric
-from cashmere.exceptions import (
-    CorruptStoreError,
-    IncompatibleParametersError,
-    InvalidParameterError,
-    RunDirectoryError,
-)
+from cashmere.exceptions import IncompatibleParametersError, InvalidParameterError, RunDirectoryError
 from cashmere.export.inputs import check_columns_convert
-from cashmere.model.archives import dump_fold_models, load
-from cashmere.model.consistency import check_encoders
-from cashmere.model.files import Encoders, entry_path, read_manifest, save_model
-from cashmere.model.first_load import check_first_load
-from cashmere.model.predictor import Predictor
-from cashmere.model.signature import read_signature
-from cashmere.records.budget import Deadline, parse_memory_mib, parse_seconds
+from cashmere.model.archives import dump_fold_models
+from cashmere.model.files import save_model
+from cashmere.records.budget import parse_memory_mib, parse_seconds
 from cashmere.records.trial import History, Observation
+from cashmere.run.current_model import CurrentModel, latency_of_model
 from cashmere.run.ensemble_builder import EnsembleBuilder
 from cashmere.run.growing_model import GrowingModel
-from cashmere.run.latencies import Latencies
+from cashmere.run.measured_trials import MeasuredTrials, usable_trials
 from cashmere.run.members import Members
 from cashmere.run.refit import RefitComparison, compare_refit, refit_on_all_rows
 from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory, metric_for
 from cashmere.run.settings import check_deployable
-from cashmere.space.convertible import converts
-from cashmere.storage.directory import RESTORE
 
 _SELECTION = "selection"
 
 _LIMITS = 8
-"""How many bounds of each kind to try, from the cost of the cheapest candidate to that of the unbounded ensemble."""
-
-_MEASURING_SECONDS = 60.0
-"""Time for measuring candidates in one call; the next call continues with the others."""
-
-
-_WHOLE_SECONDS = 0.3
-"""Time for predicting single rows with a whole model; the batch is predicted once in addition."""
+"""How many bounds of each kind to try, from the cost of the cheapest trial to that of the unbounded ensemble."""
 
 _MORE = 1.01
 """Messages name bounds a little above what the smallest ensemble needs, because they are rounded."""
@@ -174,11 +154,13 @@ def refine_run(
         model_folder = _new_folder(run.folder, out) if writes else None
         if deployable is not None:
             check_columns_convert(run.schema)
-        refinement = _Refinement(
-            run,
-            metric=metric,
+        judged_by = run.metric if metric is None else metric_for(metric, run.target)
+        model = CurrentModel.read(run)
+        refinement = _Refinement.begin(
+            model,
+            metric=judged_by,
             method=ensemble or _SELECTION,
-            converts=deployable is not None,
+            convertible=deployable is not None,
             refit=refit,
             folder=model_folder,
         )
@@ -186,12 +168,12 @@ def refine_run(
         chosen, after = refinement.write(points, bounds) if writes else (None, None)
         return RefinedRun(
             front=refinement.front(points, chosen),
-            metric=refinement.metric,
-            before=refinement.before,
+            metric=judged_by,
+            before=model.describe(judged_by),
             after=after,
             model_folder=model_folder,
             refit=refinement.compare_refit() if refit else None,
-            n_unmeasured=refinement.n_unmeasured,
+            n_unmeasured=refinement.trials.n_unmeasured,
         )
 
 
@@ -252,158 +234,69 @@ class _Point:
 
 
 class _Refinement:
-    """The open run: its candidates, what they cost, and the builder that chooses among them."""
+    """An open run with trials of known cost, and the builder that chooses among them."""
 
     def __init__(
-        self, run: RunDirectory, *, metric: Any, method: str, converts: bool, refit: bool, folder: Path | None
+        self,
+        current: CurrentModel,
+        *,
+        history: History,
+        trials: MeasuredTrials,
+        builder: EnsembleBuilder,
+        model: GrowingModel,
+        refit: bool,
     ) -> None:
-        self._run, self._method, self._converts, self._refit = run, method, converts, refit
-        self.metric: Metric = run.metric if metric is None else metric_for(metric, run.target)
-        self._trusted = run.space.trusted_types
-        self._manifest = _manifest_of(run, self._trusted)
-        self._sample = run.read_sample()
-        self.before = self._described_before()
-        pace, rows, settings = Pace(), run.rows, run.settings
-        self._members = Members(run.store, None, pace=pace, trusted=self._trusted)
-        pool = run.validation_pool()
-        self._history = self._judged(pool)
-        self._members.look(self._history)
-        encoders = _stored_encoders(run, self._manifest, self._trusted)
-        repeats = Repeats(run, None, self._members, encoders)
-        self._row_cost: Cost | None = None
-        self._batch_cost: Cost | None = None
-        usable = self._usable()
-        self._numbers = self._measured(usable, repeats.encoders)
-        self.n_unmeasured = len(usable) - len(self._numbers)
-        self._size_cost = Cost(
-            fixed=_fixed_bytes(run, self._manifest),
-            own={number: self._members.path(number).stat().st_size for number in self._numbers},
-        )
-        if refit:
-            n_folds = len(run.splits)
-            self._size_cost = self._with_one_model(self._size_cost, n_folds)
-            if self._row_cost is not None and self._batch_cost is not None:
-                n_asked = 1 if is_in_time(rows.structure) else n_folds
-                self._row_cost = self._with_one_model(self._row_cost, n_asked)
-                self._batch_cost = self._with_one_model(self._batch_cost, n_asked)
-        self._builder = EnsembleBuilder(
+        self._run, self._sample, self._history, self.trials = current.run, current.sample, history, trials
+        self._builder, self._metric, self._model, self._refit = builder, builder.metric, model, refit
+
+    @classmethod
+    def begin(
+        cls,
+        current: CurrentModel,
+        *,
+        metric: Metric,
+        method: str,
+        convertible: bool,
+        refit: bool,
+        folder: Path | None,
+    ) -> Self:
+        """Find the trials of a run that can be members, and measure them."""
+        run, pace, pool = current.run, Pace(), current.run.validation_pool()
+        members = Members(run.store, None, pace=pace, trusted=run.space.trusted_types)
+        history = _judged(run, metric, pool)
+        members.look(history)
+        repeats = Repeats(run, None, members, current.encoders())
+        usable = usable_trials(run, history, members, first=current.members, convertible=convertible)
+        trials = MeasuredTrials.measure(usable, model=current, members=members, encoders=repeats.encoders)
+        builder = EnsembleBuilder(
             method=method,
-            size=settings.ensemble_size,
-            metric=self.metric,
+            size=run.settings.ensemble_size,
+            metric=metric,
             pool=pool,
-            seed=settings.seed,
-            has_model=set(self._numbers).__contains__,
-            decision_threshold=settings.decision_threshold,
+            seed=run.settings.seed,
+            has_model=set(trials.numbers).__contains__,
+            decision_threshold=run.settings.decision_threshold,
             n_fold_models=1 if refit else len(run.splits),
         )
-        self._model = GrowingModel(
-            run,
-            members=self._members,
-            builder=self._builder,
-            repeats=repeats,
-            pace=pace,
-            folder=folder,
-        )
-
-    def _usable(self) -> list[Observation]:
-        """Return the trials whose models exist, members of the run's ensemble first, then by loss."""
-        of_run = self._manifest["ensemble"]["members"]
-        usable = [
-            o for o in self._history.successes if o.predictions is not None and self._members.exists(o.trial.number)
-        ]
-        if not usable:
-            raise RunDirectoryError(
-                self._run.folder, "holds no trial whose models still exist. Resume it with more budget."
-            )
-        if self._converts:
-            usable = [o for o in usable if converts(self._run.space, o.trial.configuration)]
-        if not usable:
-            raise RunDirectoryError(
-                self._run.folder,
-                "holds no trial whose models convert to ONNX. Fit again with deployable='onnx' (--deployable onnx).",
-            )
-        return sorted(usable, key=lambda o: (o.trial.number not in of_run, o.loss, o.trial.number))
-
-    def _measured(self, usable: Sequence[Observation], encoders_of: Callable[[int], Encoders]) -> list[int]:
-        """Measure trials as long as there is time, and return those measured; without a sample, return all."""
-        numbers = [o.trial.number for o in usable]
-        self._check_members_of_others(numbers, encoders_of)
-        if self._sample is None:
-            return numbers
-        forms = {o.trial.number: self._run.space.encoding_of(o.trial.configuration) for o in usable}
-        latencies = Latencies(self._run, self._members, encoders_of, forms, self._sample)
-        deadline = Deadline(_MEASURING_SECONDS)
-        measured = latencies.measure(numbers, lambda seconds: seconds <= deadline.remaining)
-        row, batch = latencies.costs(measured)
-        # Parts that run one after the other take longer than the sum of their shortest times: make the sums right for
-        # the ensemble that was measured as a whole.
-        of_run = self._manifest["ensemble"]["members"]
-        if set(of_run) <= set(measured) and row.of(of_run) > 0 and batch.of(of_run) > 0:
-            row = row.times(self.before["single_row_ms"] / 1000 / row.of(of_run))
-            batch = batch.times(len(self._sample) / self.before["batch_rows_per_second"] / batch.of(of_run))
-        self._row_cost, self._batch_cost = row, batch
-        return measured
-
-    def _with_one_model(self, cost: Cost, n_folds: int) -> Cost:
-        """Return the cost if each member has one model fitted on all rows, not one for each of the last `n_folds`."""
-        trained = [len(fold.train) for fold in self._run.splits[-n_folds:]]
-        more_rows = len(self._run.rows.y) * n_folds / sum(trained)
-        n_models = {number: n_folds * self._members.splits(number) for number in cost.own}
-        return replace(
-            cost,
-            own={number: more_rows * each / n_models[number] for number, each in cost.own.items()},
-            shared={name: each / n_folds for name, each in cost.shared.items()},
-        )
-
-    def _judged(self, pool: ValidationPool) -> History:
-        """Return the trials; for another metric, with their losses on all rows together."""
-        run = self._run
-        stored = run.store.load(run.space.configuration_space)
-        observations = [stored[row["number"]] for row in run.store.rows()]
-        if self.metric is run.metric:
-            return History(observations=tuple(observations))
-        judged = []
-        for each in observations:
-            if each.predictions is not None and each.succeeded:
-                loss = self.metric.loss(pool.y, pool.take(each.predictions), pool.weight)
-                each = replace(each, outcome=replace(each.outcome, loss=float(loss)))
-            judged.append(each)
-        return History(observations=tuple(judged))
-
-    def _check_members_of_others(self, numbers: Sequence[int], encoders_of: Callable[[int], Encoders]) -> None:
-        """Load models that another machine trained in a child process; see `check_first_load`."""
-        others = [number for number in numbers if not self._members.is_own(number)]
-        if not others:
-            return
-        with tempfile.TemporaryDirectory(dir=self._run.folder) as name:
-            save_model(
-                Path(name),
-                schema=self._run.schema,
-                target=self._run.target,
-                encoders=encoders_of(max(map(self._members.splits, others))),
-                n_folds=len(self._run.splits),
-                ensemble=WeightedEnsemble(tuple(others), (1 / len(others),) * len(others)),
-                member_files={number: self._members.path(number) for number in others},
-                information={},
-                sign=False,
-            )
-            check_first_load(Path(name), read_manifest(Path(name)), trusted=self._trusted)
+        if refit:
+            trials = trials.with_one_model(run, members)
+        else:
+            builder.choose_by(members.averages)  # but among all trials, as small and fast ones may not be repeated
+        model = GrowingModel(run, members=members, builder=builder, repeats=repeats, pace=pace, folder=folder)
+        return cls(current, history=history, trials=trials, builder=builder, model=model, refit=refit)
 
     # ------------------------------------------------------------ the front
 
     def points(self, bounds: _Bounds) -> list[_Point]:
         """Return the ensembles that no other beats, best first."""
-        if bounds.seconds is not None and self._row_cost is None:
+        if bounds.seconds is not None and self.trials.row is None:
             raise IncompatibleParametersError(
                 "max_latency cannot be used with this run: it holds no sample of rows (sample.parquet) to measure on. "
                 "Leave it out.",
                 {"max_latency": bounds.given["max_latency"]},
             )
-        self._builder.update(self._history)
-        if (averages := self._members.averages) and not self._refit:
-            self._builder.choose_by(averages)  # but among all trials, as small and fast ones may not be repeated
         whole = self._point(())
-        if self._method != _SELECTION:
+        if not self._builder.keeps_limits:
             return [self._cross_fitted(whole)]
         found = {whole.members: whole}
         for limits in self._grid(bounds, whole):
@@ -414,21 +307,22 @@ class _Refinement:
 
     def _grid(self, bounds: _Bounds, whole: _Point) -> Iterator[tuple[Limit, ...]]:
         """Yield the limits to select under: the given ones, alone and with tighter ones of each kind and of both."""
+        size, row, numbers = self.trials.size, self.trials.row, self.trials.numbers
         given = []
         if bounds.n_bytes is not None:
-            given.append(Limit(cost=self._size_cost, most=bounds.n_bytes))
-        if bounds.seconds is not None and self._row_cost is not None:
-            given.append(Limit(cost=self._row_cost, most=bounds.seconds))
+            given.append(Limit(cost=size, most=bounds.n_bytes))
+        if bounds.seconds is not None and row is not None:
+            given.append(Limit(cost=row, most=bounds.seconds))
         ladders = []
-        for cost in filter(None, (self._size_cost, self._row_cost)):
-            least = min(cost.of([number]) for number in self._numbers)
+        for cost in filter(None, (size, row)):
+            least = min(cost.of([number]) for number in numbers)
             # A little above the sums, whose last digits depend on the order of the members.
             ladder = (1 + 1e-9) * np.geomspace(least, max(least, cost.of(whole.members)), _LIMITS)
             ladders.append([Limit(cost=cost, most=float(most)) for most in ladder])
         steps = [*((limit,) for limit in itertools.chain(*ladders)), *zip(*ladders, strict=True)]
         for step in ((), *steps):
             limits = (*given, *step)
-            if limits and any(all(limit.holds([number]) for limit in limits) for number in self._numbers):
+            if limits and any(all(limit.holds([number]) for limit in limits) for number in numbers):
                 yield limits
 
     def _point(self, limits: tuple[Limit, ...]) -> _Point:
@@ -442,9 +336,9 @@ class _Refinement:
         return self._current(point.limits, self._builder.cross_fit(self._history))
 
     def _current(self, limits: tuple[Limit, ...], cross_fitted_loss: float | None) -> _Point:
-        members = self._builder.ensemble.members
-        row, batch = (np.nan if cost is None else cost.of(members) for cost in (self._row_cost, self._batch_cost))
-        assert self._builder.loss is not None  # as there is a candidate
+        members, trials = self._builder.ensemble.members, self.trials
+        row, batch = (np.nan if cost is None else cost.of(members) for cost in (trials.row, trials.batch))
+        assert self._builder.loss is not None  # as there is a trial to choose
         return _Point(
             limits=limits,
             members=members,
@@ -452,7 +346,7 @@ class _Refinement:
             cross_fitted_loss=cross_fitted_loss,
             row_seconds=row,
             batch_seconds=batch,
-            n_bytes=self._size_cost.of(members),
+            n_bytes=trials.size.of(members),
         )
 
     def front(self, points: Sequence[_Point], chosen: _Point | None) -> pd.DataFrame:
@@ -464,8 +358,8 @@ class _Refinement:
                 {
                     "n_members": len(point.members),
                     "trials": point.members,
-                    "score": self.metric.score(point.loss),
-                    "cross_fitted_score": None if cross_fitted is None else self.metric.score(cross_fitted),
+                    "score": self._metric.score(point.loss),
+                    "cross_fitted_score": None if cross_fitted is None else self._metric.score(cross_fitted),
                     "single_row_ms": 1000 * point.row_seconds,
                     "batch_rows_per_second": len(self._sample) / point.batch_seconds
                     if self._sample is not None
@@ -482,9 +376,9 @@ class _Refinement:
         """Write the best point that keeps the bounds, first by sums, then as measured with the whole model."""
         within = [point for point in points if bounds.hold(np.nan_to_num(point.row_seconds), point.n_bytes)]
         if not within:
-            seconds = self._row_cost
-            singles = [[number] for number in self._numbers]
-            raise bounds.refusal([(seconds.of(n) if seconds else 0.0, self._size_cost.of(n)) for n in singles])
+            row, size = self.trials.row, self.trials.size
+            singles = [[number] for number in self.trials.numbers]
+            raise bounds.refusal([(row.of(n) if row else 0.0, size.of(n)) for n in singles])
         measured = []
         for point in within:
             after = self._save(point)
@@ -503,13 +397,13 @@ class _Refinement:
         information = self._model.information(self._history, cross_fitted_loss)
         with self._saving() as save:
             save(information)
-            latency = self._latency(self._model.folder)
+            latency = latency_of_model(self._model.folder, self._sample, trusted=self._run.space.trusted_types)
             save({**information, "latency": latency})
         assert self._builder.loss is not None
         return {
             "n_members": len(self._builder.ensemble.members),
-            "score": self.metric.score(self._builder.loss),
-            "cross_fitted_score": None if cross_fitted_loss is None else self.metric.score(cross_fitted_loss),
+            "score": self._metric.score(self._builder.loss),
+            "cross_fitted_score": None if cross_fitted_loss is None else self._metric.score(cross_fitted_loss),
             "single_row_ms": latency.get("single_row_ms"),
             "batch_rows_per_second": latency.get("batch_rows_per_second"),
             "bytes": self._model.size_bytes,
@@ -549,29 +443,7 @@ class _Refinement:
 
     def compare_refit(self) -> RefitComparison:
         """Compare one model per member with one per fold; see `cashmere.run.refit.compare_refit`."""
-        return compare_refit(self._run, self._observations(), self._builder.ensemble, self.metric)
-
-    def _latency(self, folder: Path) -> dict[str, float]:
-        if self._sample is None:
-            return {}
-        predictor = Predictor.load(folder, trusted=self._trusted)
-        return predictor.measure_latency(self._sample, seconds=_WHOLE_SECONDS)
-
-    def _described_before(self) -> dict[str, Any]:
-        """Describe the current model of the run; without scores if they would be of another metric."""
-        facts, folder = self._run.store.facts(), self._run.folder / "model"
-        losses = {"score": facts.ensemble_loss, "cross_fitted_score": facts.cross_fitted_loss}
-        latency = self._latency(folder)
-        return {
-            "n_members": len(self._manifest["ensemble"]["members"]),
-            **{
-                name: None if loss is None or self.metric is not self._run.metric else self.metric.score(loss)
-                for name, loss in losses.items()
-            },
-            "single_row_ms": latency.get("single_row_ms"),
-            "batch_rows_per_second": latency.get("batch_rows_per_second"),
-            "bytes": sum(path.stat().st_size for path in folder.iterdir()),
-        }
+        return compare_refit(self._run, self._observations(), self._builder.ensemble, self._metric)
 
 
 def _front(points: Collection[_Point]) -> list[_Point]:
@@ -590,35 +462,16 @@ def _new_folder(run_folder: Path, out: str | Path | None) -> Path:
     return folder
 
 
-def _manifest_of(run: RunDirectory, trusted: Sequence[str]) -> dict[str, Any]:
-    """Return the manifest of the run's model; if somebody else made the model, first load it in a child process."""
-    folder = run.folder / "model"
-    if run.store.facts().ensemble is None or not (folder / "manifest.json").exists():
-        text = "is not finished: it has no final ensemble. Continue it with `cashmere resume`, then refine it."
-        raise RunDirectoryError(run.folder, text)
-    manifest = read_manifest(folder)
-    if not read_signature(folder, manifest["checksum"]).signer.is_trusted:
-        check_first_load(folder, manifest, trusted=trusted)
-    return manifest
-
-
-def _stored_encoders(run: RunDirectory, manifest: Mapping[str, Any], trusted: Sequence[str]) -> Encoders:
-    """Return the encoders of the first split from the model of the run."""
-    entry = manifest["encoders"]
-    path = entry_path(run.folder / "model", entry)
-    try:
-        stored = load(path, trusted=trusted, sha256=entry["sha256"])
-        encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in stored]
-        if len(encoders) < len(run.splits):
-            raise ValueError(f"it holds encoders of {len(encoders)} folds; the run has {len(run.splits)}")
-    except (TypeError, AttributeError, ValueError) as error:
-        raise CorruptStoreError(path, f"holds other encoders than those of the run ({error}). {RESTORE}") from error
-    check_encoders(path, encoders, run.schema)
-    return encoders[: len(run.splits)]
-
-
-def _fixed_bytes(run: RunDirectory, manifest: Mapping[str, Any]) -> float:
-    """Return the bytes of the run's model that do not depend on its members: encoders, manifest and signature."""
-    folder = run.folder / "model"
-    of_members = {entry["file"] for entry in manifest["members"].values()}
-    return float(sum(path.stat().st_size for path in folder.iterdir() if path.name not in of_members))
+def _judged(run: RunDirectory, metric: Metric, pool: ValidationPool) -> History:
+    """Return the trials; for another metric than that of the run, with their losses on all rows together."""
+    stored = run.store.load(run.space.configuration_space)
+    observations = [stored[row["number"]] for row in run.store.rows()]
+    if metric is run.metric:
+        return History(observations=tuple(observations))
+    judged = []
+    for each in observations:
+        if each.predictions is not None and each.succeeded:
+            loss = metric.loss(pool.y, pool.take(each.predictions), pool.weight)
+            each = replace(each, outcome=replace(each.outcome, loss=float(loss)))
+        judged.append(each)
+    return History(observations=tuple(judged))
