@@ -23,10 +23,9 @@ from benchmarks.recordings.recorded_history import RecordedHistory, load_recorde
 from benchmarks.recordings.redrawn_split import redraw_split
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
 from cashmere.ensembles.calibration import FLOOR, Calibration, can_calibrate, choose_calibration, fit_temperature
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.evaluation.metrics import Metric, default_metric
 

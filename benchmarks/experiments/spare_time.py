@@ -35,12 +35,11 @@ from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.data.prepared import prepare_folds
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import CodedTable, Column, ColumnKind
 from cashmere.ensembles.calibration import FLOOR
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric, default_metric
 from cashmere.evaluation.objective import CrossValidationObjective

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.base.pace import Pace
 from cashmere.base.threads import one_blas_thread
 from cashmere.costs.predicted import OVERHEAD_SECONDS
@@ -178,8 +178,8 @@ class Study:
         worst_loss: float | None = None,
         baseline_loss: float = float("nan"),
         metric: Loss | None = None,
-        targets: NDArray[np.float64] | None = None,
-        row_weights: NDArray[np.float64] | None = None,
+        targets: Float64 | None = None,
+        row_weights: Float64 | None = None,
         rungs: Sequence[float] = (1.0,),
         largest_share: Callable[[Configuration], float] | None = None,
         already_spent: float = 0.0,

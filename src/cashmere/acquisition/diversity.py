@@ -30,10 +30,8 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from cashmere.acquisition.improvement import lower_confidence_bound
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.exceptions import InvalidParameterError
-
-Float64 = NDArray[np.float64]
 
 Measure = Literal["div", "mse", "mae", "ce", "bs", "black_box", "gap_mae", "gap_ce", "gap_mse"]
 """Name of a pairwise measure; see `cross_measure` for the formulas."""

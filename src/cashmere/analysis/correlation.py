@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cashmere.acquisition.diversity import Measure, cross_measure
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.exceptions import ArrayError
 from cashmere.protocols import DiversitySurrogate
-
-Float64 = NDArray[np.float64]
 
 
 @runtime_checkable

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import cross_measure
-from cashmere.base.arrays import AnyArray, FloatArray
-
-Float64 = NDArray[np.float64]
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 
 
 def diversities(A: AnyArray, B: AnyArray, *, row_weights: FloatArray | None = None) -> Float64:

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, FloatArray
+from cashmere.base.arrays import BoolArray, Float64, FloatArray
 from cashmere.exceptions import ArrayError
-
-Float64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -11,12 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
-from cashmere.base.arrays import BoolArray, FloatArray, IntArray
-
-Float64 = NDArray[np.float64]
+from cashmere.base.arrays import BoolArray, Float64, FloatArray, IntArray
 
 _LEAST_IN_BIN = 20
 """Fewer rows say too little about a share."""

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
-
-Float64 = NDArray[np.float64]
+from cashmere.base.arrays import Float64, FloatArray
 
 _LEAST_IN_BIN = 20
 """Enough rows for quantiles of 5 %."""

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.analysis.diversity import diversities
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.ensembles import IncrementalSelection, TieRule, choose_rows
 from cashmere.ensembles.pool import MAX_ROWS
 from cashmere.exceptions import ArrayError, MissingParameterError
@@ -33,7 +32,6 @@ from cashmere.records.trial import History
 if TYPE_CHECKING:
     import pandas as pd
 
-Float64 = NDArray[np.float64]
 
 MAX_POOLS = 300
 """Largest number of pools to build. A longer history is sampled on a grid, see `trace_pool`."""

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64] | NDArray[np.float32]
 """Real numbers: losses, predictions, encoded configurations."""
 
+Float64 = NDArray[np.float64]
+"""Real numbers in double precision: what is computed with sums, weights and losses."""
+
 IntArray = NDArray[np.int64]
 """Row numbers, class codes, counts."""
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.ensembles.kernels import Kernel, make_kernel
 from cashmere.ensembles.selection import BLOCK_ELEMENTS, are_probabilities, as_targets
 from cashmere.records.loss import Loss
-
-Float64 = NDArray[np.float64]
 
 _AGREEMENT = 1e-4
 """Allowed error of a kernel's loss, relative to 1 + loss; beyond it, the metric itself is called."""

@@ -7,9 +7,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.data.row_structure import RowStructure
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.selection import TieRule, as_targets
 from cashmere.ensembles.stacking import StackedEnsemble, stacked_ensemble
 from cashmere.ensembles.weights import WeightedEnsemble, bagging, best_positions, greedy_ensemble

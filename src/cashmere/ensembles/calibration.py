@@ -23,9 +23,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.row_structure import RowStructure
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.parts import parts_of_rows
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import InvalidParameterError, ShapeError

@@ -26,8 +26,7 @@ from typing import Self
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
-from cashmere.ensembles.kernels import Float64
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 
 MOST_SCORES = 2_000

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.selection import select_ensemble
 from cashmere.exceptions import CashmereError
@@ -50,8 +49,8 @@ class GainEvidence:
     """
 
     sizes: IntArray
-    losses: NDArray[np.float64]
-    gains: NDArray[np.float64]
+    losses: Float64
+    gains: Float64
 
     @property
     def credibility(self) -> float:
@@ -74,7 +73,7 @@ def judge_gain(
     *,
     rng: np.random.Generator,
     size: int = 25,
-    row_weights: NDArray[np.float64] | None = None,
+    row_weights: Float64 | None = None,
 ) -> GainEvidence | None:
     """Select ensembles on halves of the rows, and judge them and possible additions on the other halves.
 
@@ -125,15 +124,13 @@ def judge_gain(
 class _Half:
     rows: IntArray
     y: AnyArray
-    weights: NDArray[np.float64] | None
+    weights: Float64 | None
     metric: Loss
 
     def loss(self, prediction: FloatArray) -> float:
         return self.metric.loss(self.y, prediction[self.rows], self.weights)
 
-    def losses_with_added(
-        self, predictions: Sequence[FloatArray], ensemble: FloatArray, size: int
-    ) -> NDArray[np.float64]:
+    def losses_with_added(self, predictions: Sequence[FloatArray], ensemble: FloatArray, size: int) -> Float64:
         here = [prediction[self.rows] for prediction in predictions]
         return losses_with_added(here, ensemble[self.rows], self.y, self.metric, size=size, row_weights=self.weights)
 

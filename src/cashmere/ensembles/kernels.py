@@ -22,10 +22,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.records.loss import Loss
 
-Float64 = NDArray[np.float64]
 Scorer = Callable[[AnyArray], tuple[Float64, Float64]]
 """Takes a block ``(B, width)``, returns lower and upper bounds, each ``(B,)``."""
 

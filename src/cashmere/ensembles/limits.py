@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cashmere.base.arrays import BoolArray
-from cashmere.ensembles.kernels import Float64
+from cashmere.base.arrays import BoolArray, Float64
 
 Allowed = Callable[[Sequence[int]], BoolArray]
 """Takes the positions of the candidates chosen so far, and returns which candidates may be chosen next."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure
 from cashmere.ensembles.build import Ensemble
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.parts import parts_of_rows
 
 MAX_ROWS = 20_000

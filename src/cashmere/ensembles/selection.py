@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from cashmere.ensembles.kernels import Float64, Kernel, Scorer, make_kernel
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
+from cashmere.ensembles.kernels import Kernel, Scorer, make_kernel
 from cashmere.ensembles.limits import Allowed
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
@@ -471,7 +470,7 @@ class _Pool:
             return np.empty(0), np.empty(0)
         return np.concatenate([low for low, _ in pairs]), np.concatenate([high for _, high in pairs])
 
-    def _filled(self) -> Iterator[NDArray[np.float64]]:
+    def _filled(self) -> Iterator[Float64]:
         left = self._used
         for block in self._blocks:
             yield block[:left]

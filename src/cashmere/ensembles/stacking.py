@@ -12,10 +12,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.parts import parts_of_rows
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError

@@ -20,11 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.fold import Fold
 from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.structured_folds import structured_folds
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.stopping import Stop, go_on_unless, never
 from cashmere.exceptions import CashmereError
 from cashmere.records.loss import Loss

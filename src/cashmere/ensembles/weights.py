@@ -8,8 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray
-from cashmere.ensembles.kernels import Float64
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.ensembles.selection import SelectionResult, TieRule, select_ensemble
 from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.records.loss import Loss

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
-from cashmere.ensembles.kernels import Float64
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.ensembles.selection import TieRule, select_ensemble
 from cashmere.records.loss import Loss
 

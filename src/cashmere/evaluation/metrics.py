@@ -17,11 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray
+from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.task import TaskType
 from cashmere.exceptions import MetricError, UnknownNameError
 
-Float64 = NDArray[np.float64]
 Needs = Literal["probabilities", "labels", "values"]
 
 PROBABILITY_CLIP = 1e-7

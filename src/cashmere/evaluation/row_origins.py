@@ -11,14 +11,11 @@ from __future__ import annotations
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import BoolArray, Float64, FloatArray, IntArray
 
 TOLERANCE = 1e-7
 """How far a row may lie off the line or hull of its parents, relative to the largest number in the table."""
-
-_Float64 = NDArray[np.float64]
 
 
 class Origin(StrEnum):
@@ -92,12 +89,12 @@ def explain_rows(X_new: FloatArray, y_new: IntArray, X: FloatArray, y: IntArray,
     return origins
 
 
-def _are_rows_of(S: _Float64, X: _Float64) -> BoolArray:
+def _are_rows_of(S: Float64, X: Float64) -> BoolArray:
     known = {row.tobytes() for row in X}
     return np.array([row.tobytes() in known for row in S], dtype=bool)
 
 
-def _have_values_of(S: _Float64, X: _Float64) -> BoolArray:
+def _have_values_of(S: Float64, X: Float64) -> BoolArray:
     """Return whether every value of a row occurs in its column of X; without columns there is nothing to mix."""
     if S.shape[1] == 0:
         return np.zeros(len(S), dtype=bool)
@@ -106,7 +103,7 @@ def _have_values_of(S: _Float64, X: _Float64) -> BoolArray:
 
 
 def _are_on_lines(
-    S: _Float64, starts: _Float64, ends: _Float64, lowest: float, highest: float, tolerance: float
+    S: Float64, starts: Float64, ends: Float64, lowest: float, highest: float, tolerance: float
 ) -> BoolArray:
     """Return whether rows are x_i + t (x_j - x_i) of some start x_i and end x_j, with t in [lowest, highest]."""
     found = np.zeros(len(S), dtype=bool)
@@ -131,7 +128,7 @@ def _are_on_lines(
     return found
 
 
-def _is_weighted_mean(s: _Float64, X: _Float64, tolerance: float) -> bool:
+def _is_weighted_mean(s: Float64, X: Float64, tolerance: float) -> bool:
     """Return whether s is a convex combination of the rows of X: weights from non-negative least squares."""
     from scipy.optimize import nnls
 

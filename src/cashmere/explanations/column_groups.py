@@ -18,15 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import rankdata
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.explanations.unseen_rows import SourceColumn
-
-Float64 = NDArray[np.float64]
 
 TOGETHER = 0.7
 """Mean association from which on two groups of columns are merged."""

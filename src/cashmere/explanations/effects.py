@@ -20,14 +20,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.schema import ColumnKind
 from cashmere.explanations.column_groups import order_place
 from cashmere.explanations.unseen_rows import SourceColumn, UnseenRows
-
-Float64 = NDArray[np.float64]
 
 BINS = 16
 LEVELS = 12

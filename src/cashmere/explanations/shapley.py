@@ -23,11 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, FloatArray, IntArray
-
-Float64 = NDArray[np.float64]
+from cashmere.base.arrays import BoolArray, Float64, FloatArray, IntArray
 
 _MOST_CELLS = 4_000_000
 """Largest number of cells of the masks to predict at a time."""

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 
 N_FOLDS = 3
 N_RANDOM_NODES = 10
@@ -31,7 +30,6 @@ _RIDGE = 1e-6
 _NB_SMOOTHING = 1e-9
 """Share of the largest variance added to all variances, as in scikit-learn's ``GaussianNB``."""
 
-Float64 = NDArray[np.float64]
 Classifier = Callable[[Float64, IntArray, Float64], IntArray]
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.schema import infer_schema
@@ -38,8 +38,6 @@ MAX_SAMPLE_COLUMNS = 300
 _MAX_LEVELS = 20
 _N_BINS = 10
 _EXPLAINED = 0.95
-
-Float64 = NDArray[np.float64]
 
 
 def _summary_names(what: str) -> tuple[str, ...]:

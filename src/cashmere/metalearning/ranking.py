@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError
 
 N_LEVELS = 31
@@ -31,8 +30,6 @@ MAX_QUERY_ROWS = 10_000
 """Largest number of rows of a query that LightGBM accepts."""
 ABSENT = -1.0
 """Stands for the coordinates that an algorithm lacks; the others are in [0, 1]."""
-
-Float64 = NDArray[np.float64]
 
 
 # ---------------------------------------------------------------- quality of a ranking

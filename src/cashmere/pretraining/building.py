@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as, read_file
 from cashmere.base.seeds import seed_of
 from cashmere.base.threads import one_blas_thread
@@ -205,7 +204,7 @@ def _describe(observations: SourceObservations, tasks: IntArray, vectors: FloatA
     return described
 
 
-def _least(losses: FloatArray) -> NDArray[np.float64]:
+def _least(losses: FloatArray) -> Float64:
     """Return the lowest loss of each row ``(n_rows,)``; NaN where all are NaN."""
     least = np.min(np.where(np.isnan(losses), np.inf, losses), axis=1, initial=np.inf)
     return np.where(np.isinf(least), np.nan, least)
@@ -262,7 +261,7 @@ def _search_all(
     work: Path,
     executor: Any,
     report: Callable[[str], None],
-) -> NDArray[np.float64]:
+) -> Float64:
     """Return the mean loss ``(S, S)`` of searches on table t (row) with the embedding of s; NaN for the same origin."""
     stamps = [_stamp(source, settings) for source in sources]
     known = SearchFile(work / SEARCHES)

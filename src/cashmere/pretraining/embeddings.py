@@ -26,15 +26,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.exceptions import ArrayError, InvalidParameterError, MissingDependencyError
 from cashmere.strategies.shared.scaled_losses import loss_bound
 from cashmere.surrogates.latent import ALL_LAYERS, MIN_LOSS_STD
 from cashmere.surrogates.latent_space import Encoders, PretrainedEmbedding, rows_of_tasks
-
-Float64 = NDArray[np.float64]
 
 _N_CLASSIFIER_STEPS = 5
 """Steps of the classifiers per step of the embedding: docs/papers/latent.md#pre-training."""

@@ -12,10 +12,9 @@ docs/papers/latent.md#labels-of-the-ranker.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.exceptions import ArrayError
 from cashmere.surrogates.latent import LatentSurrogate
 from cashmere.surrogates.latent_space import PretrainedEmbedding
@@ -30,7 +29,7 @@ def search_recorded(
     *,
     n_iterations: int,
     n_initial: int = 2,
-) -> NDArray[np.float64]:
+) -> Float64:
     """Search recorded configurations by expected improvement under the latent surrogate.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles import (
     Ensemble,
@@ -23,7 +23,6 @@ from cashmere.ensembles import (
 )
 from cashmere.ensembles.calibration import Calibration, can_calibrate, choose_calibration
 from cashmere.ensembles.conformal import ConformalScores, scores_of
-from cashmere.ensembles.kernels import Float64
 from cashmere.ensembles.limits import Allowed, Limit, allowed_within
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.ensembles.stopping import Stop, StoppedError, go_on_unless, never

@@ -6,11 +6,10 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.metalearning.artefact import load_source_observations
 from cashmere.metalearning.source_ranks import SourceRanks, best_agreeing, fit_line
@@ -96,7 +95,7 @@ class AgreeingSources(MetaLearned):
                 return suggestion
         return draw_suggestion(encoder, decided, rng)
 
-    def _search(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def _search(self, history: History, decided: Float64, rng: np.random.Generator) -> Float64:
         """Return the best configuration of every algorithm, best first."""
         losses, best = scale_losses(history)
         tasks, vectors = self.blocks.tasks(decided), self.blocks.vectors(decided)
@@ -111,7 +110,7 @@ class AgreeingSources(MetaLearned):
         processes.fit(tasks, vectors, deviations)
         discount = Discount.of(history, self.blocks.encoder)
 
-        def score(rows: FloatArray) -> NDArray[np.float64]:
+        def score(rows: FloatArray) -> Float64:
             tasks, vectors = self.blocks.tasks(rows), self.blocks.vectors(rows)
             deviation, variance = processes.predict(tasks, vectors)
             mean = intercept + slope * self.ranks.predict(tasks, vectors, sources).mean(axis=0) + deviation

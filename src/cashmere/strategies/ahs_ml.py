@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from ConfigSpace import Configuration
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.drawing import draw_suggestion, first_unseen
@@ -35,7 +35,7 @@ class AhsMl(MetaLearned):
     """
 
     @functools.cached_property
-    def ranked_rows(self) -> NDArray[np.float64]:
+    def ranked_rows(self) -> Float64:
         """Encoded configurations ``(n, d)``, the most promising first; a cache."""
         artefact, encoder = self.known_artefact, self.blocks.encoder
         names = set(self.blocks.names)

@@ -6,11 +6,10 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.strategies.shared.discount import Discount
@@ -74,9 +73,7 @@ class AsMl(MetaLearned):
                 return suggestion
         return draw_suggestion(encoder, decided, rng)
 
-    def _promising(
-        self, history: History, decided: NDArray[np.float64], task: int, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _promising(self, history: History, decided: Float64, task: int, rng: np.random.Generator) -> Float64:
         """Return the best new configuration of an algorithm, shape ``(1, d)``; no row before the first model."""
         own = np.flatnonzero(self.blocks.tasks(decided) == task)
         observed = own[own < len(history)]
@@ -92,7 +89,7 @@ class AsMl(MetaLearned):
 
         discount = Discount.of(history, self.blocks.encoder)
 
-        def score(rows: FloatArray) -> NDArray[np.float64]:
+        def score(rows: FloatArray) -> Float64:
             mean, variance = process.predict(self.blocks.vectors(rows)[:, :n_dims])
             return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 

@@ -6,11 +6,10 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
@@ -93,7 +92,7 @@ class BanditBO:
                 return suggestion
         return draw_suggestion(self.encoder, decided, rng)
 
-    def _search(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    def _search(self, history: History, decided: Float64, rng: np.random.Generator) -> Float64:
         """Return the best configuration of every algorithm, best first."""
         losses, best = scale_losses(history, cap=self.cap_losses)
         if self.priors is not None:
@@ -103,7 +102,7 @@ class BanditBO:
         processes.fit(self.blocks.tasks(decided), self.blocks.vectors(decided), losses)
         discount = Discount.of(history, self.encoder)
 
-        def score(rows: FloatArray) -> NDArray[np.float64]:
+        def score(rows: FloatArray) -> Float64:
             mean, variance = processes.predict(self.blocks.tasks(rows), self.blocks.vectors(rows))
             return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 

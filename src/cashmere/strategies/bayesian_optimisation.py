@@ -14,7 +14,7 @@ from cashmere.acquisition.diversity import order_by_ranks
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import Score, ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion, Trial
@@ -30,7 +30,7 @@ from cashmere.surrogates.forest import ProbabilisticForest, Variance
 
 Local = Literal["neighbours", "climbs"]
 
-Scorer = Callable[[FloatArray], NDArray[np.float64]]
+Scorer = Callable[[FloatArray], Float64]
 """Maps the logarithm of the expected improvement of candidates to the values to minimise over them."""
 
 _N_DRAWS = 4
@@ -178,9 +178,7 @@ class BayesianOptimisation:
             forest.count(leaves[:, position], model.liar)
         return suggestions
 
-    def _first_unseen(
-        self, rows: NDArray[np.float64], order: NDArray[np.intp], seen: set[int]
-    ) -> tuple[int, Suggestion] | None:
+    def _first_unseen(self, rows: Float64, order: NDArray[np.intp], seen: set[int]) -> tuple[int, Suggestion] | None:
         """Return the position of the first new candidate and its suggestion, and add it to those seen."""
         for position in order.tolist():
             configuration = self.encoder.decode(rows[position])
@@ -191,7 +189,7 @@ class BayesianOptimisation:
                 return position, Suggestion(configuration=configuration, origin=Origin(OriginKind.MODEL))
         return None
 
-    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+    def draw_candidates(self, history: History, decided: Float64, rng: np.random.Generator) -> Candidates:
         """Draw candidates and predict their losses.
 
         Parameters
@@ -213,12 +211,12 @@ class BayesianOptimisation:
         model: LossModel,
         discount: Discount,
         history: History,
-        decided: NDArray[np.float64],
+        decided: Float64,
         rng: np.random.Generator,
-    ) -> NDArray[np.float64]:
+    ) -> Float64:
         """Return encoded candidates, see `draw_candidates`."""
 
-        def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        def improvement(rows: Float64) -> Float64:
             return model.log_improvement(rows) - discount(rows)
 
         observed, n_local = decided[: len(history)], self.n_local
@@ -232,7 +230,7 @@ class BayesianOptimisation:
         )
         return np.concatenate([climbed, rows])
 
-    def learn(self, history: History, rows: NDArray[np.float64], rng: np.random.Generator) -> LossModel:
+    def learn(self, history: History, rows: Float64, rng: np.random.Generator) -> LossModel:
         """Fit a model to the losses of a history, whose trials are given as encoded rows ``(n_trials, d)``."""
         return learn_losses(
             history,
@@ -244,16 +242,14 @@ class BayesianOptimisation:
             cap=self.cap_losses,
         )
 
-    def _climb(
-        self, improvement: Score, observed: NDArray[np.float64], decided: NDArray[np.float64], rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _climb(self, improvement: Score, observed: Float64, decided: Float64, rng: np.random.Generator) -> Float64:
         """Return the distinct ends of climbs from the observations with the largest improvement."""
         starts = observed[best_distinct(self.encoder.keys(observed), -improvement(observed), self.n_local)]
         climbed, values = ascend(self.encoder, starts, improvement, rng, n_draws=_N_DRAWS, excluded=decided)
         climbed = climbed[values > -np.inf]
         return climbed[best_distinct(self.encoder.keys(climbed), np.zeros(len(climbed)), len(climbed))]
 
-    def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> NDArray[np.float64]:
+    def score(self, candidates: Candidates, history: History, rng: np.random.Generator) -> Float64:
         """Return the value to be minimised over the candidates, shape ``(n_candidates,)``.
 
         Here it is the negative logarithm of the expected improvement, see `scorer`.

@@ -10,9 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace
 from ConfigSpace.conditions import ConditionLike, Conjunction
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import IntArray
+from cashmere.base.arrays import Float64, IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Suggestion
@@ -83,7 +82,7 @@ class BO4ML(TPE):
         """The combinations of groups, in the order of the first trials; a cache."""
         return split(self.encoder.space, self.n_initial, np.random.default_rng(self.seed))
 
-    def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
+    def draw_initial(self, decided: Float64, rng: np.random.Generator) -> Suggestion:
         """Return a configuration from the combination of groups whose turn it is, see `TPE.draw_initial`."""
         part = self.combinations[len(decided) % len(self.combinations)]
         codes = {name: self._codes(name, values) for name, values in part.allowed.items()}
@@ -102,10 +101,10 @@ class BO4ML(TPE):
         possible = set(self.encoder.choices(operator).tolist())
         return np.array([code for code, v in enumerate(choices) if v in values and code in possible], dtype=np.int64)
 
-    def _shares(self, operator: str, codes: IntArray) -> NDArray[np.float64]:
+    def _shares(self, operator: str, codes: IntArray) -> Float64:
         """Return the probabilities of an operator's choices, given by their codes."""
         sizes = 1 + self._n_own[operator][codes] if self.weight == "n_params" else np.ones(len(codes))
-        shares: NDArray[np.float64] = sizes / sizes.sum()
+        shares: Float64 = sizes / sizes.sum()
         return shares
 
     @functools.cached_property

@@ -8,9 +8,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.ensembles.worth import worth_of_groups
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History, Suggestion
@@ -103,7 +102,7 @@ class EnsembleContest(OptDivBO):
         """Never: every trial is for another algorithm."""
         return False
 
-    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+    def draw_candidates(self, history: History, decided: Float64, rng: np.random.Generator) -> Candidates:
         """Draw candidates of the algorithm whose turn it is, see `BayesianOptimisation.draw_candidates`."""
         drawn = super().draw_candidates(history, decided, rng)
         tasks = self.blocks.tasks(drawn.rows)

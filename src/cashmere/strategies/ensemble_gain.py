@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import combine_ranks, optdivbo_weight
 from cashmere.acquisition.improvement import lower_confidence_bound
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.ensembles.evidence import judge_gain
 from cashmere.records.trial import History
@@ -79,7 +78,7 @@ class EnsembleGain(BayesianOptimisation):
         bound = lower_confidence_bound(losses.mean(axis=0), losses.std(axis=0), self.kappa)
         return lambda log_improvement: combine_ranks(log_improvement, -bound, weight)
 
-    def _losses_with_added(self, pool: TemporaryPool) -> NDArray[np.float64]:
+    def _losses_with_added(self, pool: TemporaryPool) -> Float64:
         """Return the loss of the pool with each observation added, capped at the upper quartile."""
         losses = losses_with_added(
             pool.predictions,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.ensembles.added_member import losses_with_added
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
@@ -95,7 +95,7 @@ class EnsembleOptimisation(BayesianOptimisation):
         """Never: every trial is for another slot."""
         return False
 
-    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+    def draw_candidates(self, history: History, decided: Float64, rng: np.random.Generator) -> Candidates:
         """Draw candidates and predict the loss of the ensemble, see `BayesianOptimisation.draw_candidates`."""
         known = collect_predictions(history)
         if known is None:
@@ -133,7 +133,7 @@ class EnsembleOptimisation(BayesianOptimisation):
         return {}
 
 
-def ensemble_losses(known: ValidationPredictions, others: Sequence[int], n: int) -> NDArray[np.float64]:
+def ensemble_losses(known: ValidationPredictions, others: Sequence[int], n: int) -> Float64:
     """Return v_i, the loss of the average of the other members and i, for the first n predictions.
 
     Parameters
@@ -167,7 +167,7 @@ def ensemble_losses(known: ValidationPredictions, others: Sequence[int], n: int)
     )
 
 
-def _newest_of_the_best(losses: NDArray[np.float64]) -> int:
+def _newest_of_the_best(losses: Float64) -> int:
     lowest = losses.min()
     return int(np.flatnonzero(losses <= lowest + _SAME_LOSS * (1 + abs(lowest)))[-1])
 
@@ -176,7 +176,7 @@ def _without(slots: Sequence[int | None], empty: int) -> list[int]:
     return [member for slot, member in enumerate(slots) if slot != empty and member is not None]
 
 
-def _judged_by(history: History, known: ValidationPredictions, losses: NDArray[np.float64]) -> History:
+def _judged_by(history: History, known: ValidationPredictions, losses: Float64) -> History:
     """Return the history with other losses; failed trials get the largest of them."""
     loss_of = dict(zip(map(id, known.observations), losses.tolist(), strict=True))
     observations = tuple(

@@ -7,11 +7,10 @@ import functools
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.local_search import maximise_per_algorithm
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
@@ -122,7 +121,7 @@ class Latent(MetaLearned):
 
         discount = Discount.of(history, encoder)
 
-        def score(rows: FloatArray) -> NDArray[np.float64]:
+        def score(rows: FloatArray) -> Float64:
             mean, variance = surrogate.predict(self.blocks.tasks(rows), self.blocks.vectors(rows))
             return log_expected_improvement(mean, np.sqrt(variance), best) - discount(rows)
 
@@ -130,9 +129,7 @@ class Latent(MetaLearned):
         suggestion = first_unseen(encoder, rows, encoder.keys(decided), origin=Origin(OriginKind.MODEL))
         return suggestion or draw_suggestion(encoder, decided, rng)
 
-    def fit(
-        self, history: History, decided: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[LatentSurrogate, float]:
+    def fit(self, history: History, decided: Float64, rng: np.random.Generator) -> tuple[LatentSurrogate, float]:
         """Fit the surrogate to a history.
 
         Parameters

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
@@ -15,7 +14,7 @@ from cashmere.strategies.shared.factories import HOLDS_STRATEGY, StrategyFactory
 from cashmere.strategies.shared.per_algorithm import PerAlgorithm
 
 
-def max_ucb_index(best_reward: NDArray[np.float64], n_trials: IntArray, *, exploration: float) -> FloatArray:
+def max_ucb_index(best_reward: Float64, n_trials: IntArray, *, exploration: float) -> FloatArray:
     """Return the upper bound on the largest reward of each arm: U_i = max_s r_i(s) + (alpha ln t / n_i)^2.
 
     Parameters

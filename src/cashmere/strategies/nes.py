@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
@@ -87,7 +87,7 @@ class NES:
             suggestion = self._mutate(rng.choice(parents), self.encoder.keys(decided), rng)
         return suggestion or draw_suggestion(self.encoder, decided, rng)
 
-    def parents(self, history: History) -> NDArray[np.float64] | None:
+    def parents(self, history: History) -> Float64 | None:
         """Return the encoded configurations of the ensemble selected from the population.
 
         Parameters
@@ -132,7 +132,7 @@ class NES:
         operators_first = bool(names) and rng.random() < 1 / len(names)
         return sorted(names, key=lambda name: (name in self._operators) != operators_first)
 
-    def _nearest_listed(self, row: FloatArray, n_listed: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _nearest_listed(self, row: FloatArray, n_listed: int, rng: np.random.Generator) -> Float64:
         """Return all listed rows, nearest first, ties in random order."""
         listed = self.encoder.sample(n_listed, rng)
         distances = np.minimum(np.abs(listed - row), 1).sum(axis=1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.local_search import ascend
 from cashmere.acquisition.maximise import best_distinct, draw_candidates
+from cashmere.base.arrays import Float64
 from cashmere.records.trial import History
 from cashmere.strategies.bayesian_optimisation import BayesianOptimisation
 from cashmere.strategies.shared.candidates import Candidates
@@ -56,12 +56,12 @@ class SMAC(BayesianOptimisation):
         """Never: its searches start from what the forest has just learned."""
         return False
 
-    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+    def draw_candidates(self, history: History, decided: Float64, rng: np.random.Generator) -> Candidates:
         """Search for candidates and predict their losses, see `BayesianOptimisation.draw_candidates`."""
         model = self.learn(history, self.encoder.with_defaults(decided), rng)
         losses, discount = model.losses, Discount.of(history, self.encoder)
 
-        def improvement(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        def improvement(rows: Float64) -> Float64:
             return model.log_improvement(self.encoder.with_defaults(rows)) - discount(rows)
 
         observed, pending = decided[: len(history)], decided[len(history) :]

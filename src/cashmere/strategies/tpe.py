@@ -9,6 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Suggestion
@@ -146,7 +147,7 @@ class TPE:
                 return suggestion
         return draw_suggestion(self.encoder, decided, rng)
 
-    def draw_initial(self, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
+    def draw_initial(self, decided: Float64, rng: np.random.Generator) -> Suggestion:
         """Return one of the first configurations, which no density chooses.
 
         Parameters
@@ -161,14 +162,14 @@ class TPE:
     def _n_good(self, n: int) -> int:
         return n_below(n, _SPLITS[self.density] if self.split is None else self.split, gamma=self.gamma)
 
-    def _estimate(self, history: History, decided: NDArray[np.float64]) -> Densities:
+    def _estimate(self, history: History, decided: Float64) -> Densities:
         is_good = np.zeros(len(decided), dtype=np.bool_)
         is_good[best_observations(history, self._n_good(len(history)))] = True
         trials = SplitTrials(self.encoder, decided, is_good, self.linear_forgetting)
         estimate = JointDensities if self.density == "joint" else IndependentDensities
         return estimate(trials, prior_weight=self.prior_weight)
 
-    def _put_together(self, densities: Densities, n_candidates: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _put_together(self, densities: Densities, n_candidates: int, rng: np.random.Generator) -> Float64:
         """Return an encoded row ``(d,)``, chosen level by level."""
         row = self.encoder.inactive_row()
         for level in self.groups:
@@ -179,7 +180,7 @@ class TPE:
                     row[columns] = values[np.argmax(densities.log_ratio(columns, values))]
         return row
 
-    def _log_ratio(self, densities: Densities, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_ratio(self, densities: Densities, rows: Float64) -> Float64:
         """Return the sum of log l - log g over the active parameters of encoded rows, shape ``(n,)``."""
         active = self.encoder.activity(rows)
         scores = np.zeros(len(rows))

@@ -18,11 +18,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.ensembles.selection import choose_rows
-
-Float64 = NDArray[np.float64]
 
 MAX_ROWS, MAX_VALUES = 4000, 100_000
 """Default limits on the validation rows, and numbers (rows times classes), used from each prediction."""

@@ -23,12 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr, ndtri
 
-from cashmere.base.arrays import IntArray
-
-Float64 = NDArray[np.float64]
+from cashmere.base.arrays import Float64, IntArray
 
 _MAX_RATIO = 100.0
 """Largest ratio of the unit range to the standard deviation of a component."""

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.exceptions import ArrayError, InvalidParameterError, NotFittedError
 from cashmere.surrogates.latent_space import (
@@ -31,8 +30,6 @@ from cashmere.surrogates.latent_space import (
     likelihood_and_gradients,
     rows_of_tasks,
 )
-
-Float64 = NDArray[np.float64]
 
 MIN_VARIANCE = 1e-10
 """Variances of standardised losses are clipped from below, so that dividing by a standard deviation is safe."""

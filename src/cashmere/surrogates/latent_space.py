@@ -28,13 +28,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.exceptions import ArrayError
-
-Float64 = NDArray[np.float64]
 
 _JITTERS = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 """Jitter added to the diagonal, step by step and in units of its mean, until the Cholesky factor exists."""

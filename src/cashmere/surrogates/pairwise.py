@@ -26,13 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import ArrayError, InvalidParameterError
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, cut_values, stack_rows
-
-Float64 = NDArray[np.float64]
 
 CACHE_SIZE = 2
 """Number of ensembles kept with `PairwiseSurrogate.refit_growth`, about 5 MiB each; a study needs one per measure."""

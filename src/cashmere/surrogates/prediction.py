@@ -25,12 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.acquisition.diversity import Measure, cross_measure
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.ensembles.selection import as_targets
 from cashmere.exceptions import ArrayError
 from cashmere.surrogates.compression import MAX_ROWS, MAX_VALUES, compress, cut_values, distances_to_truth, stack_rows
-
-Float64 = NDArray[np.float64]
 
 
 @dataclass(kw_only=True)

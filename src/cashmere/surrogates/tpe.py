@@ -24,10 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from cashmere.base.arrays import IntArray
+from cashmere.base.arrays import Float64, IntArray
 from cashmere.exceptions import InvalidParameterError
-
-Float64 = NDArray[np.float64]
 
 SplitRule = Literal["sqrt", "linear", "quantile"]
 """How many observations are good: a share of the root of their number, or of their number with or without a limit."""

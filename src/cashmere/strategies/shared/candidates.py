@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from cashmere.base.arrays import Float64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,5 +19,5 @@ class Candidates:
         Logarithm of the expected improvement over the best single loss.
     """
 
-    rows: NDArray[np.float64]
-    log_improvement: NDArray[np.float64]
+    rows: Float64
+    log_improvement: Float64

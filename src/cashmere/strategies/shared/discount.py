@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.costs.predicted import PredictedSeconds
 from cashmere.records.time_left import TimeLeft
 from cashmere.records.trial import History
@@ -69,7 +68,7 @@ class Discount:
         """Whether cost matters because the budget is time."""
         return self.time_left is not None
 
-    def __call__(self, rows: FloatArray) -> NDArray[np.float64]:
+    def __call__(self, rows: FloatArray) -> Float64:
         """Return what to subtract from the logarithm of the value of encoded rows ``(n, d)``, shape ``(n,)``."""
         if self.time_left is None or self.predicted is None:
             return np.zeros(len(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import IntArray
+from cashmere.base.arrays import Float64, IntArray
 from cashmere.exceptions import SpaceError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Suggestion
@@ -19,7 +19,7 @@ _ENUMERATION_LIMIT = 5000
 """Larger spaces are not searched configuration by configuration."""
 
 
-def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator) -> Suggestion:
+def draw_suggestion(encoder: SpaceEncoder, decided: Float64, rng: np.random.Generator) -> Suggestion:
     """Draw a new configuration of one of the least used algorithms.
 
     Parameters
@@ -35,9 +35,7 @@ def draw_suggestion(encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np
     return suggestion
 
 
-def draw_suggestions(
-    encoder: SpaceEncoder, decided: NDArray[np.float64], rng: np.random.Generator, n: int
-) -> list[Suggestion]:
+def draw_suggestions(encoder: SpaceEncoder, decided: Float64, rng: np.random.Generator, n: int) -> list[Suggestion]:
     """Draw several new configurations, one after the other: each of one of the algorithms that are then least used.
 
     Parameters
@@ -87,7 +85,7 @@ def _draw(encoder: SpaceEncoder, codes: IntArray, seen: NDArray[np.uint64], rng:
 
 
 def first_unseen(
-    encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64], *, origin: Origin
+    encoder: SpaceEncoder, rows: Float64, seen: NDArray[np.uint64], *, origin: Origin
 ) -> Suggestion | None:
     """Return the first of the encoded rows whose configuration is not among the seen keys; None if all are."""
     for start in range(0, len(rows), _N_DRAWS):  # the first row is nearly always new: hash few at a time

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.records.trial import History, TrialStatus
 from cashmere.strategies.shared.scaled_losses import Failures, scale_losses
 from cashmere.strategies.shared.temporary_pool import MOST_OBSERVATIONS, collect_predictions
@@ -40,17 +39,17 @@ class LossModel:
         Predicts the share of successes; None if nothing failed or failures have a loss.
     """
 
-    losses: NDArray[np.float64]
+    losses: Float64
     best: float
     surrogate: _Surrogate
     success: ProbabilisticForest | None
 
-    def log_improvement(self, rows: FloatArray) -> NDArray[np.float64]:
+    def log_improvement(self, rows: FloatArray) -> Float64:
         """Return the logarithm of the expected improvement of rows ``(n, d)``, times their probability of success."""
         mean, variance = self.surrogate.predict(rows)
         return log_expected_improvement(mean, np.sqrt(variance), self.best) + self.log_success(rows)
 
-    def log_success(self, rows: FloatArray) -> NDArray[np.float64]:
+    def log_success(self, rows: FloatArray) -> Float64:
         """Return the logarithm of the probability that rows ``(n, d)`` succeed."""
         if self.success is None:
             return np.zeros(len(rows))

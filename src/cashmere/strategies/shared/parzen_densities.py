@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from ConfigSpace import InCondition
 from ConfigSpace.conditions import ConditionLike, Conjunction
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, IntArray
+from cashmere.base.arrays import BoolArray, Float64, IntArray
 from cashmere.space.encoding import SpaceEncoder
 from cashmere.surrogates.joint_density import JointDensity, fit_joint
 from cashmere.surrogates.tpe import TruncatedMixture, fit_categorical, fit_parzen, forgetting_weights
@@ -24,11 +23,11 @@ Groups = tuple[tuple[IntArray, ...], ...]
 class Densities(Protocol):
     """Densities of groups of parameters: l among the good trials, g among the rest."""
 
-    def draw(self, columns: IntArray, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, columns: IntArray, n: int, rng: np.random.Generator) -> Float64:
         """Draw n points from the density l of a group of c parameters, encoded, shape ``(n, c)``."""
         ...
 
-    def log_ratio(self, columns: IntArray, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_ratio(self, columns: IntArray, values: Float64) -> Float64:
         """Return log l - log g at encoded points ``(n, c)`` of a group, shape ``(n,)``."""
         ...
 
@@ -50,7 +49,7 @@ class SplitTrials:
     """
 
     encoder: SpaceEncoder
-    decided: NDArray[np.float64]
+    decided: Float64
     is_good: BoolArray
     linear_forgetting: int
 
@@ -58,7 +57,7 @@ class SplitTrials:
     def _active(self) -> BoolArray:
         return self.encoder.activity(self.decided)
 
-    def observed(self, columns: IntArray) -> Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    def observed(self, columns: IntArray) -> Iterable[tuple[Float64, Float64]]:
         """Yield values ``(m, c)`` and weights ``(m,)`` of a group where it was active: in good trials, in the rest."""
         for is_member in (self.is_good, ~self.is_good):
             values = self.decided[is_member & self._active[:, columns[0]]][:, columns]
@@ -79,26 +78,26 @@ class IndependentDensities:
     def __init__(self, trials: SplitTrials, *, prior_weight: float) -> None:
         self._encoder, self._trials, self._prior_weight = trials.encoder, trials, prior_weight
         self._mixtures: dict[int, tuple[TruncatedMixture, TruncatedMixture]] = {}
-        self._probabilities: dict[int, tuple[NDArray[np.float64], NDArray[np.float64]]] = {}
+        self._probabilities: dict[int, tuple[Float64, Float64]] = {}
 
-    def draw(self, columns: IntArray, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, columns: IntArray, n: int, rng: np.random.Generator) -> Float64:
         """Draw points, see `Densities.draw`."""
         return np.stack([self._draw(column, n, rng) for column in columns], axis=1)
 
-    def log_ratio(self, columns: IntArray, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_ratio(self, columns: IntArray, values: Float64) -> Float64:
         """Return log l - log g, see `Densities.log_ratio`."""
         ratios = [self._log_ratio(column, part) for column, part in zip(columns, values.T, strict=True)]
-        total: NDArray[np.float64] = np.sum(ratios, axis=0)
+        total: Float64 = np.sum(ratios, axis=0)
         return total
 
-    def _draw(self, column: int, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _draw(self, column: int, n: int, rng: np.random.Generator) -> Float64:
         if self._encoder.is_categorical[column]:
             edges = np.cumsum(self._categorical(column)[0])
             return np.searchsorted(edges / edges[-1], rng.random(n), side="right").astype(np.float64)
         positions = self._numeric(column)[0].sample(n, rng)
         return self._encoder.bins(column, positions)[0] if self._encoder.is_integer[column] else positions
 
-    def _log_ratio(self, column: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_ratio(self, column: int, values: Float64) -> Float64:
         if self._encoder.is_categorical[column]:
             codes = values.astype(np.int64)
             # A choice without prior may still have been tried: its ratio is huge or tiny, not infinite.
@@ -110,7 +109,7 @@ class IndependentDensities:
             return below.log_mass(lower, upper) - above.log_mass(lower, upper)
         return below.log_density(values) - above.log_density(values)
 
-    def _categorical(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _categorical(self, column: int) -> tuple[Float64, Float64]:
         if column not in self._probabilities:
             prior = self._encoder.probabilities(column)
             good, rest = (
@@ -145,7 +144,7 @@ class JointDensities:
         self._encoder, self._trials, self._prior_weight = trials.encoder, trials, prior_weight
         self._densities: dict[tuple[int, ...], tuple[JointDensity, JointDensity]] = {}
 
-    def draw(self, columns: IntArray, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(self, columns: IntArray, n: int, rng: np.random.Generator) -> Float64:
         """Draw points, see `Densities.draw`."""
         is_choice = self._encoder.is_categorical[columns]
         values = np.empty((n, len(columns)))
@@ -154,7 +153,7 @@ class JointDensities:
             values[:, j] = self._encoder.bins(columns[j], values[:, j])[0]
         return values
 
-    def log_ratio(self, columns: IntArray, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_ratio(self, columns: IntArray, values: Float64) -> Float64:
         """Return log l - log g, see `Densities.log_ratio`."""
         is_choice = self._encoder.is_categorical[columns]
         lower, upper = values.copy(), values.copy()

@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.records.trial import History
 
 Failures = Literal["worst_possible", "worst_seen", "apart"]
 """The loss of a failed trial: `History.failure_loss`, the worst of a success, or none, see `learn_losses`."""
 
 
-def scale_losses(
-    history: History, *, cap: bool = True, failures: Failures = "worst_possible"
-) -> tuple[NDArray[np.float64], float]:
+def scale_losses(history: History, *, cap: bool = True, failures: Failures = "worst_possible") -> tuple[Float64, float]:
     """Return finite losses ``(n_observations,)`` on a robust common scale, and the best successful one.
 
     Parameters
@@ -42,7 +40,7 @@ def scale_losses(
     return losses, float(np.min(losses[succeeded]) if succeeded.any() else np.min(losses))
 
 
-def loss_bound(losses: NDArray[np.float64], baseline_loss: float = np.inf) -> float:
+def loss_bound(losses: Float64, baseline_loss: float = np.inf) -> float:
     """Return the loss beyond which differences say nothing about good configurations.
 
     Parameters

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.ensembles import TieRule, select_ensemble
 from cashmere.exceptions import MissingPredictionsError
 from cashmere.records.loss import Loss
@@ -43,7 +42,7 @@ class ValidationPredictions:
     observations: tuple[Observation, ...]
     predictions: tuple[AnyArray, ...]
     y: AnyArray
-    row_weights: NDArray[np.float64] | None
+    row_weights: Float64 | None
     metric: Loss
 
 
@@ -65,10 +64,10 @@ class TemporaryPool:
         Positions of the observations in the order they were added, with repetitions.
     """
 
-    rows: NDArray[np.float64]
+    rows: Float64
     predictions: tuple[AnyArray, ...]
     y: AnyArray
-    row_weights: NDArray[np.float64] | None
+    row_weights: Float64 | None
     metric: Loss
     order: IntArray
 
@@ -78,7 +77,7 @@ class TemporaryPool:
         return np.bincount(self.order, minlength=len(self.predictions))
 
     @property
-    def prediction(self) -> NDArray[np.float64]:
+    def prediction(self) -> Float64:
         """Mean prediction of the ensemble."""
         total = np.zeros(self.predictions[0].shape)
         for position in self.order:
