@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from cashmere.exceptions import ArrayError, UnknownNameError
 from cashmere.records.loss import Loss
 
 EnsembleMethod = Literal["selection", "bagging", "stacking", "best"]
-METHODS: tuple[EnsembleMethod, ...] = ("selection", "bagging", "stacking", "best")
+METHODS: tuple[EnsembleMethod, ...] = get_args(EnsembleMethod)
 
 
 class Ensemble(Protocol):

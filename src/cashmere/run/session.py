@@ -54,11 +54,11 @@ _REFRESH_PAUSE_SECONDS = 1.0
 _REFRESH_SPACING = 20
 """How many times its latest duration the choice of the ensemble waits, so that it takes a twentieth of the search."""
 
-_STATUS_PAUSE_SECONDS = 0.1
-"""Minimum time between two displays of the state."""
-
 _REPORT_SPACING = 50
 """The same for the report, which is written to measure its duration."""
+
+_STATUS_PAUSE_SECONDS = 0.1
+"""Minimum time between two displays of the state."""
 
 _LOADING_SHARE = 0.1
 """Share of the elapsed time that loading members may take during the search."""
