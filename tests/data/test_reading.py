@@ -211,3 +211,20 @@ def test_written_table_is_read_back(tmp_path_factory, numbers, words, delimiter)
     frame.to_csv(path, index=False, sep=delimiter, quoting=2)
     back = read_table(path)
     assert back["n"].tolist() == numbers and back["w"].tolist() == frame["w"].tolist()
+
+
+def test_quoted_commas_in_sparse_arff_rows_do_not_separate(tmp_path):
+    path = tmp_path / "t.arff"
+    head = "@relation r\n@attribute a numeric\n@attribute b {u,'v, w'}\n@attribute c string\n@data\n"
+    path.write_text(head + "{0 2, 1 'v, w', 2 \"x, 'y'\"}\n{1\t'v, w',2\tz}\n{0 ?}\n")
+    frame = read_table(path)
+    assert frame["b"].tolist() == ["v, w", "v, w", "u"] and frame["c"].tolist()[:2] == ["x, 'y'", "z"]
+    assert frame["a"].isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("row", ["{0}", "{0 1, 1}", "{x 1}", f"{{{'9' * 5000} 1}}"])
+def test_sparse_arff_entries_need_a_number_and_a_value(tmp_path, row):
+    path = tmp_path / "t.arff"
+    path.write_text(f"@relation r\n@attribute a numeric\n@attribute b numeric\n@data\n{row}\n")
+    with pytest.raises(DataError, match="line 5: expected 'INDEX VALUE'"):
+        read_table(path)

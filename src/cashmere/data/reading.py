@@ -60,6 +60,9 @@ _MISSING = "?"
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(.+)$", re.IGNORECASE)
 _FIELD = re.compile(rf"\s*({_QUOTED}|[^,]*)\s*(,|$)")
+_SPARSE_ENTRY = re.compile(r"([0-9]{1,9})\s+(.+)")
+_SPARSE_FIELD = re.compile(rf"\s*(\d+\s+(?:{_QUOTED})|[^,]*)\s*(,|$)")
+"""In sparse rows, the number of the column comes first."""
 
 
 def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFrame:
@@ -398,12 +401,12 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _split(text: str) -> list[str]:
+def _split(text: str, pattern: re.Pattern[str] = _FIELD) -> list[str]:
     """Split an ARFF list at its commas; quoted fields keep their quotes."""
     if "'" not in text and '"' not in text:
         return [field.strip() for field in text.split(",")]
     fields, position = [], 0
-    while match := _FIELD.match(text, position):
+    while match := pattern.match(text, position):
         fields.append(match[1].rstrip())
         position = match.end()
         if not match[2]:
@@ -456,11 +459,13 @@ def _arff_row(line: str, types: list[str], levels: list[list[str]], place: str) 
     """Return the unquoted fields of a data row, None where missing; sparse rows are completed."""
     if line.startswith("{") and line.endswith("}"):
         row: list[str | None] = [(levels[i][0] if levels[i] else "0") for i in range(len(types))]
-        for entry in filter(None, _split(line[1:-1])):
-            index, _, value = entry.partition(" ")
-            if not index.isdecimal() or int(index) >= len(row):
-                raise DataError(f"{place}: expected 'INDEX VALUE' with an index below {len(row)}; found {entry!r}.")
-            row[int(index)] = None if value.strip() == _MISSING else _unquote(value)
+        for entry in filter(None, _split(line[1:-1], _SPARSE_FIELD)):
+            match = _SPARSE_ENTRY.fullmatch(entry)
+            if match is None or int(match[1]) >= len(row):
+                raise DataError(
+                    f"{place}: expected 'INDEX VALUE' with an index below {len(row)}; found {entry[:60]!r}."
+                )
+            row[int(match[1])] = None if match[2] == _MISSING else _unquote(match[2])
         return row
     fields = _split(line)
     if len(fields) != len(types):
