@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cashmere.data.reading import read_table, words_for_missing
+from cashmere.data.schema import infer_schema
 from cashmere.exceptions import DataError
 
 
@@ -211,6 +212,34 @@ def test_written_table_is_read_back(tmp_path_factory, numbers, words, delimiter)
     frame.to_csv(path, index=False, sep=delimiter, quoting=2)
     back = read_table(path)
     assert back["n"].tolist() == numbers and back["w"].tolist() == frame["w"].tolist()
+
+
+def test_cells_stay_as_written_where_a_model_has_such_levels(tmp_path):
+    trained = pd.DataFrame(
+        {
+            "country": pd.Categorical(["NA", "DE", "FR", None]),
+            "code": pd.Categorical(["007", "12", "7", "x"]),
+            "answer": pd.Categorical(["TRUE", "FALSE", "?", "no"]),
+            "size": [1.0, 2.0, 3.0, 4.0],
+        }
+    )
+    schema = infer_schema(trained)
+    path = tmp_path / "t.csv"
+    path.write_text("size,code,answer,country\nNA, 007,TRUE,NA\n2,12,FALSE,\n3,7,TRUE,None\n4,13,TRUE,DE\n")
+    frame = read_table(path, schema=schema)
+    assert frame["country"].isna().tolist() == [False, True, True, False] and frame["country"][0] == "NA"
+    assert frame["code"].tolist() == ["007", "12", "7", 13] and frame["answer"].tolist()[:2] == ["TRUE", "FALSE"]
+    assert frame["size"].isna().tolist() == [True, False, False, False]
+    coded = schema.code(frame)
+    assert coded.unseen == {"code": 1}
+    assert [schema.columns[0].categories[int(coded.values[i, 0])] for i in (0, 3)] == ["NA", "DE"]
+
+
+def test_levels_are_matched_by_position_if_a_model_has_no_names(tmp_path):
+    schema = infer_schema(pd.DataFrame({"x0": [1.0, 2.0], "x1": ["NA", "DE"]}), named=False)
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n1;NA\n2;DE\n")
+    assert read_table(path, schema=schema)["b"].tolist() == ["NA", "DE"]
 
 
 def test_quoted_commas_in_sparse_arff_rows_do_not_separate(tmp_path):

@@ -90,8 +90,9 @@ def _explain_predictions(folder: Path, path: Path, *, rows: int, seed: int, outp
     from cashmere.cli.output_files import write_table
     from cashmere.data.reading import read_table
     from cashmere.explanations import explain_predictions
+    from cashmere.model.description import read_schema
 
-    found = explain_predictions(folder, read_table(path).head(rows), seed=seed)
+    found = explain_predictions(folder, read_table(path, schema=read_schema(folder)).head(rows), seed=seed)
     if output is not None:
         write_table(found.contributions, output)
         say(quiet, f"{len(found.contributions)} contributions written to {output}")

@@ -35,12 +35,13 @@ def export(
         from cashmere.data.reading import read_table
         from cashmere.exceptions import MissingParameterError
         from cashmere.export import export_onnx
+        from cashmere.model.description import read_schema
         from cashmere.model.files import find_model
         from cashmere.model.predictor import Predictor
         from cashmere.run.run_directory import read_sample
 
         path = find_model(folder)
-        frame = read_sample(path.parent) if rows is None else read_table(rows)
+        frame = read_sample(path.parent) if rows is None else read_table(rows, schema=read_schema(path))
         if frame is None:
             text = f"{path.parent} keeps no rows to compare predictions on. Name a table of some rows with --rows."
             raise MissingParameterError("rows", text)

@@ -51,7 +51,7 @@ def predict(
                 "--proba cannot be used with a regression model, which predicts no probabilities. Leave it out.",
                 {"proba": proba, "task": predictor.target.task_type},
             )
-        frame = read_table(table)
+        frame = read_table(table, schema=predictor.schema)
         if proba:
             probabilities = predictor.predict_proba(frame)
             columns = {"prediction": predictor.decide(probabilities)}

@@ -21,6 +21,7 @@ import pandas as pd
 
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
+from cashmere.data.schema import TableSchema
 from cashmere.exceptions import CashmereError, DataError, UnknownNameError
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -57,6 +58,12 @@ _NO_TEXT = {
 }
 """Beginnings of files that are not delimited text, whatever their names."""
 _MISSING = "?"
+_WORDS_FOR_MISSING = frozenset(
+    {"NA", "N/A", "n/a", "#NA", "#N/A", "#N/A N/A", "<NA>", "NULL", "null", "None", "NaN", "nan", "-NaN", "-nan"}
+    | {"1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", _MISSING}
+)
+"""What is read as missing: the words of `pandas.read_csv`, and ``?``."""
+
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+)\s+(.+)$", re.IGNORECASE)
 _FIELD = re.compile(rf"\s*({_QUOTED}|[^,]*)\s*(,|$)")
@@ -65,7 +72,7 @@ _SPARSE_FIELD = re.compile(rf"\s*(\d+\s+(?:{_QUOTED})|[^,]*)\s*(,|$)")
 """In sparse rows, the number of the column comes first."""
 
 
-def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFrame:
+def read_table(source: str | Path, *, schema: TableSchema | None = None, check: ReadingCheck = go_on) -> pd.DataFrame:
     r"""Read a table.
 
     Parameters
@@ -76,6 +83,9 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
         ``?`` means missing, and so do the words that `pandas.read_csv` takes for missing, see `words_for_missing`), a
         Parquet file (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or
         ``openml:ID``.
+    schema : TableSchema, optional
+        Columns of a model. In delimited text, cells that are levels of its categories stay as they are written, even
+        if they are words for missing such as ``NA``, or numbers such as ``007``.
     check : ReadingCheck
         Called between the steps of reading a Parquet file; may raise to stop. Other files are read in one step.
 
@@ -109,7 +119,7 @@ def read_table(source: str | Path, *, check: ReadingCheck = go_on) -> pd.DataFra
     if path.stat().st_size == 0:
         raise DataError(f"{path}: the file is empty. Expected a header line and at least one row.")
     if kind in _CSV_SUFFIXES:
-        frame = _read_csv(path)
+        frame = _read_csv(path, schema)
     elif kind in {".parquet", ".pq"} and path.suffix.lower() == kind:
         frame = _read_parquet(path, check)
     elif kind == ".arff":
@@ -155,9 +165,7 @@ def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict
     if not positions or _is_openml(source) or _kind_of(path) not in _CSV_SUFFIXES:
         return {}
     encoding = _encoding(path)
-    cells = _parsed_csv(
-        path, encoding, _sniff_delimiter(path, encoding), usecols=positions, dtype=str, keep_default_na=False
-    )
+    cells = _written_cells(path, encoding, _sniff_delimiter(path, encoding), positions)
     found: dict[str, dict[str, int]] = {}
     for i, name in zip(positions, cells, strict=True):
         words = cells[name][frame.iloc[:, i].isna().to_numpy()].value_counts()
@@ -333,7 +341,7 @@ def _sniff_delimiter(path: Path, encoding: str) -> str:
     return best
 
 
-def _read_csv(path: Path) -> pd.DataFrame:
+def _read_csv(path: Path, schema: TableSchema | None) -> pd.DataFrame:
     encoding = _encoding(path)
     delimiter = _sniff_delimiter(path, encoding)
     with _text(path, encoding, newline="") as text:
@@ -357,7 +365,41 @@ def _read_csv(path: Path) -> pd.DataFrame:
     if len(frame) and frame.iloc[:, -1].isna().any():  # pandas fills short rows silently
         _check_widths(path, encoding, delimiter, len(header))
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    if schema is not None:
+        _restore_levels(frame, schema, path, encoding, delimiter)
     return frame
+
+
+def _restore_levels(frame: pd.DataFrame, schema: TableSchema, path: Path, encoding: str, delimiter: str) -> None:
+    """Replace the values of cells that are levels of a model's categories by what is written there."""
+    levels = _levels_read_otherwise(frame, schema)
+    if not levels:
+        return
+    cells = _written_cells(path, encoding, delimiter, list(levels))
+    for i, name in zip(levels, cells, strict=True):
+        written = cells[name].str.strip()
+        column = frame.iloc[:, i].astype(object).where(~written.isin(levels[i]), written)
+        frame.isetitem(i, column.array)
+
+
+def _levels_read_otherwise(frame: pd.DataFrame, schema: TableSchema) -> dict[int, set[str]]:
+    """Return the levels of a model's categories, by position, in columns where pandas may have read them otherwise."""
+    position_of = {name: i for i, name in enumerate(frame.columns)}
+    found: dict[int, set[str]] = {}
+    for number, column in enumerate(schema.columns):
+        i = position_of.get(column.name) if schema.named else number
+        if not column.categories or i is None or i >= frame.shape[1]:
+            continue
+        levels, cells = set(column.categories), frame.iloc[:, i]
+        is_text = not pd.api.types.is_numeric_dtype(cells.dtype)
+        if not is_text or (levels & _WORDS_FOR_MISSING and cells.isna().any()):
+            found[i] = levels
+    return dict(sorted(found.items()))
+
+
+def _written_cells(path: Path, encoding: str, delimiter: str, positions: list[int]) -> pd.DataFrame:
+    """Return columns of a delimited file as texts, nothing missing."""
+    return _parsed_csv(path, encoding, delimiter, usecols=positions, dtype=str, keep_default_na=False)
 
 
 def _parsed_csv(path: Path, encoding: str, delimiter: str, **options: Any) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cashmere.base.files import failures_as
 from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
 from cashmere.ensembles import WeightedEnsemble, ensemble_from_json
@@ -76,6 +77,24 @@ def describe_model(folder: str | Path) -> ModelDescription:
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         text = f"does not describe a model ({type(error).__name__}: {error})."
         raise ModelFileError(path / "manifest.json", text) from error
+
+
+def read_schema(folder: str | Path) -> TableSchema:
+    """Return the columns of a model without loading it.
+
+    Parameters
+    ----------
+    folder : path
+        ``RUN/model`` or ``RUN``.
+
+    Raises
+    ------
+    ModelFileError
+        If there is no model, or its manifest is damaged.
+    """
+    path = find_model(folder)
+    with failures_as(ModelFileError, path / "manifest.json", "Restore it from a copy, or run `cashmere resume`."):
+        return TableSchema.from_json(read_manifest(path)["schema"])
 
 
 def _described(path: Path, manifest: Mapping[str, Any]) -> ModelDescription:
