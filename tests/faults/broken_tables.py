@@ -416,9 +416,10 @@ case(
 
 group("Delimiters and quotes of CSV")
 case("semicolons", file(TEXT.replace(",", ";")), MODEL, PREDICTED)
+case("semicolons and decimal commas", file(TEXT.replace(",", ";").replace(".", ",")), MODEL, PREDICTED)
 case(
-    "semicolons and decimal commas",
-    file(TEXT.replace(",", ";").replace(".", ",")),
+    "semicolons, and commas that may separate thousands",
+    file("\n".join(["size;kind;target", *(f"{i + 1},000;{kind};{label}" for i, (_, kind, label) in enumerate(ROWS))])),
     MODEL,
     "SchemaError: Column 'size' must hold numbers as in training",
 )

@@ -19,6 +19,7 @@ from typing import IO, Any, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from cashmere.data.decimal_commas import decimal_comma_columns, without_thousands
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
 from cashmere.data.schema import TableSchema
@@ -82,7 +83,7 @@ def read_table(source: str | Path, *, schema: TableSchema | None = None, check: 
         ``, ; \t |`` and the encoding are detected: UTF-8, Windows-1252, or UTF-16 and UTF-32 with a byte-order mark;
         ``?`` means missing, and so do the words that `pandas.read_csv` takes for missing, see `words_for_missing`), a
         Parquet file (``.parquet``, ``.pq``) or an ARFF file (``.arff``); text files also with ``.gz``; or
-        ``openml:ID``.
+        ``openml:ID``. Numbers may have decimal commas if commas do not separate cells, see `decimal_comma_columns`.
     schema : TableSchema, optional
         Columns of a model. In delimited text, cells that are levels of its categories stay as they are written, even
         if they are words for missing such as ``NA``, or numbers such as ``007``.
@@ -365,9 +366,24 @@ def _read_csv(path: Path, schema: TableSchema | None) -> pd.DataFrame:
     if len(frame) and frame.iloc[:, -1].isna().any():  # pandas fills short rows silently
         _check_widths(path, encoding, delimiter, len(header))
     frame.columns = pd.Index([str(name).strip() for name in frame.columns])
+    if delimiter != ",":
+        _read_decimal_commas(frame, path, encoding, delimiter)
     if schema is not None:
         _restore_levels(frame, schema, path, encoding, delimiter)
     return frame
+
+
+def _read_decimal_commas(frame: pd.DataFrame, path: Path, encoding: str, delimiter: str) -> None:
+    """Replace columns of numbers with decimal commas, which pandas has read as texts."""
+    if not (positions := decimal_comma_columns(frame)):
+        return
+    # Reading them again is faster than converting texts.
+    numbers = _parsed_csv(path, encoding, delimiter, usecols=positions, na_values=[_MISSING], decimal=",")
+    for i, name in zip(positions, numbers, strict=True):
+        is_read = pd.api.types.is_numeric_dtype(numbers[name].dtype)
+        column = numbers[name] if is_read else without_thousands(frame.iloc[:, i])
+        if column is not None:
+            frame.isetitem(i, column.array)
 
 
 def _restore_levels(frame: pd.DataFrame, schema: TableSchema, path: Path, encoding: str, delimiter: str) -> None:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cashmere.data.decimal_commas import decimal_comma_columns
+from cashmere.data.reading import read_table
+
+
+def read(tmp_path, text: str) -> pd.DataFrame:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    return read_table(path)
+
+
+def test_decimal_commas_are_read_in_a_file_with_semicolons(tmp_path):
+    rows = ["1;3,14;1,234;Köln", "2; -0,5 ;12,5e2;Ulm", "3;;7;Jena", "4;1.234,50;,25;Hof", "5;?;+2;NA"]
+    frame = read(tmp_path, "\n".join(["id;price;weight;ort", *rows]))
+    np.testing.assert_array_equal(frame["price"], [3.14, -0.5, np.nan, 1234.5, np.nan])
+    assert frame["weight"].tolist() == [1.234, 1250.0, 7.0, 0.25, 2.0]
+    assert frame["id"].dtype == np.int64 and frame["ort"].tolist()[:4] == ["Köln", "Ulm", "Jena", "Hof"]
+
+
+def test_commas_between_cells_leave_quoted_ones_as_they_are(tmp_path):
+    assert read(tmp_path, 'a,b\n"3,14",1\n"2,5",2\n')["a"].tolist() == ["3,14", "2,5"]
+
+
+def test_commas_that_may_separate_thousands_stay(tmp_path):
+    assert read(tmp_path, "a;b\n1,234;1\n22,345;2\n950;3\n")["a"].tolist() == ["1,234", "22,345", "950"]
+
+
+def test_one_certain_comma_tells_how_to_read_the_whole_table(tmp_path):
+    frame = read(tmp_path, "a;b;c\n1,234;0,125;1,234,567\n950;1,000;2\n")
+    assert frame["a"].tolist() == [1.234, 950.0] and frame["b"].tolist() == [0.125, 1.0]
+    assert frame["c"].tolist() == ["1,234,567", "2"]
+
+
+@pytest.mark.parametrize("cell", ["x", "1,2,3", "1.5", "12.34,5", "3,x", "٣,١٤", "1 234,5", "12,5%", "31.12.2024"])
+@pytest.mark.parametrize("others", ["3,14", "1.234,5"])
+def test_one_other_cell_leaves_a_column_as_it_is(tmp_path, cell, others):
+    column = read(tmp_path, "\n".join(["a;b", *[f"{others};0,5"] * 1500, f"{cell};2"]))
+    assert column["a"].tolist()[-2:] == [others, cell] and column["b"].tolist()[-2:] == [0.5, 2.0]
+
+
+def test_other_columns_do_not_matter():
+    frame = pd.DataFrame({"a": [True, None, False], "b": ["2,5", " 3 ", None], "c": [None] * 3, "d": [1, "2,5", 3]})
+    assert decimal_comma_columns(frame.astype(object)) == [1]
