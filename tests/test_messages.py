@@ -35,7 +35,7 @@ MESSAGE_AT = {
     **dict.fromkeys(["ArrayError", "MissingParameterError"], 1),
     **dict.fromkeys(["PredictionError", "SystemRefusalError", "VersionWarning", "RowStructureWarning"], 0),
     **dict.fromkeys(["CallError", "CertificateError", "ClusterWarning", "DeployableWarning"], 0),
-    **dict.fromkeys(["LatencyWarning", "LeftOutWarning", "TrackingError"], 0),
+    **dict.fromkeys(["ColumnKindWarning", "LatencyWarning", "LeftOutWarning", "TrackingError"], 0),
     "SystemExit": 0,  # ends a command of the benchmarks
 }
 """Where each error takes its text."""

@@ -60,6 +60,10 @@ class RowStructureWarning(UserWarning):
     """A table has dates or repeated identifiers, and neither ``time`` nor ``groups`` was given."""
 
 
+class ColumnKindWarning(UserWarning):
+    """Columns of text look like numbers or dates in another notation, but are read as categories."""
+
+
 class DeployableWarning(UserWarning):
     """A search leaves out algorithms whose models do not convert to the requested format."""
 

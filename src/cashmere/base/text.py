@@ -21,6 +21,7 @@ _ROOT = re.compile(r"(?<![\w./~])/root(?![\w.-])")
 _CREDENTIALS = re.compile(r"(\b[A-Za-z][A-Za-z0-9+.-]{0,20}://)[^\s/@\"']{1,500}@")
 _TOKENS = re.compile(r"([?&][\w.-]{0,60}(?:token|key|secret|password|signature|sig)=)[^\s&\"'#]+", re.IGNORECASE)
 _WORDS = re.compile(r"[^\s\"']+")
+_COLUMNS_NAMED = 3
 _PACKAGES = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
 
 
@@ -72,6 +73,18 @@ def _clean_character(character: str, *, multiline: bool) -> str:
     if category in ("Zl", "Zp"):
         return " "
     return "\ufffd" if category == "Cs" else character
+
+
+def columns_hold(names: list[str]) -> str:
+    """Return the beginning of a sentence about what columns hold.
+
+    Examples
+    --------
+    >>> columns_hold(["age"]), columns_hold(["a", "b", "c", "d"])
+    ("Column 'age' holds", "Columns 'a', 'b', 'c', ... hold")
+    """
+    shown = ", ".join(map(repr, names[:_COLUMNS_NAMED])) + (", ..." if len(names) > _COLUMNS_NAMED else "")
+    return f"Column {shown} holds" if len(names) == 1 else f"Columns {shown} hold"
 
 
 def counted(n: int, noun: str) -> str:

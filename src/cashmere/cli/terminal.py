@@ -21,6 +21,7 @@ from cashmere.base.text import clean_text
 from cashmere.exceptions import (
     CashmereError,
     ClusterWarning,
+    ColumnKindWarning,
     DeployableWarning,
     InvalidParameterError,
     LatencyWarning,
@@ -125,6 +126,7 @@ def typed_errors(run: Path | None = None) -> Iterator[None]:
 
 _OWN_WARNINGS = (
     ClusterWarning,
+    ColumnKindWarning,
     DeployableWarning,
     LatencyWarning,
     LeftOutWarning,

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pandas as pd
 
 from cashmere.base.arrays import AnyArray
+from cashmere.base.text import columns_hold
+from cashmere.data.kind_hints import other_notation
 from cashmere.data.schema import CodedTable, Column, ColumnKind
 
 _IDENTIFIER_WORDS = frozenset({"id", "ids", "identifier", "uid", "uuid", "guid"})
@@ -27,14 +30,12 @@ _LEAST_VALUES = 10
 _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
 """For columns with other names whose texts contain digits: fewest values, and most rows per value on average."""
 
-_COLUMNS_NAMED = 3
-
 
 def structure_hint(coded: CodedTable) -> str | None:
     """Return a warning about columns that hold dates or repeated identifiers; None if there are none.
 
-    Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits. They have many
-    values, and most rows share theirs with others.
+    Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits that are no
+    numbers or dates. They have many values, and most rows share theirs with others.
 
     Parameters
     ----------
@@ -53,21 +54,16 @@ def structure_hint(coded: CodedTable) -> str | None:
     sentences = []
     if dates:
         sentences.append(
-            f"{_listed(dates)} dates. If later rows are to be predicted, random folds let models see the future and "
-            f"flatter them: give time={dates[0]!r} (--time)."
+            f"{columns_hold(dates)} dates. If later rows are to be predicted, random folds let models see the future "
+            f"and flatter them: give time={dates[0]!r} (--time)."
         )
     if identifiers:
         sentences.append(
-            f"{_listed(identifiers)} identifiers that several rows share. If rows with new ones are to be predicted, "
-            "random folds show models other rows of the same ones and flatter them: give "
+            f"{columns_hold(identifiers)} identifiers that several rows share. If rows with new ones are to be "
+            "predicted, random folds show models other rows of the same ones and flatter them: give "
             f"groups={identifiers[0]!r} (--groups)."
         )
     return " ".join(sentences) or None
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(map(repr, names[:_COLUMNS_NAMED])) + (", ..." if len(names) > _COLUMNS_NAMED else "")
-    return f"Column {shown} holds" if len(names) == 1 else f"Columns {shown} hold"
 
 
 def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
@@ -88,4 +84,6 @@ def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
 
 def _are_codes(categories: tuple[str, ...], n_rows: int) -> bool:
     with_digits = sum(any(letter.isdigit() for letter in category) for category in categories)
-    return 2 * with_digits > len(categories) and n_rows <= _MOST_ROWS_OF_CODE * len(categories)
+    if 2 * with_digits <= len(categories) or n_rows > _MOST_ROWS_OF_CODE * len(categories):
+        return False
+    return other_notation(pd.Series(categories, dtype=object)) is None

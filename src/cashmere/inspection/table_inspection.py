@@ -13,6 +13,7 @@ from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.cores import available_cores
 from cashmere.base.text import counted
 from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.kind_hints import kind_hint
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task
@@ -192,6 +193,8 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
     is_class = coding is not None and coding.task_type.is_classification
     findings += _about_classes(classes)
     findings += _about_columns(columns, coded)
+    if (other_notation := kind_hint(frame, schema)) is not None:
+        findings.append(Finding(kind=FindingKind.UNREAD, sentence=other_notation))
     findings += _about_rows(count_copies(coded, codes if is_class else None), len(frame))
     hint = structure_hint(coded)
     if hint is not None:

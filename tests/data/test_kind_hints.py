@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from cashmere.data.kind_hints import kind_hint
+from cashmere.data.rows import canonical_rows
+from cashmere.data.schema import infer_schema
+from cashmere.exceptions import ColumnKindWarning
+
+
+def hint(values) -> str | None:
+    frame = pd.DataFrame({"size": [1, 2] * (len(values) // 2), "column": values})
+    return kind_hint(frame, infer_schema(frame))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["3,14", "2,5", None, "7"], "numbers with commas, such as '3,14'.*decimal=','"),
+        (["1,234", "950", "2,345.5", "1"], "numbers with commas.*thousands=','"),
+        ([f"{i},5" for i in range(100)], "numbers with commas"),  # an identifier, by its values alone
+        (["12%", "7.5 %"], "numbers with % or a currency sign, such as '12%'.*remove"),
+        (["€5", "12,50"], "numbers with %"),
+        (["31.12.2024", "1.2.2023"], "dates, such as '31.12.2024'.*to_datetime"),
+        (["12/31/2024 10:30", "1/2/2023 9:05"], "dates"),
+    ],
+)
+def test_other_notations_are_named_with_an_example_and_a_remedy(values, words):
+    assert pd.Series([hint(values)]).str.contains(rf"^Column 'column' holds {words}").all()
+
+
+def test_columns_in_the_same_notation_share_a_sentence():
+    frame = pd.DataFrame({"a": ["1,5", "2"], "day": ["1.2.2023", "2.2.2023"], "b": ["x", "y"], "c": ["3,5", "4"]})
+    found = kind_hint(frame, infer_schema(frame))
+    assert found.startswith("Columns 'a', 'c' hold numbers with commas, such as '1,5',") and found.count("hold") == 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["red", "3,14"],
+        ["1;2", "3;4"],
+        ["1,2,3", "4,5,6"],
+        ["v1.2.2023", "1.2.2024"],
+        [3.14, 2.5],
+        ["3.14", "2.5"],
+        ["2024-12-31", "2023-02-01"],
+        pd.Categorical(["3,14", "2,5"]),
+        ["3,14", "3,14"],  # constant
+        [True, "3,14"],
+        [" ", None],
+    ],
+)
+def test_other_columns_get_no_hint(values):
+    assert hint(values) is None
+
+
+def test_learning_the_columns_of_training_rows_warns():
+    frame = pd.DataFrame({"size": range(4), "price": ["3,14", "2,5", "7", "1,0"]})
+    y = pd.Series([0, 1, 0, 1]).to_numpy()
+    with pytest.warns(ColumnKindWarning, match="Column 'price' holds numbers with commas"):
+        canonical_rows(frame, y).schema()
