@@ -100,3 +100,12 @@ def test_full_disk_keeps_the_old_file(tmp_path):
     result = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=True)
     assert "a.csv: cannot be written (File too large)" in result.stdout
     assert path.read_text() == "before\n" and [each.name for each in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_values_of_several_types_become_texts_in_parquet(tmp_path):
+    values = [1.5, "red", None, True, pd.Timestamp("2024-05-01"), 7]
+    path = tmp_path / "t.parquet"
+    write_table(pd.DataFrame({"value": values, "n": range(6)}), path)
+    back = pd.read_parquet(path)
+    assert back["value"].drop(2).tolist() == ["1.5", "red", "True", "2024-05-01 00:00:00", "7"]
+    assert pd.isna(back["value"][2]) and back["n"].tolist() == list(range(6))

@@ -49,6 +49,8 @@ def check_output(path: Path, *, others: tuple[str, ...] = ()) -> None:
 def write_table(frame: pd.DataFrame, path: Path, *, keep_formulas: bool = False) -> int:
     """Write a table as CSV or Parquet, by the ending of its name.
 
+    In Parquet, values of a column of several types become texts.
+
     Parameters
     ----------
     frame : DataFrame
@@ -71,7 +73,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, keep_formulas: bool = False)
     n_changed = 0
     if path.name.lower().endswith(_PARQUET):
         buffer = io.BytesIO()
-        frame.to_parquet(buffer, index=False)
+        with_one_type_per_column(frame).to_parquet(buffer, index=False)
         data = buffer.getvalue()
     else:
         if not keep_formulas:
@@ -83,6 +85,21 @@ def write_table(frame: pd.DataFrame, path: Path, *, keep_formulas: bool = False)
         data = gzip.compress(data, mtime=0) if path.name.lower().endswith(".gz") else data
     write_output(path, data)
     return n_changed
+
+
+def with_one_type_per_column(frame: pd.DataFrame) -> pd.DataFrame:
+    """Turn the values of columns of several types into texts; missing ones stay missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> with_one_type_per_column(pd.DataFrame({"value": [1.5, "red", True]}))["value"].tolist()
+    ['1.5', 'red', 'True']
+    """
+    import pandas as pd
+
+    mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
+    return frame.assign(**{str(name): frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def write_output(path: Path, data: bytes) -> None:
