@@ -92,6 +92,12 @@ def test_bad_resampling_is_refused(resampling):
         make_folds(np.arange(4.0), REGRESSION, resampling, seed=0)
 
 
+@pytest.mark.parametrize("rows", [[True, True, False, False], [0.5, 1.5], ["0", "1"]])
+def test_folds_of_anything_but_row_numbers_are_refused(rows):
+    with pytest.raises(InvalidParameterError, match=r"expected row numbers, found .*flatnonzero"):
+        make_folds(np.arange(4.0), REGRESSION, [(rows, [3])], seed=0)
+
+
 def test_one_row_is_refused():
     with pytest.raises(DataError, match=r"1 sample\(s\).*n_samples=1.*minimum of 2"):
         make_folds(np.zeros(1), REGRESSION, "auto", seed=0)

@@ -184,7 +184,7 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
     else:
         raise InvalidParameterError("resampling", splitter, _EXPECTED)
     try:
-        folds = [Fold(*(np.unique(np.asarray(rows)).astype(np.int64) for rows in pair)) for pair in pairs]
+        folds = [Fold(*map(_row_numbers, pair)) for pair in pairs]
     except TypeError as error:
         raise InvalidParameterError("resampling", splitter, _EXPECTED, f"Its folds cannot be read: {error}.") from error
     parts = [part for fold in folds for part in (fold.train, fold.validation)]
@@ -199,3 +199,11 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
             "resampling", splitter, "a splitter whose training and validation rows do not overlap"
         )
     return folds
+
+
+def _row_numbers(rows: Any) -> IntArray:
+    """Return row numbers in ascending order, each once; raise TypeError for a mask or anything else."""
+    numbers = np.unique(np.asarray(rows))
+    if len(numbers) and numbers.dtype.kind not in "iu":
+        raise TypeError(f"expected row numbers, found {numbers.dtype}; numpy.flatnonzero turns a mask into row numbers")
+    return numbers.astype(np.int64)
