@@ -13,6 +13,7 @@ from cashmere.data.prepared import PreparedFolds
 from cashmere.data.rungs import rungs
 from cashmere.exceptions import RunDirectoryError
 from cashmere.records.budget import Budget, Deadline
+from cashmere.run.refit import _fitted
 from cashmere.run.run_directory import RunDirectory
 from cashmere.run.session import Session
 from cashmere.run.settings import RunSettings
@@ -68,6 +69,14 @@ def test_run_goes_on_with_the_same_table_only(run, table):
         )
     again = AutoClassifier(budget="4trials", resume=True, isolation="none", **settings).fit(*table)
     assert [o.loss for o in again.study_.history][:3] == [o.loss for o in model.study_.history]
+
+
+def test_a_refit_orders_the_rows_as_the_run_does(run):
+    with RunDirectory.open(run[1], {"space": linear}) as opened:
+        member = opened.store.load(opened.space.configuration_space)[0]
+        expected = PreparedFolds(run[1] / "prepared").train_rows(0)
+        with _fitted(opened, [member], opened.splits[:1]) as (prepared, _, _):
+            np.testing.assert_array_equal(prepared.train_rows(0), expected)
 
 
 @pytest.mark.parametrize(("first", "then", "smallest"), [("300s", "2trials", 1 / 3), ("2trials", "300s", 1.0)])

@@ -163,7 +163,8 @@ class FoldEncoder:
         Parameters
         ----------
         values, texts
-            Those of a `CodedTable`; texts may be those of fewer rows.
+            Those of a `CodedTable`; texts may be those of fewer rows. Medians and gaps of numbers are learned from the
+            first 100,000 rows, so more rows should be in random order, or begin with those that matter most.
         y, task_type, seed
             As for `fit_transform`.
         words_of : FoldEncoder, optional

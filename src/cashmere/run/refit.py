@@ -133,6 +133,7 @@ def _fitted(
             seed=run.settings.seed,
             weight=run.rows.weight,
             structure=run.rows.structure,
+            rungs=run.rungs,  # for the order of rows: encoders learn from the first ones
         )
         objective = CrossValidationObjective(
             folder=folder, space=run.space, metric=run.metric, n_threads=available_cores()
