@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,9 +103,9 @@ def _from_arrow(X: Any) -> object:
     return X.to_pandas()
 
 
-def _check_names(names: list[str]) -> None:
-    if len(set(names)) < len(names):
-        repeated = list(dict.fromkeys(name for name in names if names.count(name) > 1))
+def _check_names(names: Sequence[str]) -> None:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
         listed = ", ".join(map(repr, repeated[:10]))
         raise DataError(
             f"Column names must differ, but {listed} occurs more than once. Rename or remove the copies.",
