@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import chi2_contingency, spearmanr
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.inspection import partial_dependence, permutation_importance
 
@@ -175,3 +177,22 @@ def test_independent_columns_of_many_levels_have_small_associations():
     ranks = standardised_ranks(rng.normal(size=2000))
     assert explained_by_levels(first, ranks[:, None])[0] < 0.1
     assert explained_by_levels(first, standardised_ranks(first.astype(float))[:, None])[0] == pytest.approx(1)
+
+
+def test_the_association_of_levels_is_that_of_their_whole_table():
+    rng = np.random.default_rng(1)
+    first = rng.integers(0, 4, 300)
+    second = (first + rng.integers(0, 3, 300)) % 5
+    table = np.histogram2d(first, second, bins=(4, 5))[0]
+    phi = chi2_contingency(table, correction=False).statistic / 300 - 3 * 4 / 299
+    assert cramers_v(first, second) == pytest.approx(np.sqrt(phi / (min(4 - 9 / 299, 5 - 16 / 299) - 1)))
+
+
+def test_thousands_of_levels_take_little_memory():
+    levels = np.random.default_rng(2).permutation(4000)
+    tracemalloc.start()
+    try:
+        assert cramers_v(levels, np.arange(4000)) == 0
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
