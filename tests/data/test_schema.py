@@ -172,6 +172,16 @@ def test_all_missing_columns_are_named():
         schema.code(pd.DataFrame({"b": [1]}))
 
 
+def test_the_error_about_thousands_of_missing_columns_is_short():
+    names = [f"measurement {i}" for i in range(5000)]
+    schema = infer_schema(pd.DataFrame(np.arange(10_000).reshape(2, 5000), columns=names))
+    with pytest.raises(
+        SchemaError, match=r"lacks 4,?999 columns .*'measurement 1', .*, \.\.\.\. It has: 'measurement 0'\."
+    ) as caught:
+        schema.code(pd.DataFrame({names[0]: [1]}))
+    assert len(str(caught.value)) < 1000
+
+
 def test_unnamed_tables_are_matched_by_position():
     schema = infer_schema(to_frame(np.array([[1.0, 2.0], [3.0, 4.0]])), named=False)
     np.testing.assert_array_equal(schema.code(pd.DataFrame({"p": [5], "q": [6]})).values, [[5, 6]])

@@ -41,6 +41,9 @@ LARGEST = float(np.finfo(np.float32).max)
 _ROWS_FOR_THREADS = 100_000
 """Shorter columns take too little time for threads to help."""
 
+_NAMES_SHOWN = 20
+"""Most columns named in an error."""
+
 _Found = TypeVar("_Found")
 
 _DATE_PARTS = ("year", "month", "day", "weekday", "days_since_1970")
@@ -324,12 +327,15 @@ class TableSchema:
         missing = [column.name for column in self.used if column.name not in present]
         if missing:
             raise SchemaError(
-                f"The table lacks {counted(len(missing), 'column')} it had in training: "
-                f"{', '.join(map(repr, missing))}. "
-                f"It has: {', '.join(map(repr, list(frame.columns)[:20]))}. Add or rename columns.",
+                f"The table lacks {counted(len(missing), 'column')} it had in training: {_first_of(missing)}. "
+                f"It has: {_first_of(list(frame.columns))}. Add or rename columns.",
                 column=missing[0],
             )
         return [(column, frame[column.name]) for column in self.used]
+
+
+def _first_of(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:_NAMES_SHOWN])) + (", ..." if len(names) > _NAMES_SHOWN else "")
 
 
 def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) -> list[_Found]:
