@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.runs.code_digest import package_digest
 from benchmarks.runs.search import run_search
 from benchmarks.runs.search_cost import RunClock
 from benchmarks.runs.search_task import SearchTask
@@ -96,6 +97,8 @@ class SuiteRun:
         Largest resident memory seen: of ``"deciding"`` after each trial, of ``"training"`` during it.
     circumstances : dict of str to str
         Where, when and with what the run was made, see `benchmarks.runs.circumstances`.
+    code : str
+        Digest of the package.
     """
 
     key: SuiteKey
@@ -110,6 +113,7 @@ class SuiteRun:
     cpu_seconds: float | None = None
     memory_mib: dict[str, float] = field(default_factory=dict)
     circumstances: dict[str, str] = field(default_factory=dict)
+    code: str = ""
 
 
 def make_key(protocol: Protocol, table: str, strategy: str, seed: int, budget: Budget) -> SuiteKey:
@@ -137,6 +141,7 @@ def search(protocol: Protocol, table: BenchmarkTable, key: SuiteKey) -> SuiteRun
         cpu_seconds=round(clock.cpu_seconds, 2),
         memory_mib={part: round(mib, 1) for part, mib in found.memory_mib.items()},
         circumstances=describe_circumstances(),
+        code=package_digest(),
     )
 
 

@@ -35,6 +35,8 @@ from benchmarks.experiments.dacopt.results import (
     reported_loss,
 )
 from benchmarks.reporting.report import write_report
+from benchmarks.runs.code_digest import package_digest
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.parallel import make_runs
@@ -127,6 +129,7 @@ def run_experiment(protocol: Protocol, arguments: argparse.Namespace) -> None:
     runs = [run for *_, key in wanted if (run := file.find(key)) is not None]
     if not runs:
         raise SystemExit(f"There is no finished run of {protocol.name} with these settings in {arguments.work}.")
+    tell_different_code(console, (run.code for run in runs), {package_digest()}, advice="--fresh repeats them")
     results = Results(
         protocol=protocol,
         runs=runs,

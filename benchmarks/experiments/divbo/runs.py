@@ -14,9 +14,9 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 
 from benchmarks.experiments.divbo.report_forms import Members, Report, Row, make_report, rounded
-from benchmarks.recordings.replay_runs import code_digest
 from benchmarks.runs import suite_runs
 from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.runs.code_digest import package_digest
 from benchmarks.runs.search import run_search
 from benchmarks.runs.search_cost import RunClock
 from benchmarks.runs.search_task import SearchTask
@@ -71,7 +71,7 @@ class EnsembleRun:
     forms, updates, minimum_diversity, disagreement, member_loss
         See `benchmarks.experiments.divbo.report_forms.Report`.
     code : str
-        Digest of the code that decided, see `benchmarks.recordings.replay_runs.code_digest`.
+        Digest of the package; of a replay, that of the code that decided.
     circumstances : dict of str to str
         Where and when it was made (of a replay: judged), see `benchmarks.runs.circumstances`.
     """
@@ -150,7 +150,7 @@ def search(protocol: suite_runs.Protocol, table: BenchmarkTable, key: SuiteKey) 
         seconds=round(clock.seconds, 2),
         deciding_cpu_seconds=round(found.deciding_cpu_seconds, 2),
         memory_mib={part: round(mib, 1) for part, mib in found.memory_mib.items()},
-        code=code_digest(),
+        code=package_digest(),
         circumstances=describe_circumstances(),
     )
 

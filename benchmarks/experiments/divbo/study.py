@@ -31,6 +31,7 @@ from benchmarks.recordings.recorded_history import RECORDED
 from benchmarks.recordings.replay_runs import Recording, Run, RunFiles, RunKey, code_digest, run_missing
 from benchmarks.recordings.replay_study import LabelledStrategy, add_missing, check_strategies
 from benchmarks.reporting.report import write_report
+from benchmarks.runs.code_digest import package_digest
 from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.finished_runs import Failure, FinishedRuns
 from benchmarks.runs.interruption import until_interrupted
@@ -111,7 +112,12 @@ def run_experiments(suite: Suite, arguments: argparse.Namespace) -> None:
     found = {id(run): run for part in runs.values() for run in part}.values()
     if not found:
         raise SystemExit(f"There is no finished run with these settings in {arguments.work}.")
-    tell_different_code(console, (run.code for run in found), {code_digest()}, advice="--fresh repeats them")
+    tell_different_code(
+        console,
+        (run.code for run in found),
+        {code_digest() if arguments.recorded else package_digest()},
+        advice="--fresh repeats them",
+    )
     results = by_metric(suite, runs, recorded=arguments.recorded)
     print_report(console, results)
     if arguments.out is not None:

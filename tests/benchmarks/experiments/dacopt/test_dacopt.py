@@ -289,6 +289,7 @@ def test_command_continues_where_it_was_stopped(folder, tmp_path, monkeypatch, c
     main()
     shown = capsys.readouterr().out
     assert "1 of 1 runs are finished" in shown and "3trials, all rows" in shown and "0.9000" in shown
+    assert "1 of 1 runs were made by different code (1 by unknown code)" in shown
     assert "0.9000" in (tmp_path / "out" / "summary.md").read_text()
     assert pd.read_csv(tmp_path / "out" / "results.csv").shape[0] == 1
 
