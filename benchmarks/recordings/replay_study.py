@@ -217,11 +217,14 @@ def add_missing(
 
 
 def tidy(runs: Iterable[tuple[str, Run]], n_trials: int) -> pd.DataFrame:
-    """Return the curves of labelled runs as a frame for `benchmarks.statistics.comparison`, up to some trials."""
+    """Return the curves of labelled runs as a frame for `benchmarks.statistics.comparison`, up to some trials.
+
+    Seconds per suggestion of a longer run are missing: the later decisions are slower than the earlier ones.
+    """
     rows = [
         {"recording": run.key.recording, "metric": run.key.metric, "strategy": label, "seed": run.key.seed}
         | row
-        | {"suggest_seconds": run.suggest_seconds / run.trials}
+        | {"suggest_seconds": run.suggest_seconds / run.trials if run.trials == n_trials else float("nan")}
         for label, run in runs
         for row in run.curve
         if row["trials"] <= n_trials

@@ -63,14 +63,15 @@ def speed_table(runs: pd.DataFrame, reference: str) -> Table:
     rows = []
     for strategy in dict.fromkeys(runs["strategy"]):
         cells = (speed_up_text(speed.loc[strategy][name]) for name in ("speed_up", "seed_speed_up"))
-        rows.append((strategy, *cells, f"{seconds[strategy]:.3f}"))
+        rows.append((strategy, *cells, _number(seconds[strategy], 3)))
     last = runs["trials"].max()
     return Table(
         title=f"Speed-up to the validation loss of {reference} after {last} trials",
         columns=("strategy", "mean curve", "single curves", "seconds per suggestion"),
         rows=tuple(rows),
         note=f"{last} divided by the trials after which the mean curve over seeds (the median single curve) is as low "
-        f"as the last value of {reference}; geometric mean over recordings. `<=`: some never get there and count as 1.",
+        f"as the last value of {reference}; geometric mean over recordings. `<=`: some never get there and count as 1. "
+        "Seconds: `-` if all runs were longer.",
     )
 
 

@@ -146,6 +146,12 @@ def test_runs_come_back_and_serve_shorter_ones(tmp_path):
     assert reopened(tmp_path).find(make_run(0).key, 11).trials == 20
 
 
+def test_seconds_of_a_longer_run_do_not_stand_for_a_shorter_one():
+    run = make_run(0, trials=10)
+    assert replay_study.tidy([("bo", run)], 10)["suggest_seconds"].tolist() == [0.1]
+    assert replay_study.tidy([("bo", run)], 5)["suggest_seconds"].isna().all()
+
+
 @pytest.mark.parametrize("strategy", ["contest:inner=bo", "dac_hb", "rb_smac"])
 def test_longer_runs_do_not_answer_for_shorter_ones_of_strategies_that_plan(tmp_path, strategy):
     short, long = (
