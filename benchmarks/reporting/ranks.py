@@ -10,8 +10,7 @@ import pandas as pd
 from benchmarks.reporting.critical_difference import critical_difference_diagram
 from benchmarks.reporting.table import Table
 from benchmarks.statistics import ranks_and_tests as statistics
-
-LEVEL = 0.05
+from benchmarks.statistics.ranks_and_tests import LEVEL
 
 
 def rank_test_table(losses: Mapping[str, pd.DataFrame], reference: str, *, title: str) -> Table:

@@ -22,6 +22,8 @@ from benchmarks.statistics.ranks_and_tests import DIGITS
 
 Part = Literal["validation", "test"]
 
+_N_DRAWS = 2000
+
 
 def paired(runs: pd.DataFrame) -> pd.DataFrame:
     """Keep the pairs of recording and seed for which every strategy in the frame has a run."""
@@ -70,11 +72,9 @@ def ranks_per_seed(runs: pd.DataFrame, trials: int, part: Part) -> pd.DataFrame:
     return _ranks(losses_at(runs, trials, part))
 
 
-def wilcoxon_by_recording(
-    runs: pd.DataFrame, trials: int, part: Part, reference: str, *, level: float = 0.05
-) -> pd.DataFrame:
+def wilcoxon_by_recording(runs: pd.DataFrame, trials: int, part: Part, reference: str) -> pd.DataFrame:
     """Test every strategy against a reference over the seeds of each recording, see `wilcoxon_by_table`."""
-    return statistics.wilcoxon_by_table(losses_at(runs, trials, part), reference, level=level)
+    return statistics.wilcoxon_by_table(losses_at(runs, trials, part), reference)
 
 
 def across_recordings(runs: pd.DataFrame, trials: int, part: Part, reference: str) -> pd.DataFrame:
@@ -82,10 +82,8 @@ def across_recordings(runs: pd.DataFrame, trials: int, part: Part, reference: st
     return statistics.wilcoxon_holm(mean_losses(runs, trials, part), reference)
 
 
-def relative_differences(
-    runs: pd.DataFrame, trials: int, part: Part, reference: str, *, n_bootstrap: int = 2000, level: float = 0.95
-) -> pd.DataFrame:
-    """Return differences of mean losses to a reference, in per cent of the reference's, with bootstrap intervals.
+def relative_differences(runs: pd.DataFrame, trials: int, part: Part, reference: str) -> pd.DataFrame:
+    """Return differences of mean losses to a reference, in per cent of the reference's, with 95 % bootstrap intervals.
 
     Returns
     -------
@@ -99,26 +97,23 @@ def relative_differences(
     rng = np.random.default_rng(0)
     tables = {name: table.to_numpy() for name, table in losses.groupby(level="recording")}
     at = list(losses.columns).index(reference)
-    # One set of draws for all strategies; (n_bootstrap, n_strategies) per recording.
-    draws = {
-        name: _relative_means(t, at, rng.integers(len(t), size=(n_bootstrap, len(t)))) for name, t in tables.items()
-    }
+    # One set of draws for all strategies; (_N_DRAWS, n_strategies) per recording.
+    draws = {name: _relative_means(t, at, rng.integers(len(t), size=(_N_DRAWS, len(t)))) for name, t in tables.items()}
     centres = {name: _relative_means(t, at, np.arange(len(t))[None])[0] for name, t in tables.items()}
-    chosen = rng.integers(len(tables), size=(n_bootstrap, len(tables)))
+    chosen = rng.integers(len(tables), size=(_N_DRAWS, len(tables)))
     stacked = np.stack(list(draws.values()))
-    again = rng.integers(n_bootstrap, size=(n_bootstrap, len(tables)))
+    again = rng.integers(_N_DRAWS, size=(_N_DRAWS, len(tables)))
     draws[""] = stacked[chosen, again].mean(axis=1)
     centres[""] = np.mean([centres[name] for name in tables], axis=0)
     for name in [*tables, ""]:
         if len(tables.get(name, losses)) == 1:  # every draw is the same
             draws[name] = np.full_like(draws[name], np.nan)
-    tail = 50 * (1 - level)
     rows = []
     for i, strategy in enumerate(losses.columns):
         if strategy == reference:
             continue
         for name in [*tables, ""]:
-            low, high = np.percentile(draws[name][:, i], [tail, 100 - tail])
+            low, high = np.percentile(draws[name][:, i], [2.5, 97.5])
             rows.append((strategy, name, centres[name][i], low, high))
     frame = pd.DataFrame(rows, columns=["strategy", "recording", "difference", "low", "high"])
     return frame.set_index(["strategy", "recording"])

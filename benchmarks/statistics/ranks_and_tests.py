@@ -38,6 +38,9 @@ from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError, U
 DIGITS = 12
 """Losses that agree to this many decimals are ties: the same ensemble, summed in another order."""
 
+LEVEL = 0.05
+"""Probability, at most, at which methods are said to differ."""
+
 holm = significance.holm_adjusted
 """Holm's rule: probabilities, shape ``(m,)``, corrected for m comparisons."""
 
@@ -228,8 +231,10 @@ def wilcoxon_holm(losses: pd.DataFrame, reference: str) -> pd.DataFrame:
     return found.assign(holm_p=holm(found["wilcoxon_p"].to_numpy(np.float64)))
 
 
-def wilcoxon_by_table(losses: pd.DataFrame, reference: str, *, level: float = 0.05) -> pd.DataFrame:
+def wilcoxon_by_table(losses: pd.DataFrame, reference: str) -> pd.DataFrame:
     """Test every method against a reference over the repeats of each table.
+
+    Methods differ where p is at most `LEVEL`. Not corrected for the number of tables: one of 20 differs by chance.
 
     Parameters
     ----------
@@ -237,8 +242,6 @@ def wilcoxon_by_table(losses: pd.DataFrame, reference: str, *, level: float = 0.
         Rows (table, repeat), columns methods. Runs of one repeat are pairs: they share split and first trials.
     reference : str
         A column.
-    level : float
-        Methods differ where p is at most this. Not corrected for the number of tables: one of 20 differs by chance.
 
     Returns
     -------
@@ -264,7 +267,7 @@ def wilcoxon_by_table(losses: pd.DataFrame, reference: str, *, level: float = 0.
         for method in losses.columns.drop(reference):
             differences = _missing_worst(part[method] - part[reference], part[method], part[reference])
             p_value, direction = signed_rank_test(differences)
-            verdict = "same" if p_value > level or direction == 0 else ("better" if direction < 0 else "worse")
+            verdict = "same" if p_value > LEVEL or direction == 0 else ("better" if direction < 0 else "worse")
             rows.append({head: table, "strategy": method, "p_value": p_value, "verdict": verdict})
     return pd.DataFrame(rows, columns=[head, "strategy", "p_value", "verdict"])
 

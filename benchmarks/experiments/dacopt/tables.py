@@ -10,11 +10,12 @@ import pandas as pd
 
 from benchmarks.experiments.dacopt.results import INSIDE, PAPER_NAMES, PROPOSED, Results, published_mean
 from benchmarks.reporting.comparison import speed_up_text
-from benchmarks.reporting.ranks import LEVEL, rank_test_table, verdict_note, verdict_rows
+from benchmarks.reporting.ranks import rank_test_table, verdict_note, verdict_rows
 from benchmarks.reporting.table import Table
 from benchmarks.runs.suite_runs import SuiteRun
 from benchmarks.statistics import comparison
 from benchmarks.statistics import ranks_and_tests as statistics
+from benchmarks.statistics.ranks_and_tests import LEVEL
 
 
 def make_tables(results: Results) -> list[Table]:

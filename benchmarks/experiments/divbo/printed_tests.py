@@ -17,11 +17,10 @@ from rich.console import Console
 
 from benchmarks.experiments.divbo.methods import SUITES, Suite, published_counts, published_values
 from benchmarks.reporting.table import Table, print_tables
+from benchmarks.statistics.ranks_and_tests import LEVEL
 
 N_REPEATS = 10
 """Number of repeats of every mean that the papers print."""
-
-LEVEL = 0.05
 
 _COUNTED = {"1": "classification", "3": "regression"}
 """Tables of means from whose repeats the papers count verdicts."""

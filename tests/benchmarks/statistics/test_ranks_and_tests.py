@@ -204,7 +204,8 @@ def test_counts_over_repeats():
     found = statistics.wilcoxon_by_table(losses, "a")
     assert found["table"].tolist() == ["t1", "t2"] and found["verdict"].tolist() == ["better", "worse"]
     assert statistics.wilcoxon_by_table(losses, "b")["verdict"].tolist() == ["worse", "better"]
-    assert statistics.wilcoxon_by_table(losses, "a", level=1e-6)["verdict"].tolist() == ["same", "same"]
+    five = losses[losses.index.get_level_values("repeat") < 5]  # too few for any difference
+    assert statistics.wilcoxon_by_table(five, "a")["verdict"].tolist() == ["same", "same"]
     assert statistics.count_verdicts(found).loc["b"].tolist() == [1, 0, 1]
 
 
