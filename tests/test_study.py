@@ -608,7 +608,8 @@ def test_resumed_study_takes_what_the_clock_decided_as_it_is_stored(tmp_path):
         study = timed_study(warm_start=one_of_each(), strategy="random", lookahead=4, store=store)
         again = study.ask()
         assert again.key == late.key
-        study.ask()
+        assert study.fit_into(4.0)
+        assert study.ask().configuration["algorithm"] == "cheap"
         assert [o.trial.key for o in study.history][-2:] == [trial.key for trial in decided]
         study.tell(again, priced(again))
         assert len(study.history) == 12

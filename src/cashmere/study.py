@@ -571,6 +571,11 @@ class Study:
         bool
             Whether such a decision was found; also False if more outcomes are needed.
         """
+        self._take_stored()
+        return self._fit_into(seconds, has_checkpoints)
+
+    def _fit_into(self, seconds: float, has_checkpoints: Callable[[Configuration], bool] | None) -> bool:
+        """Do so for the next trial, whether it has an outcome or not."""
         if (decision := self._decide()) is None:
             return False
         n_known, number = len(self._committed), len(self._trials)
@@ -746,7 +751,7 @@ class Study:
                     seconds = left()
                     # Trials beyond the workers wait for a free one, by when half of the time may be gone.
                     seconds = seconds / 2 if len(running) >= executor.n_workers else seconds
-                    if not self.fit_into(seconds, has_checkpoints=has_checkpoints):
+                    if not self._fit_into(seconds, has_checkpoints):
                         break
                     trial = self._next_trial()
                     if trial.number not in self._arrived:
