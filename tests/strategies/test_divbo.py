@@ -72,7 +72,7 @@ def test_divbo_adds_weighted_ranks_of_improvement_and_distance_to_the_nearest_me
     space, observations = observed
     strategy = DivBO(space)
     candidates, history = seen_candidates(observations, space), history_of(observations)
-    pool = select_pool(history, strategy.encoder, tie="secondary")
+    pool = select_pool(history, strategy.encoder)
     stack = np.stack(pool.predictions)
     nearest = cross_measure("div", stack, stack[pool.members], pool.y).min(axis=1)
     weight = 0.05 * (1 / (1 + np.exp(-0.2 * 30)) - 0.5)
@@ -84,7 +84,7 @@ def test_optdivbo_adds_ranks_of_improvement_and_of_the_sum_over_the_multiset(obs
     space, observations = observed
     strategy = OptDivBO(space)
     candidates, history = seen_candidates(observations, space), history_of(observations)
-    pool = select_pool(history, strategy.encoder, tie="secondary")
+    pool = select_pool(history, strategy.encoder)
     stack = np.stack(pool.predictions)
     total = cross_measure("bs", stack, stack, pool.y) @ pool.counts
     expected = rankdata(-candidates.log_improvement) + np.tanh(0.1 * 30) * rankdata(np.round(total, 9))
@@ -95,7 +95,7 @@ def test_distances_are_maximised_by_optdivbo_too(observed, exact_surrogate):
     space, observations = observed
     strategy = OptDivBO(space, measure="div", kappa=0.0)
     candidates, history = seen_candidates(observations, space), history_of(observations)
-    pool = select_pool(history, strategy.encoder, tie="secondary")
+    pool = select_pool(history, strategy.encoder)
     stack = np.stack(pool.predictions)
     total = cross_measure("div", stack, stack, pool.y) @ pool.counts
     ranks = (

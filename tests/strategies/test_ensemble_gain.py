@@ -51,7 +51,7 @@ def test_ranks_are_those_of_the_loss_of_the_pool_with_the_candidate_added(observ
         ensemble_gain, "PredictionSurrogate", functools.partial(PredictionSurrogate, min_samples_leaf=1)
     )
     strategy, history = EnsembleGain(space, protect=False, ensemble_size=4), history_of(observations)
-    pool = select_pool(history, strategy.encoder, size=4, tie="secondary")
+    pool = select_pool(history, strategy.encoder, size=4)
     stack = np.stack(pool.predictions).astype(np.float64)
     ensemble = np.average(stack, axis=0, weights=pool.counts)
     losses = np.array([METRIC.loss(pool.y, 0.8 * ensemble + 0.2 * p) for p in stack])

@@ -72,7 +72,7 @@ class DivBO(BayesianOptimisation):
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_div over the candidates (Shen et al., 2022, eq. 5), as a function of R_perf."""
-        pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
+        pool = select_pool(history, self.encoder, size=self.ensemble_size)
         if pool is None:
             return super().scorer(rows, history, rng)
         surrogate = make_diversity_surrogate(self.surrogate, "div")

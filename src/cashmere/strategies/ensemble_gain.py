@@ -64,7 +64,7 @@ class EnsembleGain(BayesianOptimisation):
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_gain over the candidates, as a function of R_perf."""
-        pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
+        pool = select_pool(history, self.encoder, size=self.ensemble_size)
         if pool is None:
             return super().scorer(rows, history, rng)
         weight = self.max_weight * float(optdivbo_weight(len(history), tau=self.tau))

@@ -106,7 +106,7 @@ class NES:
             If the population lacks predictions, or the history the metric or the targets.
         """
         population = replace(history, observations=history.successes[-self.population :], pending=())
-        pool = select_pool(population, self.encoder, size=self.ensemble_size, tie="secondary")
+        pool = select_pool(population, self.encoder, size=self.ensemble_size)
         return None if pool is None else pool.rows[pool.members]
 
     def _is_starting(self, history: History) -> bool:

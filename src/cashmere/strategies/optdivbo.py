@@ -84,7 +84,7 @@ class OptDivBO(BayesianOptimisation):
 
     def scorer(self, rows: FloatArray, history: History, rng: np.random.Generator) -> Scorer:
         """Return R_perf + w R_div over the candidates (Poduval et al., 2024, alg. 1), as a function of R_perf."""
-        pool = select_pool(history, self.encoder, size=self.ensemble_size, tie="secondary")
+        pool = select_pool(history, self.encoder, size=self.ensemble_size)
         if pool is None:
             return super().scorer(rows, history, rng)
         measure = self.measure or optimal_measure(pool.metric.name, is_classification=pool.is_classification)

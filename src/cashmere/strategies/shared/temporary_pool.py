@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
-from cashmere.ensembles import TieRule, select_ensemble
+from cashmere.ensembles import select_ensemble
 from cashmere.exceptions import MissingPredictionsError
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Observation
@@ -157,10 +157,10 @@ def _representative(successes: Sequence[Observation], most: int) -> tuple[Observ
     return tuple(successes[i] for i in sorted([*best, *(others[k] for k in spread.tolist())]))
 
 
-def select_pool(
-    history: History, encoder: SpaceEncoder, *, size: int = 25, tie: TieRule = "first"
-) -> TemporaryPool | None:
+def select_pool(history: History, encoder: SpaceEncoder, *, size: int = 25) -> TemporaryPool | None:
     """Select the temporary pool of a history, from at most `MOST_OBSERVATIONS` of its successes.
+
+    Ties are broken as in the final ensemble of a run, see ``"secondary"`` in `cashmere.ensembles.TieRule`.
 
     Parameters
     ----------
@@ -170,8 +170,6 @@ def select_pool(
         Encodes the configurations.
     size : int
         Members of the ensemble, repetitions included.
-    tie : {"first", "random", "secondary"}
-        See `cashmere.ensembles.TieRule`.
 
     Returns
     -------
@@ -190,7 +188,9 @@ def select_pool(
     known = collect_predictions(history, most=MOST_OBSERVATIONS)
     if known is None or len(known.observations) < 2:
         return None
-    chosen = select_ensemble(known.predictions, known.y, known.metric, size=size, weight=known.row_weights, tie=tie)
+    chosen = select_ensemble(
+        known.predictions, known.y, known.metric, size=size, weight=known.row_weights, tie="secondary"
+    )
     return TemporaryPool(
         rows=encoder.encode(o.trial.configuration for o in known.observations),
         predictions=known.predictions,
