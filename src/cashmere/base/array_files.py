@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray
-from cashmere.base.files import MOST_BYTES, open_regular, open_to_change
+from cashmere.base.files import open_regular, open_to_change
 
 _HEADER_BYTES = 10_000
 """Size of the largest header accepted, because numpy parses it as Python text; ours have 128 bytes."""
@@ -110,7 +110,7 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, AnyArray]) -> None:
                     part.write(whole.reshape(-1, order="A").view(np.uint8).data)
 
 
-def map_archived(path: Path, name: str, *, limit: int = MOST_BYTES) -> AnyArray:
+def map_archived(path: Path, name: str) -> AnyArray:
     """Map one array of a ``.npz`` file into memory, read-only; its checksum is not verified.
 
     Raises
@@ -118,9 +118,9 @@ def map_archived(path: Path, name: str, *, limit: int = MOST_BYTES) -> AnyArray:
     OSError, ValueError, KeyError, zipfile.BadZipFile
         As for `open_arrays`; if the array is compressed or not in the file.
     """
-    with open_regular(path, limit=limit) as file, zipfile.ZipFile(file) as archive:
+    with open_regular(path) as file, zipfile.ZipFile(file) as archive:
         size = file.seek(0, io.SEEK_END)
-        check_archive(archive, limit=min(limit, size), compressed=False)
+        check_archive(archive, limit=size, compressed=False)
         part = archive.getinfo(f"{name}.npy")
         file.seek(part.header_offset + _LENGTHS_IN_ZIP)
         start = part.header_offset + _ZIP_HEADER_BYTES + sum(struct.unpack("<HH", file.read(4)))

@@ -13,6 +13,9 @@ from cashmere.records.trial import Trial
 
 MIB = 2**20
 
+_SCAN_SECONDS = 0.5
+"""How often the descendants of a process are looked up, which needs a scan of the process table."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -44,14 +47,20 @@ class Limits:
 class ProcessWatch:
     """Track the resident memory of a process tree, and the CPU time of its root, at little cost.
 
-    The process itself is read in every call, its descendants (which need a scan of the process table) only every
-    `scan_interval` seconds.
+    Parameters
+    ----------
+    pid : int
+        Number of the process.
+
+    Attributes
+    ----------
+    peak_mib : float
+        Largest memory that `read` has returned.
     """
 
-    def __init__(self, pid: int, *, scan_interval: float = 0.5) -> None:
+    def __init__(self, pid: int) -> None:
         self._process = psutil.Process(pid)
         self._cpu_start = _cpu_seconds(self._process)
-        self._scan_interval = scan_interval
         self._next_scan = 0.0
         self._children: list[psutil.Process] = []
         self.peak_mib = 0.0
@@ -72,7 +81,7 @@ class ProcessWatch:
         now = time.monotonic()
         if now >= self._next_scan:
             self._children = self._process.children(recursive=True)
-            self._next_scan = now + self._scan_interval
+            self._next_scan = now + _SCAN_SECONDS
         total = self._process.memory_info().rss
         for child in self._children:
             with contextlib.suppress(psutil.Error):
