@@ -150,6 +150,17 @@ class Study:
     already_spent : float
         Seconds to count as already spent in this study, such as those for preparing the table.
 
+    Attributes
+    ----------
+    space : ConfigurationSpace
+        The search space.
+    strategy : Strategy
+        As given, or made from the name.
+    suggest_seconds : dict of int to float
+        How long decisions took, by trial number; those of a batch count for its first trial.
+    seed, lookahead, order, warm_start, fold_racing, worst_loss, baseline_loss, metric, targets, row_weights
+        As given.
+
     Examples
     --------
     >>> from ConfigSpace import ConfigurationSpace

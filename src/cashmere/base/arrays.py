@@ -11,7 +11,7 @@ FloatArray = NDArray[np.float64] | NDArray[np.float32]
 """Real numbers: losses, predictions, encoded configurations."""
 
 Float64 = NDArray[np.float64]
-"""Real numbers in double precision: what is computed with sums, weights and losses."""
+"""Real numbers in double precision: losses, weights, and sums of them."""
 
 IntArray = NDArray[np.int64]
 """Row numbers, class codes, counts."""

@@ -52,6 +52,8 @@ class GrowingModel:
         The current choice.
     folder : Path
         The model folder.
+    latency_limit : LatencyLimit or None
+        As given.
     seconds : float
         Time taken by choices of the ensemble, in all calls of the run.
     """

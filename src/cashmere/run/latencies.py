@@ -46,11 +46,6 @@ class Latencies:
         Encoding of the rows that each candidate reads.
     sample : DataFrame
         Rows to predict; all of them are the batch.
-
-    Attributes
-    ----------
-    batch_rows : int
-        Number of rows in the batch.
     """
 
     def __init__(
@@ -62,11 +57,11 @@ class Latencies:
         sample: pd.DataFrame,
     ) -> None:
         self._run, self._members, self._encoders, self._forms = run, members, encoders, forms
-        self._sample, self.batch_rows, self._machine = sample, len(sample), _machine()
+        self._sample, self._machine = sample, _machine()
         self._inputs = (sample.iloc[[0]], sample)
         self._newest_fold_only = is_in_time(run.rows.structure)
         known = run.store.facts().latencies
-        is_ours = known is not None and (known["machine"], known["batch_rows"]) == (self._machine, self.batch_rows)
+        is_ours = known is not None and (known["machine"], known["batch_rows"]) == (self._machine, len(sample))
         self._seconds: dict[str, tuple[float, float]] = dict(known["seconds"]) if known and is_ours else {}
 
     def measure(self, numbers: Iterable[int], fits: Callable[[float], bool]) -> list[int]:
@@ -96,7 +91,7 @@ class Latencies:
             if self.knows(number):
                 measured.append(number)
         if len(self._seconds) > n_known:
-            fact = {"machine": self._machine, "batch_rows": self.batch_rows, "seconds": self._seconds}
+            fact = {"machine": self._machine, "batch_rows": len(self._sample), "seconds": self._seconds}
             self._run.store.set_fact("latencies", fact)
         return measured
 

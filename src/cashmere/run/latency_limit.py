@@ -38,6 +38,8 @@ class LatencyLimit:
 
     Attributes
     ----------
+    seconds : float
+        As given.
     least_seconds : float
         Time of the fastest trial; infinite until one is measured.
     """

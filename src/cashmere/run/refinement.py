@@ -53,7 +53,7 @@ class RefinedRun:
     Attributes
     ----------
     front : DataFrame
-        The Pareto front of score, latency and size: one row for each ensemble that no other dominates, largest first.
+        The Pareto front of score, latency and size: one row for each ensemble that no other dominates, best first.
         Columns: ``n_members``, ``trials`` (their numbers), ``score`` (on the rows that chose it),
         ``cross_fitted_score`` (on rows that did not; this is the one to expect), ``single_row_ms`` and
         ``batch_rows_per_second`` (sums of what was measured for its members), ``bytes`` (of the model folder), and

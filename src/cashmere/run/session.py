@@ -132,6 +132,11 @@ class Session:
     load : bool
         Whether the caller wants the ensemble in memory; otherwise it is loaded only if time is left.
 
+    Attributes
+    ----------
+    run, study, model
+        As given.
+
     Notes
     -----
     A call ends within its time because the duration of each step after the search is bounded by how long it took during
