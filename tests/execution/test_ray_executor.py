@@ -177,6 +177,18 @@ def test_machines_are_known_and_the_connection_of_the_user_stays():
     assert ray.is_initialized()
 
 
+def test_machines_that_lend_no_memory_do_not_count(monkeypatch):
+    (node,) = ray.nodes()
+    other = {**node, "Resources": {"CPU": 2.0}}  # as Ray describes one after `ray start --memory 0`
+    monkeypatch.setattr(ray, "nodes", lambda: [node, other])
+    with open_cluster("ray", n_threads=1) as opened:
+        ((n_threads, _),) = opened.workers
+        assert n_threads == 4
+    monkeypatch.setattr(ray, "nodes", lambda: [other])
+    with pytest.raises(ClusterError, match="no machine with cores and memory"), open_cluster("ray", n_threads=1):
+        pass
+
+
 def test_second_connection_is_refused():
     with (
         pytest.raises(ClusterError, match=r"at ray://127\.0\.0\.1:9 cannot be used: .* give 'ray'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +87,9 @@ def _checked(address: str) -> RayCluster:
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0) >= 1]
+    nodes = [node for node in ray.nodes() if node["Alive"] and _can_run_actors(node["Resources"])]
     if not nodes:
-        raise ClusterError(address, "has no machine with cores. Start some: `ray start --address ADDRESS`.")
+        raise ClusterError(address, "has no machine with cores and memory. Start some: `ray start --address ADDRESS`.")
     probe = ray.remote(version_probe())
     asked = {
         node["NodeID"]: probe.options(
@@ -102,6 +102,11 @@ def _checked(address: str) -> RayCluster:
     check_versions(address, {node["NodeManagerAddress"]: _told(asked[node["NodeID"]]) for node in nodes})
     sizes = ((int(node["Resources"]["CPU"]), node["Resources"]["memory"] / MIB) for node in nodes)
     return RayCluster(address=address, workers=tuple(sizes))
+
+
+def _can_run_actors(resources: Mapping[str, float]) -> bool:
+    """Return whether a machine has what an actor reserves. Ray leaves out resources of which there are none."""
+    return resources.get("CPU", 0) >= 1 and resources.get("memory", 0) > 0
 
 
 def _told(asked: ray.ObjectRef[dict[str, str] | str]) -> dict[str, str] | str | Exception:
