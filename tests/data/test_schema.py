@@ -191,6 +191,7 @@ def test_unnamed_tables_are_matched_by_position():
 
 BAD_CONTENT = {
     "text in numbers": ([1, 2], ["3", "many"], "must hold numbers.*'many'"),
+    "decimal comma in numbers": ([1, 2], ["3,14"], r"'3,14'\. Correct them, with decimals after a point, or replace"),
     "date in numbers": ([1, 2], [dt.date(2020, 1, 1)], "must hold numbers"),
     "datetime in numbers": ([1, 2], pd.to_datetime(["2020-01-01"]), "must hold numbers"),
     "category in numbers": ([1, 2], pd.Categorical(["x"]), "must hold numbers.*'x'"),

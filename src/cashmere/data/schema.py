@@ -608,9 +608,10 @@ def _booleans(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
 
 
 def _unfit(name: str, value: object, expected: str, count: int) -> SchemaError:
+    how = ", with decimals after a point," if expected == "numbers" and "," in _shown(value) else ""
     return SchemaError(
         f"Column {name!r} must hold {expected} as in training, but {counted(count, 'value')} did not fit, for example "
-        f"{_shown(value)!r}. Correct them or replace them by NaN (missing).",
+        f"{_shown(value)!r}. Correct them{how} or replace them by NaN (missing).",
         column=name,
     )
 
