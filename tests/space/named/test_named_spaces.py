@@ -404,6 +404,8 @@ def test_names_lead_to_spaces():
     profile = make_profile(TaskType.BINARY)
     with pytest.raises(UnknownNameError, match="'volcano'"):
         make_space("vulcano", profile)
+    with pytest.raises(InvalidParameterError, match=r"the name of a space, or a function .* in include"):
+        make_space(["lightgbm"], profile)
     with pytest.raises(IncompatibleParametersError, match="'default' or 'volcano'"):
         make_space("sklearn12", make_profile(TaskType.REGRESSION))
 

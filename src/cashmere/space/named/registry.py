@@ -99,6 +99,13 @@ def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:
     profile : TaskProfile
         The facts about the task.
 
+    Raises
+    ------
+    UnknownNameError
+        If no space has this name.
+    InvalidParameterError
+        If `name` is neither a name nor a function.
+
     Examples
     --------
     >>> from cashmere.data.task import TaskProfile, TaskType
@@ -108,6 +115,9 @@ def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:
     """
     if callable(name):
         return name(profile)
+    if not isinstance(name, str):
+        expected = "the name of a space, or a function from TaskProfile to Space"
+        raise InvalidParameterError("space", name, expected, "To search some algorithms only, name them in include.")
     if name not in SPACES:
         raise UnknownNameError("space", name, SPACES)
     return SPACES[name](profile)
