@@ -51,19 +51,21 @@ HARM = {
 }
 
 
-def models(names: tuple[str, ...] = NAMES):
-    """Yield a label, a small fitted pipeline, its rows and its method, for every algorithm."""
-    for name in names:
+def models(only: str = ""):
+    """Yield a label, a small fitted pipeline, its rows and its method, for every algorithm whose label matches."""
+    for name in NAMES:
         tasks = tasks_of(name)
         for task in tasks if name == "classic" else tasks[-1:]:
             if task is TaskType.BINARY:
                 continue
             space = space_for(name, task)
             for algorithm in space.algorithms:
-                only = space.restricted_to([algorithm.name])
-                pipeline, X = fitted(only, next(choices(only, algorithm.name)))
-                method = "predict_proba" if hasattr(pipeline, "predict_proba") else "predict"
-                yield f"{name} {algorithm.name} {task.value}", pipeline, X, method
+                label = f"{name} {algorithm.name} {task.value}"
+                if re.search(only, label):
+                    alone = space.restricted_to([algorithm.name])
+                    pipeline, X = fitted(alone, next(choices(alone, algorithm.name)))
+                    method = "predict_proba" if hasattr(pipeline, "predict_proba") else "predict"
+                    yield label, pipeline, X, method
 
 
 def mutant(data: bytes, rng: np.random.Generator) -> bytes:
@@ -194,9 +196,7 @@ def sweep(per_algorithm: int, seed: int, only: str = "") -> dict[str, Counter]:
     found: dict[str, Counter] = {}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for label, pipeline, X, method in models():
-            if only and not re.search(only, label):
-                continue
+        for label, pipeline, X, method in models(only):
             data = dump(pipeline)
             (Path(folder) / "whole.skops").write_bytes(data)
             load(Path(folder) / "whole.skops")
