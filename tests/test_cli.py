@@ -21,7 +21,7 @@ from cashmere.cli.terminal import typed_errors
 from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
 
-CASHMERE = [sys.executable, "-m", "cashmere.cli"]
+CASHMERE = [sys.executable, "-m", "cashmere"]
 COMMANDS = typer.main.get_command(app).commands
 
 

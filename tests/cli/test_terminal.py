@@ -18,7 +18,7 @@ from cashmere.exceptions import RowStructureWarning
 @pytest.mark.parametrize("arguments", [("strategies",), ("cite", "bo"), ("key",), ("--help",), ("fit", "--help")])
 def test_full_output_is_explained(arguments):
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "cashmere.cli", *arguments]
+        command = [sys.executable, "-m", "cashmere", *arguments]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert result.returncode == 2
     assert result.stderr.startswith("SystemRefusalError: The output of this command cannot be opened")
@@ -26,7 +26,7 @@ def test_full_output_is_explained(arguments):
 
 
 def test_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m cashmere.cli strategies | true"
+    command = f"{sys.executable} -m cashmere strategies | true"
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert result.stderr == ""
 

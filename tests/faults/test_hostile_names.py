@@ -78,7 +78,7 @@ def run(tmp_path_factory):
     environment = {**os.environ, "HOME": str(home), "CASHMERE_TEST_SECRET": SECRET, "PYTHONIOENCODING": "ascii"}
 
     def command(*arguments):
-        line = [sys.executable, "-m", "cashmere.cli", *arguments]
+        line = [sys.executable, "-m", "cashmere", *arguments]
         return subprocess.run(line, cwd=home, env=environment, capture_output=True, timeout=250)
 
     quickly = ["--budget", "1trials", "--include", "logistic_regression", "--resampling", "holdout"]
@@ -155,7 +155,7 @@ def test_run_files_hold_neither_secrets_nor_the_home_directory(run):
 def test_reader_that_goes_away_ends_a_command_quietly(run):
     for command in (["leaderboard", "run"], ["strategies"]):
         with subprocess.Popen(
-            [sys.executable, "-m", "cashmere.cli", *command],
+            [sys.executable, "-m", "cashmere", *command],
             cwd=run[0],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
