@@ -6,6 +6,7 @@ What an expression puts in is not known here; each stands as ``…`` in the text
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -108,9 +109,20 @@ def is_name(node: ast.expr) -> bool:
 
 KINDS = {name for name, kind in vars(exceptions).items() if isinstance(kind, type) and issubclass(kind, Exception)}
 KINDS.add("SystemExit")
-RAISED = sorted({raised for path in FILES for raised in collect(path)}, key=lambda raised: raised.place)
-MESSAGES = [raised for raised in RAISED if raised.kind in MESSAGE_AT and raised.text is not None]
-VALUES = [raised for raised in RAISED if raised.kind == "InvalidParameterError"]
+
+
+@functools.cache
+def every_error() -> tuple[Raised, ...]:
+    """Return all places in order."""
+    return tuple(sorted({raised for path in FILES for raised in collect(path)}, key=lambda raised: raised.place))
+
+
+def messages() -> list[Raised]:
+    return [raised for raised in every_error() if raised.kind in MESSAGE_AT and raised.text is not None]
+
+
+def values() -> list[Raised]:
+    return [raised for raised in every_error() if raised.kind == "InvalidParameterError"]
 
 
 def test_every_kind_of_error_is_looked_at():
@@ -118,7 +130,7 @@ def test_every_kind_of_error_is_looked_at():
 
 
 def test_most_places_are_found():
-    assert len(MESSAGES) > 100 and len(VALUES) > 60
+    assert len(messages()) > 100 and len(values()) > 60
 
 
 def complaints(text: str) -> list[str]:
@@ -150,15 +162,15 @@ COMMON = {"a", "an", "the", "no", "not", "all", "there", "expected", "must", "is
 
 
 def test_messages_are_sentences():
-    found = [f"{raised.place}: {complaint}" for raised in MESSAGES for complaint in complaints(raised.text)]
-    found += [f"{raised.place}: beginning" for raised in MESSAGES if not begins_well(raised, raised.text)]
+    found = [f"{raised.place}: {complaint}" for raised in messages() for complaint in complaints(raised.text)]
+    found += [f"{raised.place}: beginning" for raised in messages() if not begins_well(raised, raised.text)]
     assert not found, "\n".join(found)
 
 
 def test_what_was_expected_continues_must_be():
     """The sentence is "PARAMETER must be EXPECTED; got VALUE. ADVICE"."""
     found = []
-    for raised in VALUES:
+    for raised in values():
         _, _, expected, *advice = raised.arguments
         if expected is not None:
             found += [f"{raised.place}: {text}" for text in expectation_complaints(expected)]
@@ -183,7 +195,7 @@ def expectation_complaints(expected: str) -> list[str]:
 
 
 def test_ends_of_benchmarks_are_read():
-    assert sum(raised.kind == "SystemExit" for raised in MESSAGES) > 30
+    assert sum(raised.kind == "SystemExit" for raised in messages()) > 30
 
 
 def test_complaints_are_made():

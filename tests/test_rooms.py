@@ -7,6 +7,7 @@ A *room* is a folder, or a module at the root of the package. Imports inside fun
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -47,8 +48,10 @@ def modules(folder: Path) -> dict[str, Path]:
     return found
 
 
-def imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
-    """Return which files every file imports, at its top or inside functions."""
+@functools.cache
+def imports(folder: Path) -> dict[str, set[str]]:
+    """Return which files of a package every file imports, at its top or inside functions."""
+    files = modules(folder)
     arrows: dict[str, set[str]] = {name: set() for name in files}
     for name, path in files.items():
         for node in ast.walk(ast.parse(path.read_text())):
@@ -69,38 +72,41 @@ def find_circle(arrows: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-def rooms(arrows: Mapping[str, set[str]], files: Mapping[str, Path], source: Path) -> dict[str, set[str]]:
-    """Return which rooms every room imports; what the face of a folder takes from the folders inside it is no arrow."""
+@functools.cache
+def rooms(source: Path) -> dict[str, set[str]]:
+    """Return which rooms every room imports.
+
+    What the face of a folder takes from the folders inside it is no arrow, nor is what the face of the package takes.
+    """
+    files = modules(source)
 
     def room(name: str) -> str:
         path = files[name].relative_to(source)
         return path.parent.as_posix() if path.parent != Path() else path.stem
 
     found: dict[str, set[str]] = {}
-    for name, targets in arrows.items():
+    for name, targets in imports(source).items():
+        if name == "cashmere":
+            continue
         inside = f"{room(name)}/" if files[name].name == "__init__.py" else "no room"
-        found.setdefault(room(name), set()).update(room(t) for t in targets if not room(t).startswith(inside))
+        found.setdefault(room(name), set()).update(
+            room(t) for t in targets - {"cashmere"} if not room(t).startswith(inside)
+        )
     return {name: targets - {name} for name, targets in found.items()}
 
 
-FILES = modules(SOURCE)
-ARROWS = imports(FILES)
-PACKAGE = {name: targets - {"cashmere"} for name, targets in ARROWS.items() if name != "cashmere"}
-PACKAGE_ROOMS = rooms(PACKAGE, FILES, SOURCE)
-
-
 def test_no_circle_of_files():
-    assert find_circle(ARROWS) == []
+    assert find_circle(imports(SOURCE)) == []
 
 
 def test_every_room_has_a_place():
-    assert set(PACKAGE_ROOMS) == set(ROOMS)
+    assert set(rooms(SOURCE)) == set(ROOMS)
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_arrow_upwards(room):
     below = ROOMS[: ROOMS.index(room)]
-    assert not PACKAGE_ROOMS[room] - set(below)
+    assert not rooms(SOURCE)[room] - set(below)
 
 
 def test_few_modules_stand_at_the_root():
@@ -143,16 +149,12 @@ def test_command_line_starts_without_heavy_parts():
     assert not {"sklearn", "pandas", "lightgbm", "skops"} & set(modules)
 
 
-FILES_OF_BENCHMARKS = modules(BENCHMARKS)
-ARROWS_OF_BENCHMARKS = imports(FILES_OF_BENCHMARKS)
-
-
 def test_benchmarks_have_no_circle_of_files():
-    assert find_circle(ARROWS_OF_BENCHMARKS) == []
+    assert find_circle(imports(BENCHMARKS)) == []
 
 
 def test_benchmarks_import_downwards():
-    found = rooms(ARROWS_OF_BENCHMARKS, FILES_OF_BENCHMARKS, BENCHMARKS)
+    found = rooms(BENCHMARKS)
     del found["__init__"]
     assert set(found) == set(ROOMS_OF_BENCHMARKS)
     below = {room: set(ROOMS_OF_BENCHMARKS[:i]) for i, room in enumerate(ROOMS_OF_BENCHMARKS)}

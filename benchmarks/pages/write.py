@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from benchmarks.pages import benchmarks_page, how_good, more_machines, onnx_page
@@ -20,14 +20,13 @@ from benchmarks.pages.statement import Body, PageError, Statement, unexplained, 
 ROOT = Path(__file__).parents[2]
 
 
-def parts_of_pages() -> Mapping[str, tuple[Statement | Body, ...]]:
-    """Return the computed parts by the path of the page."""
-    return {
-        how_good.PAGE: tuple(how_good.statements()),
-        benchmarks_page.PAGE: tuple(benchmarks_page.parts()),
-        more_machines.PAGE: tuple(more_machines.parts()),
-        onnx_page.PAGE: tuple(onnx_page.parts()),
-    }
+PARTS: Mapping[str, Callable[[], Iterable[Statement | Body]]] = {
+    how_good.PAGE: how_good.statements,
+    benchmarks_page.PAGE: benchmarks_page.parts,
+    more_machines.PAGE: more_machines.parts,
+    onnx_page.PAGE: onnx_page.parts,
+}
+"""What computes the parts of a page, by the path of the page."""
 
 
 def differences(name: str, parts: tuple[Statement | Body, ...]) -> list[str]:
@@ -43,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> None:
     found = []
-    for name, parts in parts_of_pages().items():
+    for name, compute in PARTS.items():
+        parts = tuple(compute())
         try:
             found += [f"{name}: {line}" for line in differences(name, parts)]
             if not arguments.check:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.pages import how_good
 from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
-from benchmarks.pages.write import ROOT, differences, parts_of_pages
+from benchmarks.pages.write import PARTS, ROOT, differences
 
 PAGE = """# Title
 
@@ -26,9 +26,9 @@ WINS = Statement(
 LOSSES = Body(header="| name | loss |", lines=("| a | 2.0 |", "| b | 3.0 |"))
 
 
-@pytest.mark.parametrize("name", parts_of_pages())
+@pytest.mark.parametrize("name", PARTS)
 def test_numbers_match_the_stored_rows(name):
-    found = differences(name, parts_of_pages()[name])
+    found = differences(name, tuple(PARTS[name]()))
     assert not found, "\n".join(["Run `python -m benchmarks pages`, and read what the page says then:", *found])
 
 

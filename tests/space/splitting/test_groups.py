@@ -377,14 +377,18 @@ def named_spaces():
                 task_type=task, n_rows=300, n_columns=8, n_classes=n_classes, has_categories=task is TaskType.BINARY
             )
             try:
-                spaces.append(pytest.param(make_space(name, profile).configuration_space, id=f"{name}-{task}"))
+                spaces.append(pytest.param(make_space(name, profile), id=f"{name}-{task}"))
             except IncompatibleParametersError:  # made for classification only
                 continue
     return spaces
 
 
-@pytest.mark.parametrize("space", named_spaces())
-def test_every_permitted_combination_of_operators_is_in_one_part(space):
+NAMED = named_spaces()
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_every_permitted_combination_of_operators_is_in_one_part(named):
+    space = named.configuration_space
     operators = operator_choices(space)
     assert "algorithm" in operators
     permitted = permitted_combinations(space, operators)
@@ -414,8 +418,9 @@ def permitted_combinations(space, operators):
     ]
 
 
-@pytest.mark.parametrize("space", named_spaces())
-def test_draws_of_a_part_stay_inside_and_reach_every_hyperparameter(space):
+@pytest.mark.parametrize("named", NAMED)
+def test_draws_of_a_part_stay_inside_and_reach_every_hyperparameter(named):
+    space = named.configuration_space
     parts = split(space, 10, rng())
     for index, part in enumerate(parts):
         encoder = SpaceEncoder(part.space)
