@@ -46,6 +46,8 @@ def test_what_cannot_be_chosen_is_named(credit, tmp_path):
         algorithms(tmp_path / "d", credit, include="lightgbm", exclude="lightgbm")
     with pytest.raises(InvalidParameterError, match="--include must be names"):
         RunSettings.from_options(include=[1])
+    with pytest.raises(InvalidParameterError, match="--exclude must be names"):
+        RunSettings.from_options(exclude=3)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -91,7 +91,9 @@ def _memory(given: Any, name: str) -> float | None:
 
 def _names(given: Any, name: str) -> tuple[str, ...]:
     """Read names from a text with commas, or from a sequence of texts."""
-    names = given.split(",") if isinstance(given, str) else () if given is None else tuple(given)
+    if given is None:
+        return ()
+    names = given.split(",") if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
     if not all(isinstance(each, str) for each in names):
         raise InvalidParameterError(name, given, "names of algorithms: a list, or a text with commas")
     return tuple(dict.fromkeys(each.strip() for each in names if each.strip()))
