@@ -72,7 +72,7 @@ class LatencyLimit:
         stop : Stop
             Whether to stop measuring.
         """
-        usable = [o for o in history.successes if o.predictions is not None and self._members.exists(o.trial.number)]
+        usable = self._members.usable(history)
         usable.sort(key=lambda o: o.loss if o.loss is not None else float("inf"))
         forms = {
             o.trial.number: self._run.space.encoding_of(o.trial.configuration)

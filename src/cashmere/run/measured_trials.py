@@ -142,7 +142,7 @@ def usable_trials(
     RunDirectoryError
         If there are none.
     """
-    usable = [o for o in history.successes if o.predictions is not None and members.exists(o.trial.number)]
+    usable = members.usable(history)
     if not usable:
         raise RunDirectoryError(run.folder, "holds no trial whose models still exist. Resume it with more budget.")
     if convertible:

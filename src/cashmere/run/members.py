@@ -109,6 +109,10 @@ class Members:
         """Return whether the models of a trial still exist."""
         return is_regular(self.path(number))
 
+    def usable(self, history: History) -> list[Observation]:
+        """Return the trials that can be members: those with predictions whose models still exist."""
+        return [o for o in history.successes if o.predictions is not None and self.exists(o.trial.number)]
+
     def is_own(self, number: int) -> bool:
         """Return whether this machine trained the models of a trial, and nobody has changed them since.
 
