@@ -20,12 +20,13 @@ from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.origin import Origin
 from cashmere.records.path import FollowedPath
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
-from cashmere.storage.database import failures_explained
+from cashmere.storage.database import failures_explained, read
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import leaderboard_rows
 
 SPACE = ConfigurationSpace()
 SPACE.add(Float("x", (1e-6, 1.0), log=True), Integer("n", (1, 100)))
+PATH = FollowedPath(parameter="rounds", positions=(10.0, 14.0), losses=(0.5, 0.25), chosen=14.0)
 
 
 def trial(number: int, **values) -> Trial:
@@ -172,6 +173,19 @@ def test_reading_needs_no_lock(tmp_path):
             assert len(reader.rows()) == 1
 
 
+def test_a_reader_sees_one_state_while_the_run_stores_trials(tmp_path):
+    def numbers_before_and_after(database):
+        query = "SELECT number FROM {} ORDER BY number"
+        before = [number for (number,) in database.execute(query.format("trials"))]
+        store.add([(trial(1), outcome(path=PATH))], finished_at=2)
+        return before, [number for (number,) in database.execute(query.format("paths"))]
+
+    with RunStore(tmp_path) as store:
+        store.add([(trial(0), outcome(path=PATH))], finished_at=1)
+        assert read(tmp_path, numbers_before_and_after) == ([0], [0])
+        assert sorted(store.load(SPACE)) == [0, 1]
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_trial_of_a_directory_that_was_moved_is_not_stored(tmp_path, replaced):
     """Its worker may have failed because the prepared folds were gone, which says nothing about the trial."""
@@ -281,16 +295,15 @@ def test_rows_end_before_an_unfinished_trial(tmp_path):
 
 
 def test_path_and_what_cut_it_short_come_back(tmp_path):
-    path = FollowedPath(parameter="rounds", positions=(10.0, 14.0), losses=(0.5, 0.25), chosen=14.0)
     cause = Cause(kind=CauseKind.TIME_LIMIT, limit=3.0)
-    outcomes = [outcome(0, path=path, cut_short=cause), outcome(1), outcome(2, cut_short=cause)]
+    outcomes = [outcome(0, path=PATH, cut_short=cause), outcome(1), outcome(2, cut_short=cause)]
     with RunStore(tmp_path) as store:
         for number, each in enumerate(outcomes):
             store.add([(trial(number), each)], finished_at=1.0)
     with RunStore(tmp_path) as store:
         loaded = store.load(SPACE)
     assert [(o.outcome.path, o.outcome.cut_short) for o in loaded.values()] == [
-        (path, cause),
+        (PATH, cause),
         (None, None),
         (None, cause),
     ]

@@ -219,6 +219,7 @@ def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is
         contextlib.closing(_connect(path, options)) as database,
         _limited(database),
     ):
+        database.execute("BEGIN")  # one state for all statements: the run may store trials between them
         _check(database, path, is_whole=not is_at_work)
         return reader(database)
 

@@ -162,6 +162,7 @@ def test_command_shows_a_run_at_work(tmp_path):
                 signal.SIGINT, signal.SIG_DFL
             ),  # ignored if these tests run in the background
         )
+        ends.callback(watching.wait)
         ends.callback(watching.kill)
         ends.callback(watching.stdout.close)
         address = re.search(r"http://\S+", watching.stdout.readline())[0]
