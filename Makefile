@@ -61,8 +61,8 @@ unit: $(VENV)/.dev browser
 
 # The lowest versions that pyproject.toml allows, on the lowest Python. With MIN_TESTS=tests the whole suite runs; golden
 # trajectories are those of the versions in constraints.txt.
-MIN_TESTS = tests/test_estimators.py tests/test_cli.py tests/test_study.py tests/data tests/records tests/space tests/costs \
-  tests/model tests/storage tests/evaluation tests/ensembles tests/execution tests/strategies/test_strategy_names.py
+MIN_TESTS = tests/test_estimators.py tests/test_cli.py tests/data tests/records tests/space tests/costs tests/model \
+  tests/storage tests/evaluation tests/ensembles tests/execution tests/study tests/strategies/test_strategy_names.py
 test-min: $(UV)
 	$(UV) venv --quiet --clear --python 3.11 .venv-min
 	$(UV) pip install --quiet --python .venv-min --resolution lowest-direct -e '.[dev]'

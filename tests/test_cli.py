@@ -128,7 +128,7 @@ def test_quiet_prints_nothing(table, tmp_path):
     assert (result.stdout, result.stderr) == (b"", b"")
 
 
-@pytest.mark.slow  # tests/test_study.py shows the same without the command line
+@pytest.mark.slow  # tests/study/test_study.py shows the same without the command line
 def test_same_seed_same_digest_for_one_and_two_workers(table, tmp_path):
     digests = set()
     for workers in (1, 2):

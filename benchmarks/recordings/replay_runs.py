@@ -33,10 +33,10 @@ from cashmere.records.space_names import present_space_name
 from cashmere.strategies import STRATEGIES, parse_strategy
 from cashmere.strategies.shared.factories import options_of
 
-CODE_FOLDERS = ("acquisition", "contests", "costs", "ensembles", "metalearning", "space", "strategies", "surrogates")
-CODE_FILES = (
-    *("evaluation/metrics.py", "pretraining/opening_choice.py", "records/loss.py", "records/trial.py", "study.py"),
+CODE_FOLDERS = (
+    *("acquisition", "contests", "costs", "ensembles", "metalearning", "space", "strategies", "study", "surrogates"),
 )
+CODE_FILES = ("evaluation/metrics.py", "pretraining/opening_choice.py", "records/loss.py", "records/trial.py")
 """Folders and files of the package whose code decides what a strategy suggests and how it is judged."""
 
 OWN_FILES = (

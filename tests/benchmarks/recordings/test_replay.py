@@ -102,7 +102,7 @@ def test_curve_begins_with_the_first_success():
     "name",
     [
         "records/trial.py",
-        "study.py",
+        "study/decisions.py",
         "records/loss.py",
         "evaluation/metrics.py",
         "strategies/divbo.py",

@@ -17,5 +17,5 @@ def test_digest_depends_on_names_and_contents(tmp_path):
 
 def test_files_of_the_package_are_those_of_all_its_folders():
     whole, part = package_files(), package_files("strategies")
-    assert {"study.py", "run/session.py", "data/resampling.py", "strategies/shared/loss_model.py"} <= set(whole)
+    assert {"estimators.py", "run/session.py", "data/resampling.py", "strategies/shared/loss_model.py"} <= set(whole)
     assert set(part) == {name for name in whole if name.startswith("strategies/")}

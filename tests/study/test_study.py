@@ -392,7 +392,7 @@ def test_outcome_that_comes_too_late_to_be_written_is_decided_again(tmp_path):
 KILLED_BEFORE_ITS_FIRST_TRIAL_ENDS = """
 import os, sys, time
 from ConfigSpace import ConfigurationSpace
-from cashmere import study
+from cashmere.study import study
 from cashmere.execution.worker_processes import WorkerProcessExecutor
 from cashmere.storage.store import RunStore
 
