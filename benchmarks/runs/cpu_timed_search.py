@@ -81,7 +81,7 @@ def cpu_timed_search(
         assert seconds is not None
         executor = InThisProcess(deadline, seconds)
         with RunDirectory.create(place / "run", to_frame(X), y.to_numpy(), settings, structure=structure) as directory:
-            session = Session.begin(directory, budget, deadline, executor=executor)
+            session = Session(directory, budget, deadline, executor=executor)
             session.search()
             yield session
 

@@ -155,7 +155,7 @@ def simulate(run: CoordinatorRun) -> CoordinatorRow:
             outcome_of=outcomes,
             is_idle=lambda: session.is_idle(),
         )
-        session = SimulatedSession.begin(directory, settings.budget, clock, executor=workers, load=False)
+        session = SimulatedSession(directory, settings.budget, clock, executor=workers, load=False)
         session.workers = workers
         cpu, start, worked = time.process_time(), clock.elapsed, clock.working
         session.search()

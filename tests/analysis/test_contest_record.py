@@ -374,7 +374,7 @@ def start(folder) -> RunDirectory:
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contest") / "run"
     with start(folder) as run:
-        session = Session.begin(run, TRIALS, Deadline(None))
+        session = Session(run, TRIALS, Deadline(None))
         history = session.finish(session.search()).study.history
         ledger, members = run.strategy.ledger(history), run.strategy.memberships(history)
     return folder, ledger, members
@@ -397,14 +397,14 @@ def test_run_keeps_its_contest(finished):
 def test_killed_run_keeps_its_contest_and_resuming_completes_it(finished, tmp_path):
     folder = tmp_path / "run"
     with pytest.raises(RuntimeError, match="killed"), start(folder) as run:
-        Session.begin(run, TRIALS, Deadline(None), progress=Killer(9)).search()
+        Session(run, TRIALS, Deadline(None), progress=Killer(9)).search()
     _, ledger, members = finished
     before = read_contest(folder)
     assert before.memberships == members[: len(before.memberships)]
     check_inert(write_report(folder).read_text("utf-8"))
     moved = shutil.move(folder, tmp_path / "moved")
     with RunDirectory.open(moved) as run:
-        session = Session.begin(run, TRIALS, Deadline(None))
+        session = Session(run, TRIALS, Deadline(None))
         session.finish(session.search())
     after = read_contest(moved)
     assert (after.ledger, after.memberships) == (ledger, members)

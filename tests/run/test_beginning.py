@@ -14,12 +14,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import cashmere.run.session as session_module
 from cashmere import AutoClassifier
 from cashmere.cli import app
 from cashmere.exceptions import BudgetTooShortError
 from cashmere.records.budget import Deadline
+from cashmere.run import preparation
 from cashmere.run.preparation_time import preparation_check
+from cashmere.run.session import Session
 
 N_ROWS, N_COLUMNS = 60_000, 20
 COMMAND = [sys.executable, "-m", "cashmere", "fit"]
@@ -83,7 +84,7 @@ def test_time_that_ends_while_folds_are_encoded_leaves_no_run(frame, tmp_path, m
 
         return check
 
-    monkeypatch.setattr(session_module, "preparation_check", too_late)
+    monkeypatch.setattr(preparation, "preparation_check", too_late)
     (tmp_path / "there").mkdir()
     for folder in (tmp_path / "new", tmp_path / "there"):
         with pytest.raises(BudgetTooShortError, match=r"61 s had gone.*at least 5m"):
@@ -142,7 +143,7 @@ def test_frame_that_the_command_has_read_is_free_during_the_search(table, tmp_pa
         alive.extend(o for o in gc.get_objects() if isinstance(o, pd.DataFrame) and o.shape == (N_ROWS, N_COLUMNS))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(session_module.Session, "search", search)
+    monkeypatch.setattr(Session, "search", search)
     gc.collect()
     arguments = [table, "--target", "target", "--budget", "10m", "--out", tmp_path / "run"]
     CliRunner().invoke(app, ["fit", *map(str, arguments)])

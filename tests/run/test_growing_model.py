@@ -29,7 +29,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def session(finished, tmp_path):
     with RunDirectory.open(shutil.copytree(finished.folder, tmp_path / "run")) as run:
-        yield Session.begin(run, BUDGET, Deadline(None))
+        yield Session(run, BUDGET, Deadline(None))
 
 
 def test_a_choice_that_nothing_has_saved_is_saved_by_the_next_refresh(finished, session):

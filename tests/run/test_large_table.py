@@ -90,6 +90,6 @@ def test_first_budget_decides_for_all_calls_whether_costs_and_rungs_count(table,
             else RunDirectory.open(tmp_path / "run", {"space": linear})
         )
         with run:
-            study = Session.begin(run, budget, Deadline(budget.seconds)).study
+            study = Session(run, budget, Deadline(budget.seconds)).study
             assert study.ask().fidelity == smallest
             assert (study.history.time_left is None) == (smallest == 1.0)

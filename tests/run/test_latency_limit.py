@@ -73,7 +73,7 @@ def test_too_slow_trials_are_not_chosen(credit, tmp_path):
 def test_time_is_reserved_only_for_trials_that_will_be_measured(credit, tmp_path):
     make_model(tmp_path / "run", max_latency=100.0).fit(*credit)
     with RunDirectory.open(tmp_path / "run") as run:
-        session = Session.begin(run, Budget(trials=3), Deadline(None))
+        session = Session(run, Budget(trials=3), Deadline(None))
         history, model = session.study.history, session.model
         run.store.member_path(0, 1).unlink()  # as for want of disk space
         model.refresh(history, at_seconds=0.0)

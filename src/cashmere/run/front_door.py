@@ -191,9 +191,7 @@ def _work(
                 log_folder=(run.folder / "logs").absolute(),
                 cluster=cluster,
             )
-        session = Session.begin(
-            run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load
-        )
+        session = Session(run, budget, deadline, executor=executor, progress=progress, write_report=write, load=load)
         has_begun = True
         return session.finish(session.search())
     except (KeyboardInterrupt, BudgetTooShortError):

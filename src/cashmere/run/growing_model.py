@@ -15,15 +15,19 @@ from cashmere.model.files import Encoders, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
-from cashmere.run.ensemble_builder import EnsembleBuilder
+from cashmere.run.ensemble_builder import BASELINE, EnsembleBuilder
+from cashmere.run.joined_losses import joined_losses
 from cashmere.run.latency_limit import LatencyLimit
 from cashmere.run.members import Members, algorithm_of
 from cashmere.run.repeats import Repeats
 from cashmere.run.run_directory import RunDirectory
-from cashmere.storage.facts import CurvePoint
+from cashmere.storage.facts import CurvePoint, JoinedLossesFact
 from cashmere.study import run_digest
 
 _CHOOSING, _SAVING = "choosing", "saving"
+
+_CROSS_FIT_CHOICES = 5
+"""The cross-fitted loss needs at least this many choices of the ensemble, one for each part of the rows."""
 
 
 class GrowingModel:
@@ -38,7 +42,7 @@ class GrowingModel:
     builder : EnsembleBuilder
         Chooses the ensemble.
     repeats : Repeats
-        Provides the encoders.
+        Fits the members on further splits, if requested; provides the encoders.
     pace : Pace
         Measures how long it takes to choose and to save.
     folder : Path, optional
@@ -52,7 +56,7 @@ class GrowingModel:
         The current choice.
     folder : Path
         The model folder.
-    latency_limit : LatencyLimit or None
+    repeats, latency_limit
         As given.
     seconds : float
         Time taken by choices of the ensemble, in all calls of the run.
@@ -74,7 +78,7 @@ class GrowingModel:
         self.folder = folder or run.folder / "model"
         self.seconds = float(facts.ensemble_seconds or 0.0)
         self._run, self._members, self._pace = run, members, pace
-        self._repeats, self.latency_limit = repeats, latency_limit
+        self.repeats, self.latency_limit = repeats, latency_limit
         self._newest_fold_only = is_in_time(run.rows.structure)
         self._curve: list[CurvePoint] = list(facts.curve or ())
         self._tried: set[int] = set()
@@ -179,6 +183,10 @@ class GrowingModel:
             "tuned": isinstance(self._run.settings.decision_threshold, str),
         }
 
+    def joined_losses(self, history: History) -> JoinedLossesFact | None:
+        """Return the losses of the best trial and of the constant predictor; see `cashmere.run.joined_losses`."""
+        return joined_losses(history.incumbent, self._members.load(BASELINE), self.builder)
+
     def digest(self, history: History) -> str:
         """Return the fingerprint of trials, losses and weights, see `run_digest`."""
         return run_digest(history, list(self.builder.weights.items()))
@@ -207,11 +215,15 @@ class GrowingModel:
         self._pace.note(_SAVING, time.perf_counter() - clock)
 
     def _encoders_of_members(self) -> Encoders:
-        return self._repeats.encoders(max(map(self._members.splits, self.builder.ensemble.members)))
+        return self.repeats.encoders(max(map(self._members.splits, self.builder.ensemble.members)))
 
     def choosing_seconds(self) -> float:
         """Return a bound on the time to choose the ensemble again."""
         return self._pace.bound(_CHOOSING, expected=0.1)
+
+    def cross_fitting_seconds(self) -> float:
+        """Return a bound on the time to cross-fit it."""
+        return _CROSS_FIT_CHOICES * self.choosing_seconds()
 
     def saving_seconds(self) -> float:
         """Return a bound on the time to save it."""
