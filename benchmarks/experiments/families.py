@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from cashmere.base.arrays import Float64
 from cashmere.run.run_directory import RunDirectory
 from cashmere.storage.trial_tables import algorithm_name
 
-Probabilities = NDArray[np.float64]
+Probabilities = Float64
 
 _TRIALS = 3
 _LEAST_SHARES = (0.05, 0.1, 0.2)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -27,7 +26,7 @@ from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.manifest import BenchmarkTable, add_data_argument, find_tables
 from benchmarks.tables.search_table import SearchTable
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.data.fold import Fold
 from cashmere.data.resampling import make_folds
 from cashmere.ensembles import select_ensemble
@@ -188,7 +187,7 @@ class Ways:
 
 
 def judge(
-    y: NDArray[np.float64],
+    y: Float64,
     metric: Metric,
     ways: Sequence[Way],
     rule: str,

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.faults.commands import (
     HANG_SECONDS,
@@ -32,6 +31,7 @@ from benchmarks.faults.outcome import FaultOutcome
 from benchmarks.faults.whole import count_cut_short, damaged_files
 from benchmarks.runs.code_version import commit
 from benchmarks.runs.place import temporary_place
+from cashmere.base.arrays import Float64
 from cashmere.exceptions import CashmereError, NoSuccessfulTrialError
 from cashmere.records.cause import Cause, CauseKind
 
@@ -121,7 +121,7 @@ class Reference:
     strategy: str
     digest: str
     trials: StoredTrials
-    predictions: NDArray[np.float64]
+    predictions: Float64
     fit_seconds: float
     resume_seconds: float
 

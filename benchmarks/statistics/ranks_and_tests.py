@@ -27,11 +27,11 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.contests import significance
 from cashmere.exceptions import ArrayError, InvalidParameterError, ShapeError, UnknownNameError
 
@@ -45,7 +45,7 @@ holm = significance.holm_adjusted
 """Holm's rule: probabilities, shape ``(m,)``, corrected for m comparisons."""
 
 
-def rank_methods(losses: ArrayLike) -> NDArray[np.float64]:
+def rank_methods(losses: ArrayLike) -> Float64:
     """Return the rank of every method on every table, shape ``(n, k)``; 1 is best, ties share their mean rank.
 
     Parameters
@@ -64,9 +64,9 @@ def rank_methods(losses: ArrayLike) -> NDArray[np.float64]:
     return significance.rank_rows(np.where(np.isnan(losses), np.inf, losses.round(DIGITS)))
 
 
-def average_ranks(losses: ArrayLike) -> NDArray[np.float64]:
+def average_ranks(losses: ArrayLike) -> Float64:
     """Return the average rank of each method over the tables, shape ``(k,)``."""
-    ranks: NDArray[np.float64] = rank_methods(losses).mean(axis=0)
+    ranks: Float64 = rank_methods(losses).mean(axis=0)
     return ranks
 
 
@@ -128,7 +128,7 @@ def nemenyi_critical_difference(n_methods: int, n_tables: int, level: float = 0.
     return float(quantile / np.sqrt(2) * _rank_deviation(n_methods, n_tables))
 
 
-def nemenyi_p_values(average_ranks: FloatArray, n_tables: int) -> NDArray[np.float64]:
+def nemenyi_p_values(average_ranks: FloatArray, n_tables: int) -> Float64:
     """Return the probability of each pair's difference of average ranks, or a larger one among any of the pairs.
 
     Corrected for all pairs by construction: at most `level` exactly where the ranks are
@@ -141,7 +141,7 @@ def nemenyi_p_values(average_ranks: FloatArray, n_tables: int) -> NDArray[np.flo
     """
     k = len(average_ranks)
     z = np.abs(np.subtract.outer(average_ranks, average_ranks)) / _rank_deviation(k, n_tables)
-    p_values: NDArray[np.float64] = stats.studentized_range.sf(z * np.sqrt(2), k, np.inf)
+    p_values: Float64 = stats.studentized_range.sf(z * np.sqrt(2), k, np.inf)
     return p_values
 
 
@@ -345,7 +345,7 @@ def _column(losses: pd.DataFrame, reference: str) -> pd.Series:
     return losses[reference]
 
 
-def _missing_worst(differences: pd.Series, value: pd.Series, reference: pd.Series) -> NDArray[np.float64]:
+def _missing_worst(differences: pd.Series, value: pd.Series, reference: pd.Series) -> Float64:
     """Fill the differences of missing losses: larger than all others towards the missing one, zero where both are."""
     largest = 1 + np.nan_to_num(differences.abs().max())
     signs = value.isna().astype(float) - reference.isna().astype(float)

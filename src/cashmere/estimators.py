@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cashmere.base.arrays import AnyArray
+from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
 from cashmere.exceptions import MissingParameterError, SchemaError
@@ -413,10 +413,10 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         self.decision_threshold_ = self._predictor.decision_threshold_
         return self
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Float64:
         """Predict class probabilities, shape ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
         check_is_fitted(self)
-        result: NDArray[np.float64] = self._predictor.predict_proba(self._frame(X))
+        result: Float64 = self._predictor.predict_proba(self._frame(X))
         return result
 
     def predict_set(self, X: Any, coverage: float = 0.9) -> NDArray[np.bool_]:
@@ -447,7 +447,7 @@ class AutoRegressor(RegressorMixin, RegressorPlots, _AutoEstimator):  # type: ig
 
     _task = "regression"
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Float64:
         """Predict intervals: lower and upper bounds, shape ``(n_rows, 2)``.
 
         The intervals contain the true value of about the share `coverage` of rows, if these are distributed like the

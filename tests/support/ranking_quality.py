@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.exceptions import ObservationsError
 from cashmere.metalearning.ranking import RankingQueries, apply_ranker, fit_ranker, ndcg
 
@@ -22,8 +23,8 @@ class RankingQuality:
     """NDCG@k on unseen tables, one number per query in the order of `targets`."""
 
     targets: NDArray[np.int64]
-    ranked: NDArray[np.float64]
-    random: NDArray[np.float64]
+    ranked: Float64
+    random: Float64
 
     @property
     def mean_ranked(self) -> float:

@@ -15,11 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.acquisition.improvement import log_expected_improvement
 from cashmere.acquisition.maximise import draw_candidates
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.costs.predicted import PredictedSeconds
 from cashmere.protocols import Strategy
 from cashmere.records.trial import History, Suggestion
@@ -73,7 +72,7 @@ class CheapnessCredited(BayesianOptimisation):
     Lee, Eriksson, Perrone and Seeger (2021), A nonmyopic approach to cost-constrained Bayesian optimization, UAI.
     """
 
-    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+    def draw_candidates(self, history: History, decided: Float64, rng: np.random.Generator) -> Candidates:
         """See `BayesianOptimisation.draw_candidates`."""
         candidates = super().draw_candidates(replace(history, time_left=None), decided, rng)
         if history.time_left is None:
@@ -106,7 +105,7 @@ class PandorasBox(BayesianOptimisation):
     arXiv:2507.12453.
     """
 
-    def draw_candidates(self, history: History, decided: NDArray[np.float64], rng: np.random.Generator) -> Candidates:
+    def draw_candidates(self, history: History, decided: Float64, rng: np.random.Generator) -> Candidates:
         """See `BayesianOptimisation.draw_candidates`; minus the index takes the place of the log improvement."""
         if history.time_left is None:
             return super().draw_candidates(history, decided, rng)
@@ -129,7 +128,7 @@ class PandorasBox(BayesianOptimisation):
         return Candidates(rows=rows, log_improvement=-index)
 
 
-def gittins_index(mean: FloatArray, std: FloatArray, log_price: FloatArray) -> NDArray[np.float64]:
+def gittins_index(mean: FloatArray, std: FloatArray, log_price: FloatArray) -> Float64:
     """Return the loss g at which the expected improvement over it equals the price, shape ``(n,)``.
 
     EI(mu, sigma; g) = sigma h((g - mu)/sigma) = price, with h(z) = phi(z) + z Phi(z), which increases.

@@ -13,15 +13,17 @@ Phi, phi                                            distribution function and de
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import erfcx, log_ndtr, ndtr
+
+from cashmere.base.arrays import Float64
 
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 _FAR = -1e6
 """Below this z, h(z) = phi(z)/z^2 is exact to double precision."""
 
 
-def expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArray[np.float64]:
+def expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> Float64:
     """Return the expected improvement: how far a normal prediction falls below the best loss, on average.
 
     EI = (y* - mu) Phi(z) + sigma phi(z) with z = (y* - mu)/sigma; max(y* - mu, 0) where sigma = 0, see
@@ -48,11 +50,11 @@ def expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArra
     spread = std > 0
     z = gain / np.where(spread, std, 1.0)
     density = np.exp(-0.5 * np.square(z) - _LOG_SQRT_2PI)
-    improvement: NDArray[np.float64] = np.where(spread, gain * ndtr(z) + std * density, np.maximum(gain, 0.0))
+    improvement: Float64 = np.where(spread, gain * ndtr(z) + std * density, np.maximum(gain, 0.0))
     return np.maximum(improvement, 0.0)  # cancellation in the tail may leave -1e-300
 
 
-def log_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArray[np.float64]:
+def log_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> Float64:
     """Return the logarithm of the expected improvement, correct also where the improvement itself underflows.
 
     log EI = log sigma + log h(z), h(z) = phi(z) + z Phi(z). For z < -1 the two terms of h cancel; then
@@ -94,11 +96,11 @@ def log_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> ND
     log_h = np.where(z > -1.0, log_h_near, np.where(z > _FAR, log_h_middle, log_h_far))
     with np.errstate(divide="ignore"):
         certain = np.log(np.maximum(gain, 0.0))
-    result: NDArray[np.float64] = np.where(spread, np.log(np.where(spread, std, 1.0)) + log_h, certain)
+    result: Float64 = np.where(spread, np.log(np.where(spread, std, 1.0)) + log_h, certain)
     return result
 
 
-def log_target_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> NDArray[np.float64]:
+def log_target_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float) -> Float64:
     """Return the expected improvement of the loss when the surrogate predicts its logarithm.
 
     EI = y* Phi(u) - exp(sigma^2/2 + mu) Phi(u - sigma), u = (log y* - mu)/sigma, the form of SMAC:
@@ -127,11 +129,11 @@ def log_target_expected_improvement(mean: ArrayLike, std: ArrayLike, best: float
     u = (np.log(best) - mean) / safe
     # One exponential of the sum: exp(sigma^2/2 + mu) alone may overflow where Phi(u - sigma) vanishes.
     second = np.exp(0.5 * np.square(safe) + mean + log_ndtr(u - safe))
-    improvement: NDArray[np.float64] = np.where(spread, best * ndtr(u) - second, best - np.exp(mean))
+    improvement: Float64 = np.where(spread, best * ndtr(u) - second, best - np.exp(mean))
     return np.maximum(improvement, 0.0)
 
 
-def lower_confidence_bound(mean: ArrayLike, std: ArrayLike, kappa: float = 1.96) -> NDArray[np.float64]:
+def lower_confidence_bound(mean: ArrayLike, std: ArrayLike, kappa: float = 1.96) -> Float64:
     """Return the lower confidence bound mu - kappa sigma; *smaller* is better, since it is a loss.
 
     Parameters

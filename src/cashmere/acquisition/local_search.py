@@ -9,15 +9,14 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
     from cashmere.space.encoding.encoder import SpaceEncoder
 
-Score = Callable[[NDArray[np.float64]], FloatArray]
+Score = Callable[[Float64], FloatArray]
 """Values of encoded rows ``(n, d)``, shape ``(n,)``; larger is better, such as the logarithm of an improvement."""
 
 EXHAUSTIVE = 200
@@ -42,7 +41,7 @@ def ascend(
     n_draws: int = 10,
     fixed: Collection[str] = (),
     excluded: FloatArray | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Float64, Float64]:
     """Climb from every start by the best change of a single parameter, until no change is better.
 
     Parameters
@@ -104,7 +103,7 @@ def maximise_per_algorithm(
     *,
     n_starts: int = 10,
     algorithms: IntArray | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Float64, Float64]:
     """Return the best new configuration of every algorithm.
 
     Parameters
@@ -167,6 +166,6 @@ def _best_of_each(owner: IntArray, values: FloatArray) -> IntArray:
     return best
 
 
-def _rounded(values: FloatArray) -> NDArray[np.float64]:
+def _rounded(values: FloatArray) -> Float64:
     with np.errstate(over="ignore"):
         return np.rint(np.asarray(values, dtype=np.float64) / _SAME)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 
 if TYPE_CHECKING:
     from cashmere.space.encoding.encoder import SpaceEncoder
@@ -24,7 +24,7 @@ def draw_candidates(
     n_incumbents: int = 10,
     n_retries: int = 5,
     excluded: FloatArray | None = None,
-) -> NDArray[np.float64]:
+) -> Float64:
     """Draw distinct configurations that are not in the history.
 
     Parameters
@@ -97,8 +97,8 @@ def best_distinct(keys: NDArray[np.uint64], losses: FloatArray, n: int) -> NDArr
 
 
 def _drop_repeated(
-    encoder: SpaceEncoder, rows: NDArray[np.float64], seen: NDArray[np.uint64]
-) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+    encoder: SpaceEncoder, rows: Float64, seen: NDArray[np.uint64]
+) -> tuple[Float64, NDArray[np.uint64]]:
     """Return the rows that are neither seen nor repeated, in order, and their keys."""
     keys = encoder.keys(rows)
     _, first = np.unique(keys, return_index=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 
 
-def confusion_matrix(
-    y: IntArray, decided: IntArray, n_classes: int, weight: FloatArray | None = None
-) -> NDArray[np.float64]:
+def confusion_matrix(y: IntArray, decided: IntArray, n_classes: int, weight: FloatArray | None = None) -> Float64:
     """Count rows by true and by predicted class.
 
     Parameters
@@ -37,7 +34,7 @@ def confusion_matrix(
     return np.asarray(cells.reshape(n_classes, n_classes), dtype=np.float64)
 
 
-def join_small_classes(matrix: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], list[int]]:
+def join_small_classes(matrix: Float64, most: int) -> tuple[Float64, list[int]]:
     """Keep the classes with the most rows, and merge the others into a last one.
 
     Parameters

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.base.text import clean_text, redact
 from cashmere.evaluation.metrics import Metric
 from cashmere.records.origin import OriginKind
@@ -37,9 +36,7 @@ class LatentStrategy(Protocol):
         """The networks that the surrogate begins with; None if it trains its own."""
         ...
 
-    def fit(
-        self, history: History, decided: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[LatentSurrogate, float]:
+    def fit(self, history: History, decided: Float64, rng: np.random.Generator) -> tuple[LatentSurrogate, float]:
         """Return the surrogate of a history, and its best loss."""
         ...
 
@@ -84,7 +81,7 @@ def latent_map_fact(strategy: object, history: History) -> dict[str, Any] | None
     }
 
 
-def plane(points: FloatArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def plane(points: FloatArray) -> tuple[Float64, Float64]:
     """Return embeddings as points of a plane.
 
     Parameters

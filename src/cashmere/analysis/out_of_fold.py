@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.analysis.recorded import map_predictions, validation_rows
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as
 from cashmere.data.task import TaskType
 from cashmere.ensembles import Ensemble, choose_rows, ensemble_from_json
@@ -49,9 +48,9 @@ class OutOfFold:
     """
 
     y: AnyArray
-    predictions: NDArray[np.float64]
+    predictions: Float64
     weight: FloatArray | None
-    thresholds: NDArray[np.float64] | None
+    thresholds: Float64 | None
     n_validation_rows: int
 
     @property
@@ -159,7 +158,7 @@ def _member_predictions(store: RunStore, facts: RunFacts, number: int, n_rows: i
     return map_predictions(path, n_rows)
 
 
-def _thresholds(facts: RunFacts, n_classes: int) -> NDArray[np.float64] | None:
+def _thresholds(facts: RunFacts, n_classes: int) -> Float64 | None:
     stored = (facts.decision or {}).get("thresholds")
     if stored is None:
         return None

@@ -12,9 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.contests.budgets import cut_chain, first_round, number_of_rounds, round_share
 from cashmere.contests.elimination import Verdict, drop_defeated, drop_highest
 from cashmere.contests.reasons import Exhausted, Reason, reason_from_json
@@ -292,7 +291,7 @@ class _Contest:
             reasons=tuple(reasons[i] for i in dropped),
         )
 
-    def _defeated(self, contested: Sequence[int], losses: Sequence[NDArray[np.float64]]) -> Verdict:
+    def _defeated(self, contested: Sequence[int], losses: Sequence[Float64]) -> Verdict:
         if len(contested) < 2:
             return Verdict()
         return drop_defeated(
@@ -306,7 +305,7 @@ class _Contest:
     def _not_among_the_best(
         self,
         contested: Sequence[int],
-        losses: Sequence[NDArray[np.float64]],
+        losses: Sequence[Float64],
         before: Sequence[int],
         rounds: Sequence[Round],
         current: OpenRound,
@@ -352,7 +351,7 @@ class _Contest:
                 totals[i] = total
         return totals
 
-    def _losses(self, totals: Sequence[int]) -> list[NDArray[np.float64]]:
+    def _losses(self, totals: Sequence[int]) -> list[Float64]:
         """Return the losses of the evaluations granted to each contender, with finite losses for failures."""
         granted = [np.asarray(c.losses[:n], dtype=np.float64) for c, n in zip(self.contenders, totals, strict=True)]
         every = np.concatenate(granted)

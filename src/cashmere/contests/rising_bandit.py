@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.contests.ledger import Contender
 from cashmere.exceptions import InvalidParameterError
 from cashmere.records.work_budget import WorkBudget
@@ -106,8 +105,8 @@ class Standing:
 
 
 def pessimistic_and_optimistic(
-    best: NDArray[np.float64], horizon: float, *, window: int, slope: Slope = "paper", least_loss: float = -np.inf
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    best: Float64, horizon: float, *, window: int, slope: Slope = "paper", least_loss: float = -np.inf
+) -> tuple[Float64, Float64]:
     """Return the loss each arm has reached and the lowest it could reach, assuming that losses fall ever more slowly.
 
     If a curve falls and flattens, the mean slope of the last pulls bounds all later slopes: with
@@ -221,12 +220,12 @@ def _is_exhausted(arm: Contender, granted: int) -> bool:
     return arm.capacity is not None and granted >= arm.capacity
 
 
-def _best_after_pulls(losses: FloatArray, rules: RisingRules, n_pulls: int, failure_loss: float) -> NDArray[np.float64]:
+def _best_after_pulls(losses: FloatArray, rules: RisingRules, n_pulls: int, failure_loss: float) -> Float64:
     """Return the lowest loss after each pull, shape ``(n_pulls,)``; for an exhausted arm, the last one is repeated."""
     known = np.where(np.isnan(losses), failure_loss, losses)
     best = np.minimum.accumulate(np.append(known, np.inf)[: max(len(known), 1)])
     ends = np.minimum(rules.evaluations_per_pull * np.arange(1, n_pulls + 1), len(best))
-    after: NDArray[np.float64] = best[ends - 1]
+    after: Float64 = best[ends - 1]
     return after
 
 

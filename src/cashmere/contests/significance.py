@@ -18,10 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc, fdtrc, ndtr
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 
 _EXACT_WILCOXON = 50
 """Up to this many pairs the exact distribution of the signed-rank statistic is counted; scipy has the same limit."""
@@ -46,7 +45,7 @@ class FriedmanTest:
     p_value: float
     f: float
     f_p_value: float
-    average_ranks: NDArray[np.float64]
+    average_ranks: Float64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,12 +61,12 @@ class PostHocTest:
     """
 
     best: int
-    z: NDArray[np.float64]
-    p_values: NDArray[np.float64]
-    adjusted: NDArray[np.float64]
+    z: Float64
+    p_values: Float64
+    adjusted: Float64
 
 
-def paired_samples(losses: Sequence[FloatArray], n_initial: int) -> NDArray[np.float64]:
+def paired_samples(losses: Sequence[FloatArray], n_initial: int) -> Float64:
     """Return the samples for the test: the best of the early losses as one value, then the latest losses.
 
     With ``e = min_i len(losses[i]) - n_initial``, a contender's sample is the best of all but its last e losses,
@@ -97,11 +96,11 @@ def paired_samples(losses: Sequence[FloatArray], n_initial: int) -> NDArray[np.f
     return np.stack(samples, axis=1)
 
 
-def rank_rows(samples: FloatArray) -> NDArray[np.float64]:
+def rank_rows(samples: FloatArray) -> Float64:
     """Return the ranks within each row, shape ``(n, k)``; 1 is the lowest, ties share the average rank."""
     lower = np.sum(samples[:, None, :] < samples[:, :, None], axis=2)
     equal = np.sum(samples[:, None, :] == samples[:, :, None], axis=2)
-    ranks: NDArray[np.float64] = lower + (equal + 1) / 2
+    ranks: Float64 = lower + (equal + 1) / 2
     return ranks
 
 
@@ -143,7 +142,7 @@ def friedman_test(samples: FloatArray) -> FriedmanTest:
     )
 
 
-def holm_adjusted(p_values: FloatArray) -> NDArray[np.float64]:
+def holm_adjusted(p_values: FloatArray) -> Float64:
     """Return probabilities adjusted for multiple comparisons by Holm's step-down rule, shape ``(m,)``.
 
     The smallest is multiplied by m, the next by m - 1, ...; none is smaller than one before it or larger than 1.

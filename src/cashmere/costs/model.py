@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.special import log_ndtr
 
-from cashmere.base.arrays import BoolArray, FloatArray
+from cashmere.base.arrays import BoolArray, Float64, FloatArray
 
 NOISE = 0.5
 """Prior standard deviation of log seconds around the linear model: seconds scatter by a factor of 1.6."""
@@ -52,9 +51,9 @@ class LinearModel:
         s2: the posterior mean of the variance's factor under an inverse-gamma prior with mean one.
     """
 
-    Z: NDArray[np.float64]
-    factor: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    Z: Float64
+    factor: Float64
+    weights: Float64
     spread: float
 
     @classmethod
@@ -88,20 +87,20 @@ class LinearModel:
         spread = (_PRIOR_TRIALS + float(values @ coefficients)) / (_PRIOR_TRIALS + len(Z))
         return cls(Z=Z, factor=factor, weights=Z.T @ coefficients, spread=spread)
 
-    def mean(self, Z: FloatArray) -> NDArray[np.float64]:
+    def mean(self, Z: FloatArray) -> Float64:
         """Return the expected values of other trials, shape ``(m,)``."""
-        mean: NDArray[np.float64] = Z @ self.weights
+        mean: Float64 = Z @ self.weights
         return mean
 
-    def std(self, Z: FloatArray) -> NDArray[np.float64]:
+    def std(self, Z: FloatArray) -> Float64:
         """Return the standard deviations of the values of other trials, noise included, shape ``(m,)``."""
         explained = np.square(solve_triangular(self.factor, self.Z @ Z.T, lower=True)).sum(axis=0)
         variance = np.maximum(np.square(Z).sum(axis=1) - explained, 0.0) + NOISE**2
-        std: NDArray[np.float64] = np.sqrt(self.spread * variance)
+        std: Float64 = np.sqrt(self.spread * variance)
         return std
 
 
-def _mean_above(z: NDArray[np.float64]) -> NDArray[np.float64]:
+def _mean_above(z: Float64) -> Float64:
     """Return the mean of a standard normal variable given that it exceeds z: phi(z) / (1 - Phi(z)); at least z."""
-    hazard: NDArray[np.float64] = np.exp(-0.5 * np.square(z) - _LOG_SQRT_2PI - log_ndtr(-z))
+    hazard: Float64 = np.exp(-0.5 * np.square(z) - _LOG_SQRT_2PI - log_ndtr(-z))
     return np.maximum(hazard, z)

@@ -8,10 +8,10 @@ from typing import Self
 
 import numpy as np
 from ConfigSpace import CategoricalHyperparameter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.costs.model import LinearModel
 from cashmere.costs.relative import choice_name, log_relative_costs
 from cashmere.records.trial import Observation, TrialStatus
@@ -100,18 +100,18 @@ class PredictedSeconds:
         )
         return cls(encoder=encoder, relative_costs=relative_costs, model=model)
 
-    def mean_log_seconds(self, rows: FloatArray) -> NDArray[np.float64]:
+    def mean_log_seconds(self, rows: FloatArray) -> Float64:
         """Return the mean of `log_seconds` with all rows of the table, ``(n,)``; faster."""
         return self._mean(rows, np.ones(len(rows)))
 
-    def log_probability_within(self, seconds: float, rows: FloatArray, share: float = 1.0) -> NDArray[np.float64]:
+    def log_probability_within(self, seconds: float, rows: FloatArray, share: float = 1.0) -> Float64:
         """Return the log probability that trials on a share of the rows end within some seconds, shape ``(n,)``."""
         if seconds <= 0:
             return np.full(len(rows), -np.inf)
         mean, std = self.log_seconds(rows, share)
         return np.asarray(log_ndtr((np.log(seconds) - mean) / std), dtype=np.float64)
 
-    def log_seconds(self, rows: FloatArray, shares: ArrayLike = 1.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def log_seconds(self, rows: FloatArray, shares: ArrayLike = 1.0) -> tuple[Float64, Float64]:
         """Return mean and standard deviation of the logarithm of the seconds, `OVERHEAD_SECONDS` included.
 
         Parameters
@@ -129,14 +129,14 @@ class PredictedSeconds:
         shares = np.broadcast_to(np.asarray(shares, dtype=np.float64), len(rows))
         return self._mean(rows, shares), self.model.std(_features(self.encoder, rows, shares))
 
-    def _mean(self, rows: FloatArray, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _mean(self, rows: FloatArray, shares: Float64) -> Float64:
         learnt = self.model.mean(_features(self.encoder, rows, shares))
         return learnt + _expected(self.encoder, rows, shares, self.relative_costs)
 
 
 def _expected(
     encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray, relative_costs: Mapping[str, float]
-) -> NDArray[np.float64]:
+) -> Float64:
     """Return the log seconds expected before the first trial, up to the scale, shape ``(n,)``."""
     expected = np.asarray(np.log(shares), dtype=np.float64)
     for column, name in enumerate(encoder.names):
@@ -149,7 +149,7 @@ def _expected(
     return expected
 
 
-def _features(encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray) -> NDArray[np.float64]:
+def _features(encoder: SpaceEncoder, rows: FloatArray, shares: FloatArray) -> Float64:
     """Return the features times the standard deviations of their weights, shape ``(n, p)``.
 
     A number is centred and 0 where it is inactive; a categorical is one column per choice.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import IntArray
+from cashmere.base.arrays import Float64, IntArray
 from cashmere.data.schema import label_text
 from cashmere.data.target import TargetCoding
 from cashmere.exceptions import InvalidParameterError, UnknownNameError
@@ -60,7 +59,7 @@ def _parsed(text: str) -> tuple[str, float]:
     return label.strip(), float(weight)
 
 
-def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWeight) -> NDArray[np.float64]:
+def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWeight) -> Float64:
     """Return the weight of each row, mean 1.
 
     Parameters
@@ -90,6 +89,6 @@ def weights_of_rows(codes: IntArray, target: TargetCoding, class_weight: ClassWe
             if label not in labels:
                 raise UnknownNameError("class", label, labels)
             weights[labels.index(label)] = weight
-    found: NDArray[np.float64] = weights[codes]
+    found: Float64 = weights[codes]
     found /= found.mean()
     return found

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.data.resampling import make_folds
 from cashmere.data.schema import LARGEST, CodedTable, TableSchema
 from cashmere.data.task import Encoding, TaskType
@@ -309,7 +309,7 @@ class FoldEncoder:
             self._n_components.append(n)
 
 
-def _medians(numbers: FloatArray, missing: BoolArray) -> NDArray[np.float64]:
+def _medians(numbers: FloatArray, missing: BoolArray) -> Float64:
     """Return column medians; 0 for columns without any value."""
     medians = np.zeros(numbers.shape[1])
     some = ~missing.all(axis=0) if len(numbers) else np.zeros(numbers.shape[1], dtype=bool)
@@ -328,7 +328,7 @@ def _averaged_classes(y: AnyArray, task_type: TaskType) -> range | None:
     return range(int(y.max()) + 1) if task_type is TaskType.MULTICLASS else None
 
 
-def _level_means(rows: IntArray, n_levels: int, y: AnyArray, classes: range | None) -> NDArray[np.float64]:
+def _level_means(rows: IntArray, n_levels: int, y: AnyArray, classes: range | None) -> Float64:
     r"""Return shrunken target means per level, shape ``(n_levels, n_outputs)``.
 
     .. math:: \lambda_l \bar y_l + (1 - \lambda_l) \bar y, \quad

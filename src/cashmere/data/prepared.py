@@ -16,7 +16,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from cashmere.base.array_files import map_archived, map_array, reserve_rows, write_rows
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.files import (
     check_folder,
     check_regular,
@@ -153,7 +153,7 @@ class PreparedFolds:
         return self._array("y.npy")
 
     @functools.cached_property
-    def weight(self) -> NDArray[np.float64] | None:
+    def weight(self) -> Float64 | None:
         """Row weights, or None."""
         return self._array("weight.npy") if self._has_weight else None
 
@@ -348,7 +348,7 @@ def prepare_folds(
     *,
     task_type: TaskType,
     seed: int,
-    weight: NDArray[np.float64] | None = None,
+    weight: Float64 | None = None,
     structure: RowStructure | None = None,
     rungs: Sequence[float] = (1.0,),
     table: Path | None = None,

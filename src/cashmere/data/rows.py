@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.sorting import sorted_by
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.row_structure import RowStructure
@@ -41,7 +41,7 @@ class CanonicalRows:
 
     given: pd.DataFrame
     y: AnyArray
-    weight: NDArray[np.float64] | None
+    weight: Float64 | None
     source: IntArray
     structure: RowStructure | None = None
 
@@ -71,7 +71,7 @@ class CanonicalRows:
         return schema
 
 
-def check_weight(weight: Any, n_rows: int) -> NDArray[np.float64]:
+def check_weight(weight: Any, n_rows: int) -> Float64:
     """Return row weights as float64.
 
     Raises
@@ -137,7 +137,7 @@ def canonical_rows(
     """
     n_rows = len(frame)
     source = np.arange(n_rows, dtype=np.int64)
-    kept: NDArray[np.float64] | None = None
+    kept: Float64 | None = None
     if weight is not None:
         values = check_weight(weight, n_rows)
         if not keep_order:

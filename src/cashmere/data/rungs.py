@@ -6,9 +6,8 @@ Validation rows are the same for all rungs, so that models of different rungs ma
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.sorting import sorted_by
 from cashmere.data.row_structure import RowStructure, is_in_time
 from cashmere.data.task import TaskType
@@ -94,7 +93,7 @@ def _order_of_groups(y: AnyArray, task_type: TaskType, seed: int, groups: IntArr
     return np.lexsort((rank[groups], first[groups]))
 
 
-def _due(codes: AnyArray) -> NDArray[np.float64]:
+def _due(codes: AnyArray) -> Float64:
     """Return the share of all rows at which each row must enter for its class to keep its share."""
     due = np.empty(len(codes))
     for code in np.unique(codes):

@@ -20,7 +20,7 @@ import pandas as pd
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, BoolArray, Float64, FloatArray, IntArray
 from cashmere.base.cores import available_cores
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted
@@ -578,7 +578,7 @@ def _numbers(series: pd.Series[Any], name: str) -> FloatArray:
     return values
 
 
-def _parse_numbers(content: pd.Series[Any]) -> NDArray[np.float64]:
+def _parse_numbers(content: pd.Series[Any]) -> Float64:
     """Return numbers and texts of numbers as floats: infinity if too large, NaN for everything else."""
     try:
         return np.asarray(pd.to_numeric(content, errors="coerce"), dtype=np.float64)
@@ -595,12 +595,12 @@ def _as_float(value: Any) -> float:
         return np.nan
 
 
-def _booleans(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
+def _booleans(series: pd.Series[Any], name: str) -> Float64:
     if pd.api.types.is_bool_dtype(series.dtype) and not isinstance(series.dtype, pd.CategoricalDtype):
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     codes, labels = _factorised(series)
     table = np.array([_TRUTH.get(label.lower(), -1.0) for label in labels] + [np.nan])
-    values: NDArray[np.float64] = table[codes]
+    values: Float64 = table[codes]
     if np.any(values == -1.0):
         bad = np.flatnonzero(values == -1.0)
         raise _unfit(name, labels[codes[bad[0]]], "True or False", bad.size)
@@ -647,12 +647,12 @@ def _factorised(series: pd.Series[Any]) -> tuple[IntArray, list[str]]:
     return table[raw], list(number_of)
 
 
-def _category_codes(series: pd.Series[Any], categories: tuple[str, ...]) -> tuple[NDArray[np.float64], int]:
+def _category_codes(series: pd.Series[Any], categories: tuple[str, ...]) -> tuple[Float64, int]:
     """Return codes, NaN where missing or unseen, and the number of unseen values."""
     codes, labels = _factorised(series)
     code_of = {category: float(i) for i, category in enumerate(categories)}
     table = np.array([code_of.get(label, np.nan) for label in labels] + [np.nan])
-    values: NDArray[np.float64] = table[codes]
+    values: Float64 = table[codes]
     return values, int(np.sum(np.isnan(values) & (codes >= 0)))
 
 
@@ -740,7 +740,7 @@ def _wall_time_text(value: object) -> str:
     return str(value).strip()
 
 
-def _date_parts(dates: NDArray[np.datetime64], *, with_time: bool) -> NDArray[np.float64]:
+def _date_parts(dates: NDArray[np.datetime64], *, with_time: bool) -> Float64:
     index = pd.DatetimeIndex(dates)
     days = (dates - np.datetime64("1970-01-01", "us")) / np.timedelta64(1, "D")
     parts = [index.year, index.month, index.day, index.day_of_week, days, *([index.hour] if with_time else [])]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.analysis.recorded import validation_rows
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as
 from cashmere.data.row_structure import StructureKind
 from cashmere.data.schema import CodedTable, ColumnKind, TableSchema, take_rows
@@ -138,7 +138,7 @@ class UnseenRows:
 
     def predict(
         self, values: FloatArray | None = None, rows: IntArray | None = None, texts: tuple[AnyArray, ...] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Float64:
         """Predict rows as the model would, each with the models that have not seen it.
 
         Parameters
@@ -158,7 +158,7 @@ class UnseenRows:
         rows = np.arange(len(self)) if rows is None else rows
         values = take_rows(self.values, rows) if values is None else values
         fold = self.fold[rows]
-        result: NDArray[np.float64] | None = None
+        result: Float64 | None = None
         for k in np.unique(fold).tolist():
             own = np.flatnonzero(fold == k)
             own_texts = None if texts is None else tuple(text[own] for text in texts)
@@ -169,9 +169,7 @@ class UnseenRows:
         assert result is not None  # there is a row
         return result
 
-    def _predict_by(
-        self, k: int, values: FloatArray, rows: IntArray, texts: tuple[AnyArray, ...] | None
-    ) -> NDArray[np.float64]:
+    def _predict_by(self, k: int, values: FloatArray, rows: IntArray, texts: tuple[AnyArray, ...] | None) -> Float64:
         """Predict with the models of one fold."""
         model = self.predictor
         prepared: dict[Encoding, NDArray[np.float32]] = {}

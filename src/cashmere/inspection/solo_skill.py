@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
 from cashmere.data.task import TaskType
 
 _MOST_CLASSES = 20
@@ -17,7 +16,7 @@ _LEAST_LEAF = 5
 _MOST_LEAVES = 64
 
 
-def target_matrix(y: AnyArray, task_type: TaskType) -> NDArray[np.float64]:
+def target_matrix(y: AnyArray, task_type: TaskType) -> Float64:
     """Return what a column has to predict: 0/1 indicators of the classes, or ranks of a numeric target.
 
     Parameters

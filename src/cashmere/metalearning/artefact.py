@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cashmere.base.array_files import open_arrays
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as, read_file, remove_leftovers, write_atomically
 from cashmere.base.json_files import JSON_BYTES, Count, Finite, ShortText, checked, parse_json
 from cashmere.exceptions import ArtefactError
@@ -179,7 +178,7 @@ class Artefact:
             raise ArtefactError(self.space, f"holds no ranker of {name}. Build it again with `cashmere pretrain`.")
         return self.rankers[name]
 
-    def _scaled(self, meta_features: Mapping[str, float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _scaled(self, meta_features: Mapping[str, float]) -> tuple[Float64, Float64]:
         """Return the scaled meta-features of a table ``(F,)`` and of the sources ``(S, F)``."""
         scaler = MetaFeatureScaler.fit(self.meta_features)
         return scaler.apply(stack_features([meta_features]))[0], scaler.apply(self.meta_features)

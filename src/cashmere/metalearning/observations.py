@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cashmere.base.array_files import check_archive, open_arrays
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.base.files import failures_as, read_file, remove_leftovers, write_atomically
 from cashmere.base.json_files import Count, ShortText, checked, parse_json
 from cashmere.exceptions import CashmereError, CorruptStoreError, ObservationsError, ShapeError
@@ -134,7 +134,7 @@ class SourceObservations:
                     table=table.name,
                 )
 
-    def loss_matrix(self) -> NDArray[np.float64]:
+    def loss_matrix(self) -> Float64:
         """Return the losses of all tables and configurations.
 
         Returns

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from ConfigSpace import Configuration
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import IntArray
+from cashmere.base.arrays import Float64, IntArray
 from cashmere.metalearning.observations import SourceObservations
 from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
 
@@ -14,7 +13,7 @@ FOREIGN = -1
 """Stands for the algorithm of a configuration outside the space, as from a run on a table with categories."""
 
 
-def observed_vectors(observations: SourceObservations, blocks: AlgorithmBlocks) -> tuple[IntArray, NDArray[np.float64]]:
+def observed_vectors(observations: SourceObservations, blocks: AlgorithmBlocks) -> tuple[IntArray, Float64]:
     """Return algorithm ``(n,)`` and vector ``(n, width)`` of each listed configuration.
 
     Configurations that are not in the space have the algorithm `FOREIGN` and zeros.

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.exceptions import ObservationsError
 from cashmere.metalearning.observations import SourceObservations, SourceTable
 from cashmere.metalearning.observed_vectors import FOREIGN, observed_vectors
@@ -33,7 +32,7 @@ _MIDDLE = 0.5
 """Rank of an algorithm that was never tried on a source."""
 
 
-def rank_shares(losses: FloatArray) -> NDArray[np.float64]:
+def rank_shares(losses: FloatArray) -> Float64:
     """Return ranks from 0, the lowest loss, to 1; ties share the mean of theirs.
 
     Parameters
@@ -49,11 +48,11 @@ def rank_shares(losses: FloatArray) -> NDArray[np.float64]:
     from scipy.stats import rankdata
 
     ranks = rankdata(np.where(np.isnan(losses), np.inf, losses)) - 1
-    shares: NDArray[np.float64] = ranks / max(len(losses) - 1, 1)
+    shares: Float64 = ranks / max(len(losses) - 1, 1)
     return shares
 
 
-def agreement(ranks: FloatArray, losses: FloatArray) -> NDArray[np.float64]:
+def agreement(ranks: FloatArray, losses: FloatArray) -> Float64:
     """Return how well the order on each source agrees with that of some losses: Spearman's correlation.
 
     Parameters
@@ -75,7 +74,7 @@ def agreement(ranks: FloatArray, losses: FloatArray) -> NDArray[np.float64]:
     ours, theirs = rankdata(losses), rankdata(ranks, axis=1)
     ours, theirs = ours - ours.mean(), theirs - theirs.mean(axis=1, keepdims=True)
     scale = np.sqrt(np.square(ours).sum() * np.square(theirs).sum(axis=1))
-    correlation: NDArray[np.float64] = theirs @ ours / np.where(scale > 0, scale, 1.0)
+    correlation: Float64 = theirs @ ours / np.where(scale > 0, scale, 1.0)
     return correlation
 
 
@@ -185,7 +184,7 @@ class SourceRanks:
             coefficients=tuple(coefficients),
         )
 
-    def predict(self, tasks: IntArray, vectors: FloatArray, sources: IntArray | None = None) -> NDArray[np.float64]:
+    def predict(self, tasks: IntArray, vectors: FloatArray, sources: IntArray | None = None) -> Float64:
         """Return the ranks of configurations on all or some of the sources.
 
         Parameters
@@ -211,7 +210,7 @@ class SourceRanks:
         return ranks
 
 
-def _enter_ranks(row: NDArray[np.float64], table: SourceTable, tasks: IntArray) -> None:
+def _enter_ranks(row: Float64, table: SourceTable, tasks: IntArray) -> None:
     """Fill in the ranks on one source; configurations not tried there, or outside the space, stay NaN."""
     kept = tasks[table.configurations] != FOREIGN
     if np.isfinite(table.losses[kept]).any():

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.data.preparation import FoldEncoder
 from cashmere.data.schema import TableSchema
 from cashmere.data.target import TargetCoding
@@ -153,7 +153,7 @@ def check_ensemble(
     ensemble: Ensemble,
     members: set[int],
     target: TargetCoding,
-    thresholds: NDArray[np.float64] | None,
+    thresholds: Float64 | None,
     calibration: Calibration | None,
     conformal: ConformalScores | None = None,
 ) -> None:

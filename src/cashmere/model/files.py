@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict
 
-import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.base.files import (
     check_folder,
     failures_as,
@@ -99,7 +98,7 @@ def save_model(
     ensemble: Ensemble,
     member_files: Mapping[int, Path],
     information: Mapping[str, Any],
-    thresholds: NDArray[np.float64] | None = None,
+    thresholds: Float64 | None = None,
     calibration: Calibration | None = None,
     conformal: ConformalScores | None = None,
     n_folds: int | None = None,

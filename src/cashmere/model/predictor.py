@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray
+from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.cores import available_cores
 from cashmere.base.remote import is_url
 from cashmere.data.frames import to_frame
@@ -74,7 +74,7 @@ class Predictor:
     ensemble: Ensemble
     models: dict[int, list[FoldModel]]
     information: dict[str, Any] = field(default_factory=dict)
-    thresholds: NDArray[np.float64] | None = None
+    thresholds: Float64 | None = None
     calibration: Calibration | None = None
     conformal: ConformalScores | None = None
     newest_fold_only: bool = False
@@ -100,7 +100,7 @@ class Predictor:
             return self.decide(self.predict_proba(table))
         return self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
 
-    def _checked(self, output: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _checked(self, output: Float64) -> Float64:
         """Raise an error for NaN or infinite predictions, which could be mistaken for missing values."""
         odd = ~np.isfinite(output if output.ndim == 1 else output.sum(axis=1))
         if odd.any():
@@ -113,7 +113,7 @@ class Predictor:
             )
         return output
 
-    def decide(self, probabilities: NDArray[np.float64]) -> AnyArray:
+    def decide(self, probabilities: Float64) -> AnyArray:
         """Turn probabilities from `predict_proba` into class labels.
 
         With thresholds, the class whose probability exceeds its threshold by the largest factor; without, the most
@@ -122,7 +122,7 @@ class Predictor:
         return self.target.decode(decide(probabilities, self.thresholds))
 
     @property
-    def decision_threshold_(self) -> float | NDArray[np.float64]:
+    def decision_threshold_(self) -> float | Float64:
         """Probability from which the second class is predicted; for more classes, their thresholds ``(n_classes,)``.
 
         Thresholds sum to one. 0.5, or equal thresholds, mean the most probable class.
@@ -133,7 +133,7 @@ class Predictor:
         thresholds = np.full(n_classes, 1 / n_classes) if self.thresholds is None else self.thresholds
         return float(thresholds[1]) if n_classes == 2 else thresholds
 
-    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+    def predict_proba(self, table: Any) -> Float64:
         """Predict calibrated probabilities ``(n_rows, n_classes)``; columns as in `classes_`, rows sum to one."""
         if not self.target.task_type.is_classification:
             raise AttributeError(
@@ -142,7 +142,7 @@ class Predictor:
         output = self._checked(self.predict_raw(self._frame(table)).astype(np.float64))
         return self._checked(np.asarray(output / output.sum(axis=1, keepdims=True)))
 
-    def predict_interval(self, table: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+    def predict_interval(self, table: Any, coverage: float = 0.9) -> Float64:
         """Predict intervals by CV+: lower and upper bounds, shape ``(n_rows, 2)``.
 
         The intervals contain the true value of about the share `coverage` of rows, if these are distributed like the
@@ -218,7 +218,7 @@ class Predictor:
         models = self._ready_models(len(coded))
         return np.concatenate([self._predict_chunk(chunk, models) for chunk in _chunks(coded)])
 
-    def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[NDArray[np.float64]]]:
+    def _of_folds(self, frame: pd.DataFrame) -> Iterator[list[Float64]]:
         """Yield, chunk by chunk, the predictions of the models of each fold that has its own scores."""
         assert self.conformal is not None
         models, n_folds = self._ready_models(len(frame)), len(self.conformal.folds)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import AnyArray
+from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.schema import ColumnKind, TableSchema
 from cashmere.exceptions import ModelFileError
 from cashmere.model.predictor import Predictor
@@ -56,7 +55,7 @@ def _fault(predicted: AnyArray, expected: tuple[int, ...]) -> str:
     return f"predicts {content} of shape {predicted.shape} for two rows. Expected finite numbers of shape {expected}."
 
 
-def probe_rows(schema: TableSchema, medians: NDArray[np.float64]) -> pd.DataFrame:
+def probe_rows(schema: TableSchema, medians: Float64) -> pd.DataFrame:
     """Return two rows: a typical one, and one with only missing values.
 
     Parameters
@@ -98,7 +97,7 @@ def _rows_of(predictor: Predictor) -> pd.DataFrame:
     return probe_rows(predictor.schema, _medians(predictor))
 
 
-def _medians(predictor: Predictor) -> NDArray[np.float64]:
+def _medians(predictor: Predictor) -> Float64:
     """Return the training median of each value column, 0 for columns without numbers."""
     encoder = next(iter(predictor.encoders[0].values())) if predictor.encoders and predictor.encoders[0] else None
     medians = np.zeros(len(predictor.schema.value_names))

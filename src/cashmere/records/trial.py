@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 from cashmere.records.added_features import AddedFeatures
 from cashmere.records.cause import Cause
 from cashmere.records.loss import Loss
@@ -272,8 +272,8 @@ class History(Sequence[Observation]):
     worst_loss: float | None = None
     baseline_loss: float = float("nan")
     metric: Loss | None = field(default=None, compare=False)
-    targets: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
-    row_weights: NDArray[np.float64] | None = field(default=None, repr=False, compare=False)
+    targets: Float64 | None = field(default=None, repr=False, compare=False)
+    row_weights: Float64 | None = field(default=None, repr=False, compare=False)
     budget: WorkBudget | None = None
     time_left: TimeLeft | None = None
 

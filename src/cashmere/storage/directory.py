@@ -11,11 +11,10 @@ from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from msgspec import Meta
-from numpy.typing import NDArray
 
 from cashmere.base import json_files
 from cashmere.base.array_files import map_archived, open_arrays, write_arrays
-from cashmere.base.arrays import AnyArray, FloatArray
+from cashmere.base.arrays import AnyArray, Float64, FloatArray
 from cashmere.base.files import MOST_BYTES, check_folder, failures_as, reason, writing, written_name
 from cashmere.base.json_files import Count, Finite, Kind, ShortText, checked
 from cashmere.data.row_structure import RowStructure, StructureKind
@@ -239,7 +238,7 @@ class TrainingRows:
     values: FloatArray
     texts: tuple[AnyArray | PackedTexts, ...]
     y: AnyArray
-    weight: NDArray[np.float64] | None
+    weight: Float64 | None
     structure: RowStructure | None = None
 
     def save(self, path: Path) -> None:

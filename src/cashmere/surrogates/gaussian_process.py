@@ -21,10 +21,9 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
-from cashmere.base.arrays import FloatArray
+from cashmere.base.arrays import Float64, FloatArray
 
 _SQRT_5 = 5.0**0.5
 _LEAST_NOISE = 1e-6
@@ -60,10 +59,10 @@ class GaussianProcessPrior:
     mean: float
     signal_variance: float
     noise_variance: float
-    length_scales: NDArray[np.float64]
+    length_scales: Float64
 
     @property
-    def theta(self) -> NDArray[np.float64]:
+    def theta(self) -> Float64:
         """The parameters in the form that `negative_log_likelihood` takes, shape ``(d + 3,)``."""
         logarithms = np.log([self.signal_variance, self.noise_variance, *self.length_scales])
         return np.concatenate([[self.mean], logarithms])
@@ -90,7 +89,7 @@ class GaussianProcessPrior:
         )
 
 
-def matern52(a: FloatArray, b: FloatArray, length_scales: FloatArray) -> NDArray[np.float64]:
+def matern52(a: FloatArray, b: FloatArray, length_scales: FloatArray) -> Float64:
     """Return the Matern kernel of smoothness 5/2 between points.
 
     Parameters
@@ -110,11 +109,11 @@ def matern52(a: FloatArray, b: FloatArray, length_scales: FloatArray) -> NDArray
     Rasmussen and Williams (2006), Gaussian processes for machine learning, MIT Press, eq. 4.17.
     """
     r = _SQRT_5 * _distances(a / length_scales, b / length_scales)
-    kernel: NDArray[np.float64] = (1 + r + np.square(r) / 3) * np.exp(-r)
+    kernel: Float64 = (1 + r + np.square(r) / 3) * np.exp(-r)
     return kernel
 
 
-def negative_log_likelihood(theta: FloatArray, X: FloatArray, y: FloatArray) -> tuple[float, NDArray[np.float64]]:
+def negative_log_likelihood(theta: FloatArray, X: FloatArray, y: FloatArray) -> tuple[float, Float64]:
     """Return the negative log marginal likelihood of one data set, and its gradient.
 
     Parameters
@@ -185,7 +184,7 @@ def fit_prior(datasets: Sequence[tuple[FloatArray, FloatArray]], *, isotropic: b
     )
     std = np.array([_MEAN_STD, _LOG_SIGNAL[1], _LOG_NOISE[1]] + [_LOG_LENGTH[1]] * (1 if isotropic else d))
 
-    def objective(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(theta: Float64) -> tuple[float, Float64]:
         z = (theta - centre) / std
         value, gradient = 0.5 * float(z @ z), z / std
         full = np.concatenate([theta[:3], np.repeat(theta[3:], d)]) if isotropic else theta
@@ -271,7 +270,7 @@ class GaussianProcess:
         )
         return type(self)(prior=self._used).fit(points, losses)
 
-    def _condition(self, X: NDArray[np.float64], y: NDArray[np.float64]) -> Self:
+    def _condition(self, X: Float64, y: Float64) -> Self:
         kernel = self._used.signal_variance * matern52(X, X, self._used.length_scales)
         self._X, self._y = X, y
         self._factor = cholesky(kernel + self._used.noise_variance * np.eye(len(y)), lower=True, check_finite=False)
@@ -279,8 +278,8 @@ class GaussianProcess:
         return self
 
 
-def _distances(a: FloatArray, b: FloatArray) -> NDArray[np.float64]:
+def _distances(a: FloatArray, b: FloatArray) -> Float64:
     """Return the Euclidean distances of points ``(n, d)`` and ``(m, d)``, shape ``(n, m)``."""
     squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1) - 2 * (a @ b.T)
-    distances: NDArray[np.float64] = np.sqrt(np.maximum(squares, 0.0))  # cancellation may leave -1e-17
+    distances: Float64 = np.sqrt(np.maximum(squares, 0.0))  # cancellation may leave -1e-17
     return distances

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from cashmere.base.arrays import Float64, IntArray
@@ -213,9 +213,7 @@ def fit_parzen(
     return TruncatedMixture(means=mu, deviations=sigma, weights=w / w.sum(), low=low, high=high)
 
 
-def fit_categorical(
-    codes: IntArray, weights: ArrayLike, prior: ArrayLike, *, prior_weight: float = 1.0
-) -> NDArray[np.float64]:
+def fit_categorical(codes: IntArray, weights: ArrayLike, prior: ArrayLike, *, prior_weight: float = 1.0) -> Float64:
     """Estimate the probabilities of k choices: weighted counts plus k times the prior, divided by their sum.
 
     Parameters

@@ -17,9 +17,8 @@ import numpy as np
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, NotEqualsCondition, OrConjunction
 from ConfigSpace.conditions import ConditionLike, Conjunction
 from ConfigSpace.hyperparameters import Hyperparameter, IntegerHyperparameter
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.space.encoding.encoder import SpaceEncoder
 
 ALGORITHM = "algorithm"
@@ -111,14 +110,14 @@ class AlgorithmBlocks:
             return np.zeros(len(rows), dtype=np.int64)
         return rows[:, self._column].astype(np.int64)
 
-    def vectors(self, rows: FloatArray) -> NDArray[np.float64]:
+    def vectors(self, rows: FloatArray) -> Float64:
         """Return the vectors of encoded rows ``(n, d)``, shape ``(n, width)``, padded with zeros."""
         rows = np.asarray(rows, dtype=np.float64)
         chosen = rows[:, self._columns]
         numbers = np.where(chosen < 0, self._defaults, chosen)
         wide = np.where(self._codes < 0, numbers, chosen == self._codes)
         wide = np.hstack([wide, np.zeros((len(rows), 1))])
-        vectors: NDArray[np.float64] = np.take_along_axis(wide, self._places[self.tasks(rows)], axis=1)
+        vectors: Float64 = np.take_along_axis(wide, self._places[self.tasks(rows)], axis=1)
         return vectors
 
     def signature(self) -> dict[str, Any]:

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.space.encoding.encoder import SpaceEncoder
 from cashmere.space.encoding.prior import MAX_TRIES
 
@@ -53,22 +52,22 @@ class CatalogueEncoder(SpaceEncoder):
         *,
         fixed: Mapping[str, int] | None = None,
         max_tries: int = MAX_TRIES,
-    ) -> NDArray[np.float64]:
+    ) -> Float64:
         """Draw at most `n` of the listed configurations, each at most once, in random order."""
         return rng.permutation(self._select(fixed))[:n]
 
-    def _select(self, fixed: Mapping[str, int] | None) -> NDArray[np.float64]:
+    def _select(self, fixed: Mapping[str, int] | None) -> Float64:
         rows = self._listed
         for name, code in (fixed or {}).items():
             rows = rows[rows[:, self.names.index(name)] == code]
         return rows
 
-    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> NDArray[np.float64] | None:
+    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> Float64 | None:
         """Return all listed configurations with these codes, or None if there are more than `limit`."""
         rows = self._select(fixed)
         return rows if len(rows) <= limit else None
 
-    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> Float64:
         """Return no rows."""
         return np.empty((0, self.n_dims))
 
@@ -80,6 +79,6 @@ class CatalogueEncoder(SpaceEncoder):
         n_draws: int = 10,
         scale: float = 0.2,
         fixed: Collection[str] = (),
-    ) -> tuple[NDArray[np.float64], IntArray]:
+    ) -> tuple[Float64, IntArray]:
         """Return no rows."""
         return np.empty((0, self.n_dims)), np.empty(0, dtype=np.int64)

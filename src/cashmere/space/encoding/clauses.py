@@ -16,9 +16,8 @@ from ConfigSpace import conditions as given_conditions
 from ConfigSpace import forbidden as given_forbidden
 from ConfigSpace.conditions import ConditionLike
 from ConfigSpace.forbidden import ForbiddenLike
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray
+from cashmere.base.arrays import BoolArray, Float64
 from cashmere.exceptions import SpaceError
 from cashmere.space.encoding.columns import Column
 
@@ -35,7 +34,7 @@ _OPERATORS = {
 class Clause(Protocol):
     """A statement about one configuration, hashable so that equal statements are evaluated once."""
 
-    def holds(self, raw: NDArray[np.float64]) -> BoolArray:
+    def holds(self, raw: Float64) -> BoolArray:
         """Return for each of the ``n`` columns of the raw matrix whether the statement is true."""
         ...
 
@@ -47,7 +46,7 @@ class IsIn:
     row: int
     values: tuple[float, ...]
 
-    def holds(self, raw: NDArray[np.float64]) -> BoolArray:
+    def holds(self, raw: Float64) -> BoolArray:
         """See `Clause`."""
         mask: BoolArray = raw[self.row] == self.values[0]
         for value in self.values[1:]:
@@ -63,7 +62,7 @@ class Compares:
     symbol: str
     value: float
 
-    def holds(self, raw: NDArray[np.float64]) -> BoolArray:
+    def holds(self, raw: Float64) -> BoolArray:
         """See `Clause`."""
         mask: BoolArray = _OPERATORS[self.symbol](raw[self.row], self.value)
         return mask
@@ -75,7 +74,7 @@ class AllOf:
 
     parts: tuple[Clause, ...]
 
-    def holds(self, raw: NDArray[np.float64]) -> BoolArray:
+    def holds(self, raw: Float64) -> BoolArray:
         """See `Clause`."""
         mask = self.parts[0].holds(raw).copy()
         for part in self.parts[1:]:
@@ -89,7 +88,7 @@ class AnyOf:
 
     parts: tuple[Clause, ...]
 
-    def holds(self, raw: NDArray[np.float64]) -> BoolArray:
+    def holds(self, raw: Float64) -> BoolArray:
         """See `Clause`."""
         mask = self.parts[0].holds(raw).copy()
         for part in self.parts[1:]:
@@ -107,7 +106,7 @@ class Relates:
     right: Column
     symbol: str
 
-    def holds(self, raw: NDArray[np.float64]) -> BoolArray:
+    def holds(self, raw: Float64) -> BoolArray:
         """See `Clause`."""
         mask = np.zeros(raw.shape[1], dtype=np.bool_)
         compare = _OPERATORS[self.symbol]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, FloatArray
+from cashmere.base.arrays import BoolArray, Float64, FloatArray
 from cashmere.space.encoding.compiled_space import CompiledSpace
 
 _CACHE_SIZE = 50_000
@@ -28,9 +27,9 @@ class Codec:
     def __init__(self, space: CompiledSpace) -> None:
         self.space = space
         # id -> (configuration, row); keeping the configuration prevents the reuse of its id.
-        self._cache: dict[int, tuple[Configuration, NDArray[np.float64]]] = {}
+        self._cache: dict[int, tuple[Configuration, Float64]] = {}
 
-    def encode(self, configurations: Iterable[Configuration]) -> NDArray[np.float64]:
+    def encode(self, configurations: Iterable[Configuration]) -> Float64:
         """Return the encoded configurations, shape ``(n, d)``.
 
         The rows depend only on the values (not on ConfigSpace's vectors, which change by an ulp when a configuration
@@ -46,12 +45,12 @@ class Codec:
             rows.append(known[1])
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.space.kept))
 
-    def _encode_one(self, configuration: Mapping[str, Any]) -> NDArray[np.float64]:
+    def _encode_one(self, configuration: Mapping[str, Any]) -> Float64:
         raw = np.full((len(self.space.columns), 1), np.nan)
         for name, value in configuration.items():
             row = self.space.row_of[name]
             raw[row, 0] = self.space.columns[row].to_raw(value)
-        row_vector: NDArray[np.float64] = self.space.encode(raw)[0]
+        row_vector: Float64 = self.space.encode(raw)[0]
         return row_vector
 
     def decode(self, row: FloatArray) -> Configuration:
@@ -86,18 +85,18 @@ class Codec:
         """Return which encoded rows ``(n, d)`` hit no forbidden clause, shape ``(n,)``."""
         return ~self.space.is_forbidden(self.space.decode(np.asarray(rows, dtype=np.float64)))
 
-    def inactive_row(self) -> NDArray[np.float64]:
+    def inactive_row(self) -> Float64:
         """Return the encoded row ``(d,)`` that marks every parameter as inactive."""
         return self.space.marks.copy()
 
-    def default_row(self) -> NDArray[np.float64]:
+    def default_row(self) -> Float64:
         """Return the encoded default of every parameter, shape ``(d,)``, even of those inactive by default."""
         defaults = self.space.defaults[:, None].copy()
         defaults[self.space.integers] = self.space.to_unit(defaults[self.space.integers], self.space.integers)
-        row: NDArray[np.float64] = defaults[self.space.kept, 0]
+        row: Float64 = defaults[self.space.kept, 0]
         return row
 
-    def bins(self, column: int, positions: FloatArray) -> NDArray[np.float64]:
+    def bins(self, column: int, positions: FloatArray) -> Float64:
         """Return centre and ends of the bins of an integer column that hold positions ``(n,)``, shape ``(3, n)``.
 
         Value v has the bin [v - 0.5, v + 0.5] on the scale of the column; all bins together are [0, 1].
@@ -106,8 +105,8 @@ class Codec:
         value = self.space.from_unit(np.asarray(positions, dtype=np.float64)[None, :], row)[0]
         return self.space.to_unit(value + np.array([[0.0], [-0.5], [0.5]]), np.repeat(row, 3))
 
-    def with_defaults(self, rows: FloatArray) -> NDArray[np.float64]:
+    def with_defaults(self, rows: FloatArray) -> Float64:
         """Return encoded rows ``(n, d)`` in which inactive parameters have their default instead of the mark."""
         rows = np.asarray(rows, dtype=np.float64)
-        filled: NDArray[np.float64] = np.where(rows == self.space.marks, self.default_row(), rows)
+        filled: Float64 = np.where(rows == self.space.marks, self.default_row(), rows)
         return filled

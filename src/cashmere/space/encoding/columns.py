@@ -23,8 +23,8 @@ from ConfigSpace.hyperparameters import (
     UniformFloatHyperparameter,
     UniformIntegerHyperparameter,
 )
-from numpy.typing import NDArray
 
+from cashmere.base.arrays import Float64
 from cashmere.exceptions import SpaceError
 
 _DECIMALS = 13
@@ -121,7 +121,7 @@ class Column:
             value = round(value - 10.0**-_DECIMALS, _DECIMALS)
         return value
 
-    def draw_from_prior(self, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_from_prior(self, n: int, rng: np.random.Generator) -> Float64:
         """Draw raw numbers from a prior that is not uniform, shape ``(n,)``."""
         state = np.random.RandomState(int(rng.integers(2**31)))
         drawn = np.asarray(self.hyperparameter.sample_value(n, seed=state), dtype=np.float64)

@@ -15,9 +15,8 @@ from collections.abc import Callable
 
 import numpy as np
 from ConfigSpace import ConfigurationSpace
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, IntArray
+from cashmere.base.arrays import BoolArray, Float64, IntArray
 from cashmere.space.encoding.clauses import Clause, compile_condition, compile_forbidden
 from cashmere.space.encoding.columns import Column, Kind, make_column
 
@@ -85,7 +84,7 @@ class CompiledSpace:
         """Return the rows whose column satisfies a predicate."""
         return np.array([row for row, column in enumerate(self.columns) if belongs(column)], dtype=np.int64)
 
-    def settle(self, raw: NDArray[np.float64], *, is_complete: bool = False) -> None:
+    def settle(self, raw: Float64, *, is_complete: bool = False) -> None:
         """Make activity consistent, in place: inactive becomes NaN, active but missing takes its default.
 
         With `is_complete`, every row has been drawn and nothing is missing.
@@ -102,14 +101,14 @@ class CompiledSpace:
                 np.copyto(numbers, self.defaults[row], where=active & np.isnan(numbers))
             np.copyto(numbers, np.nan, where=inactive)
 
-    def is_forbidden(self, raw: NDArray[np.float64]) -> BoolArray:
+    def is_forbidden(self, raw: Float64) -> BoolArray:
         """Return which configurations of a raw matrix hit a forbidden clause, shape ``(n,)``."""
         mask = np.zeros(raw.shape[1], dtype=np.bool_)
         for clause in self.forbidden:
             mask |= clause.holds(raw)
         return mask
 
-    def encode(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    def encode(self, raw: Float64) -> Float64:
         """Return the encoded rows ``(n, d)`` of a raw matrix."""
         unit = raw.copy()
         unit[self.integers] = self.to_unit(raw[self.integers], self.integers)
@@ -117,7 +116,7 @@ class CompiledSpace:
         np.copyto(unit, self.marks[:, None], where=np.isnan(unit))
         return np.ascontiguousarray(unit.T)
 
-    def decode(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
+    def decode(self, encoded: Float64) -> Float64:
         """Return the raw matrix of encoded rows ``(n, d)``; only parameters active under their parents have a value."""
         unit = encoded.T.copy()
         unit[(unit < 0) | (self._is_code[:, None] & (unit >= self.marks[:, None]))] = np.nan
@@ -129,27 +128,27 @@ class CompiledSpace:
         self.settle(raw)
         return raw
 
-    def _integer_scale(self, rows: IntArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _integer_scale(self, rows: IntArray) -> tuple[Float64, Float64]:
         """Return the two ends lo - 0.5 and hi + 0.5 of integer rows, or their logarithms, each ``(len(rows), 1)``."""
         ends = np.stack([self.lower[rows] - 0.5, self.upper[rows] + 0.5])
         log = self.log[rows] & ~self.is_float[rows]
         ends[:, log] = np.log(ends[:, log])
         return ends[0][:, None], ends[1][:, None]
 
-    def to_unit(self, raw: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
+    def to_unit(self, raw: Float64, rows: IntArray) -> Float64:
         """Map raw numeric rows to [0, 1]: (v - lo + 0.5)/(hi - lo + 1) for integers; floats already are in [0, 1]."""
         low, high = self._integer_scale(rows)
         log = (self.log[rows] & ~self.is_float[rows])[:, None]
         scaled = np.where(log, np.log(np.where(log, raw, 1.0)), raw)
-        unit: NDArray[np.float64] = np.where(self.is_float[rows, None], raw, (scaled - low) / (high - low))
+        unit: Float64 = np.where(self.is_float[rows, None], raw, (scaled - low) / (high - low))
         return unit
 
-    def from_unit(self, unit: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
+    def from_unit(self, unit: Float64, rows: IntArray) -> Float64:
         """Invert `to_unit`; integers by rounding."""
         low, high = self._integer_scale(rows)
         log = (self.log[rows] & ~self.is_float[rows])[:, None]
         scaled = low + unit * (high - low)
         scaled = np.where(log, np.exp(np.where(log, scaled, 0.0)), scaled)
         rounded = np.clip(np.rint(scaled), self.lower[rows, None], self.upper[rows, None])
-        raw: NDArray[np.float64] = np.where(self.is_float[rows, None], unit, rounded)
+        raw: Float64 = np.where(self.is_float[rows, None], unit, rounded)
         return raw

@@ -9,7 +9,7 @@ import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
 from numpy.typing import NDArray
 
-from cashmere.base.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import BoolArray, Float64, FloatArray, IntArray
 from cashmere.space.encoding.codec import Codec
 from cashmere.space.encoding.columns import Kind
 from cashmere.space.encoding.compiled_space import CompiledSpace
@@ -95,7 +95,7 @@ class SpaceEncoder:
 
     # --- configurations <-> rows -----------------------------------------------------------------------------------
 
-    def encode(self, configurations: Iterable[Configuration]) -> NDArray[np.float64]:
+    def encode(self, configurations: Iterable[Configuration]) -> Float64:
         """Return the encoded configurations, shape ``(n, d)``, see `Codec.encode`."""
         return self.codec.encode(configurations)
 
@@ -117,25 +117,25 @@ class SpaceEncoder:
         """Return which encoded rows ``(n, d)`` hit no forbidden clause, shape ``(n,)``."""
         return self.codec.allowed(rows)
 
-    def inactive_row(self) -> NDArray[np.float64]:
+    def inactive_row(self) -> Float64:
         """Return the encoded row ``(d,)`` that marks every parameter as inactive."""
         return self.codec.inactive_row()
 
-    def default_row(self) -> NDArray[np.float64]:
+    def default_row(self) -> Float64:
         """Return the encoded default of every parameter, shape ``(d,)``, even of those inactive by default."""
         return self.codec.default_row()
 
-    def with_defaults(self, rows: FloatArray) -> NDArray[np.float64]:
+    def with_defaults(self, rows: FloatArray) -> Float64:
         """Return encoded rows ``(n, d)`` in which inactive parameters have their default instead of the mark."""
         return self.codec.with_defaults(rows)
 
-    def bins(self, column: int, positions: FloatArray) -> NDArray[np.float64]:
+    def bins(self, column: int, positions: FloatArray) -> Float64:
         """Return centre and ends of the bins of an integer column, shape ``(3, n)``, see `Codec.bins`."""
         return self.codec.bins(column, positions)
 
     # --- prior -----------------------------------------------------------------------------------------------------
 
-    def probabilities(self, column: int) -> NDArray[np.float64]:
+    def probabilities(self, column: int) -> Float64:
         """Return the prior of the choices of a categorical column, shape ``(k,)``."""
         return self.prior.probabilities(column)
 
@@ -150,21 +150,21 @@ class SpaceEncoder:
         *,
         fixed: Mapping[str, int] | None = None,
         max_tries: int = MAX_TRIES,
-    ) -> NDArray[np.float64]:
+    ) -> Float64:
         """Draw encoded configurations ``(n, d)`` from the prior, see `Prior.sample`."""
         return self.prior.sample(n, rng, fixed=fixed, max_tries=max_tries)
 
-    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> NDArray[np.float64] | None:
+    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> Float64 | None:
         """Return all valid configurations, or None if there are more than `limit`, see `Prior.enumerate`."""
         return self.prior.enumerate(limit, fixed=fixed)
 
     # --- neighbours ------------------------------------------------------------------------------------------------
 
-    def neighbours(self, row: FloatArray, rng: np.random.Generator) -> NDArray[np.float64]:
+    def neighbours(self, row: FloatArray, rng: np.random.Generator) -> Float64:
         """Return the one-exchange neighbourhood of an encoded row ``(d,)``, see `Neighbourhoods.neighbours`."""
         return self.neighbourhoods.neighbours(row, rng)
 
-    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> Float64:
         """Draw neighbours of several rows without replacement, see `Neighbourhoods.draw_neighbours`."""
         return self.neighbourhoods.draw_neighbours(rows, counts, rng)
 
@@ -176,7 +176,7 @@ class SpaceEncoder:
         n_draws: int = 10,
         scale: float = 0.2,
         fixed: Collection[str] = (),
-    ) -> tuple[NDArray[np.float64], IntArray]:
+    ) -> tuple[Float64, IntArray]:
         """Change every active parameter of encoded rows, one at a time, see `Neighbourhoods.coordinate_moves`."""
         return self.neighbourhoods.coordinate_moves(rows, rng, n_draws=n_draws, scale=scale, fixed=fixed)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from cashmere.base.arrays import BoolArray, FloatArray, IntArray
+from cashmere.base.arrays import BoolArray, Float64, FloatArray, IntArray
 from cashmere.space.encoding.compiled_space import CompiledSpace
 
 
@@ -24,7 +23,7 @@ class Neighbourhoods:
     def __init__(self, space: CompiledSpace) -> None:
         self.space = space
 
-    def neighbours(self, row: FloatArray, rng: np.random.Generator) -> NDArray[np.float64]:
+    def neighbours(self, row: FloatArray, rng: np.random.Generator) -> Float64:
         """Return the one-exchange neighbourhood of an encoded row.
 
         One active parameter is changed: a categorical to every other value, a number to 4 draws from N(v, 0.2^2) on
@@ -47,7 +46,7 @@ class Neighbourhoods:
         rows, numbers = self._moves(raw, rng)
         return self._exchange(np.repeat(raw[:, None], len(rows), axis=1), rows, numbers)[0]
 
-    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_neighbours(self, rows: FloatArray, counts: Sequence[int], rng: np.random.Generator) -> Float64:
         """Draw neighbours of several rows without replacement.
 
         Parameters
@@ -75,7 +74,7 @@ class Neighbourhoods:
         exchanged, allowed = self._exchange(raw[:, owner], np.concatenate(moved), np.concatenate(numbers))
         owner = owner[allowed]
         position = np.arange(len(owner)) - np.searchsorted(owner, owner)  # among those of the same start
-        kept: NDArray[np.float64] = exchanged[position < np.asarray(counts)[owner]]
+        kept: Float64 = exchanged[position < np.asarray(counts)[owner]]
         return kept
 
     def coordinate_moves(
@@ -86,7 +85,7 @@ class Neighbourhoods:
         n_draws: int = 10,
         scale: float = 0.2,
         fixed: Collection[str] = (),
-    ) -> tuple[NDArray[np.float64], IntArray]:
+    ) -> tuple[Float64, IntArray]:
         """Change every active parameter of encoded rows, one at a time (docs/papers/latent.md#local-search).
 
         Floats move to draws from N(v, scale^2) on the unit scale, within [0, 1]. Integers and ordinals are drawn
@@ -129,9 +128,7 @@ class Neighbourhoods:
         exchanged, allowed = self._exchange(raw[:, owner], moved, numbers)
         return exchanged, owner[allowed]
 
-    def _move_categoricals(
-        self, raw: NDArray[np.float64], free: BoolArray
-    ) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    def _move_categoricals(self, raw: Float64, free: BoolArray) -> tuple[IntArray, IntArray, Float64]:
         """Return the row, the configuration and the code of every choice of the free categoricals."""
         which, owner = np.nonzero(free[self.space.categorical])
         rows = self.space.categorical[which]
@@ -139,18 +136,16 @@ class Neighbourhoods:
         codes = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return np.repeat(rows, sizes), np.repeat(owner, sizes), codes.astype(np.float64)
 
-    def _draw_floats(
-        self, current: NDArray[np.float64], rows: IntArray, n: int, scale: float, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+    def _draw_floats(self, current: Float64, rows: IntArray, n: int, scale: float, rng: np.random.Generator) -> Float64:
         unit = current[:, None]
         # The inverse distribution function of the truncated normal draws what rejection outside [0, 1] would.
         below, above = ndtr(-unit / scale), ndtr((1 - unit) / scale)
-        drawn: NDArray[np.float64] = unit + scale * ndtri(below + rng.random((len(rows), n)) * (above - below))
+        drawn: Float64 = unit + scale * ndtri(below + rng.random((len(rows), n)) * (above - below))
         return np.clip(drawn, 0.0, 1.0)
 
     def _draw_integers(
-        self, current: NDArray[np.float64], rows: IntArray, n: int, scale: float, rng: np.random.Generator
-    ) -> NDArray[np.float64]:
+        self, current: Float64, rows: IntArray, n: int, scale: float, rng: np.random.Generator
+    ) -> Float64:
         lower, upper = self.space.lower[rows], self.space.upper[rows]
         width = np.maximum(np.ceil(scale * (upper - lower)), 1)
         unit = self.space.to_unit(current[:, None], rows)
@@ -160,13 +155,13 @@ class Neighbourhoods:
         last = np.minimum(np.where(log, np.maximum(window[:, 1], current + 1), current + width), upper)
         drawn = first[:, None] + np.floor(rng.random((len(rows), n)) * (last - first)[:, None])
         drawn += drawn >= current[:, None]  # the current value is left out
-        numbers: NDArray[np.float64] = np.minimum(drawn, last[:, None])
+        numbers: Float64 = np.minimum(drawn, last[:, None])
         return numbers
 
-    def _moves(self, raw: NDArray[np.float64], rng: np.random.Generator) -> tuple[IntArray, NDArray[np.float64]]:
+    def _moves(self, raw: Float64, rng: np.random.Generator) -> tuple[IntArray, Float64]:
         """Return the exchanges of one raw configuration in random order: which row gets which number."""
         rows: list[IntArray] = []
-        numbers: list[NDArray[np.float64]] = []
+        numbers: list[Float64] = []
         for row in self.space.categorical:
             if not np.isnan(raw[row]):
                 others = np.delete(np.arange(len(self.space.columns[row].values), dtype=np.float64), int(raw[row]))
@@ -182,9 +177,7 @@ class Neighbourhoods:
         order = rng.permutation(sum(map(len, rows)))
         return np.concatenate(rows)[order], np.concatenate(numbers)[order]
 
-    def _numeric_moves(
-        self, current: NDArray[np.float64], rows: IntArray, rng: np.random.Generator
-    ) -> tuple[IntArray, NDArray[np.float64]]:
+    def _numeric_moves(self, current: Float64, rows: IntArray, rng: np.random.Generator) -> tuple[IntArray, Float64]:
         n_draws, n_spare, scale = 4, 12, 0.2
         unit = self.space.to_unit(current[:, None], rows)
         # The inverse distribution function of the truncated normal draws what rejection outside [0, 1] would.
@@ -204,9 +197,7 @@ class Neighbourhoods:
         which = np.nonzero(valid)
         return rows[which[0]], numbers[which]
 
-    def _exchange(
-        self, raw: NDArray[np.float64], rows: IntArray, numbers: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], BoolArray]:
+    def _exchange(self, raw: Float64, rows: IntArray, numbers: Float64) -> tuple[Float64, BoolArray]:
         """Put one number into each of m raw configurations ``(n_columns, m)``, in place.
 
         Returns the encoded results that are allowed, and the mask ``(m,)`` of those.

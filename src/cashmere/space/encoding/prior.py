@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cashmere.base.arrays import IntArray
+from cashmere.base.arrays import Float64, IntArray
 from cashmere.space.encoding.columns import Kind
 from cashmere.space.encoding.compiled_space import CompiledSpace
 
@@ -35,10 +34,10 @@ class Prior:
         self._weighted_categorical = space.rows(lambda column: len(set(column.probabilities)) > 1)
         self._not_uniform = space.rows(lambda column: not column.is_uniform)
 
-    def probabilities(self, column: int) -> NDArray[np.float64]:
+    def probabilities(self, column: int) -> Float64:
         """Return the prior of the choices of a categorical column, shape ``(k,)``."""
         probabilities = np.array(self.space.columns[self.space.kept[column]].probabilities, dtype=np.float64)
-        normalised: NDArray[np.float64] = probabilities / probabilities.sum()
+        normalised: Float64 = probabilities / probabilities.sum()
         return normalised
 
     def choices(self, name: str) -> IntArray:
@@ -55,7 +54,7 @@ class Prior:
         *,
         fixed: Mapping[str, int] | None = None,
         max_tries: int = MAX_TRIES,
-    ) -> NDArray[np.float64]:
+    ) -> Float64:
         """Draw encoded configurations from the prior of the space.
 
         Parameters
@@ -74,7 +73,7 @@ class Prior:
         (n, d) array
             Valid rows, possibly repeated; fewer than `n` only if forbidden clauses still reject after `max_tries`.
         """
-        accepted: list[NDArray[np.float64]] = []
+        accepted: list[Float64] = []
         missing, drawn = n, 0
         size = n
         for _ in range(max_tries):
@@ -92,7 +91,7 @@ class Prior:
             return np.empty((0, len(self.space.kept)))
         return self.space.encode(accepted[0] if len(accepted) == 1 else np.hstack(accepted))
 
-    def _draw_raw(self, n: int, rng: np.random.Generator, fixed: Mapping[str, int]) -> NDArray[np.float64]:
+    def _draw_raw(self, n: int, rng: np.random.Generator, fixed: Mapping[str, int]) -> Float64:
         raw = rng.random((len(self.space.columns), n))
         rows = self._linear_integers
         lower, upper = self.space.lower[rows, None], self.space.upper[rows, None]
@@ -114,7 +113,7 @@ class Prior:
         self.space.settle(raw, is_complete=True)
         return raw
 
-    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> NDArray[np.float64] | None:
+    def enumerate(self, limit: int, *, fixed: Mapping[str, int] | None = None) -> Float64 | None:
         """Return all valid configurations, shape ``(n, d)``; None if there are more than `limit` or infinitely many.
 
         Parameters
