@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from processes import running, wait_until
 from typer.testing import CliRunner
 
 from cashmere.cli import app
@@ -154,12 +155,10 @@ def test_regression_on_tab_separated_gzip(tmp_path):
 def test_interrupt_leaves_a_usable_model_and_says_how_to_resume(table, tmp_path):
     folder = tmp_path / "run"
     command = [*CASHMERE, "fit", str(table), "--target", "target", "--budget", "10m", "--out", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not list((folder / "members").glob("0*.skops")):
-            assert process.poll() is None
-            time.sleep(0.1)
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: list((folder / "members").glob("0*.skops")), by=process)
         process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
+        output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert f"cashmere resume {folder}" in errors
     assert "interrupted by the user" in output
@@ -318,12 +317,8 @@ def test_budgets_of_resumes_add_up(table, tmp_path):
 def test_interrupt_while_workers_start_prints_no_traceback(table, tmp_path):
     folder = tmp_path / "run"
     command = [*CASHMERE, "fit", str(table), "--target", "target", "--budget", "10m", "--out", str(folder)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        while not (folder / "model" / "manifest.json").exists():
-            assert process.poll() is None
-            time.sleep(0.02)
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        wait_until((folder / "model" / "manifest.json").exists, by=process)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the group
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -364,12 +359,8 @@ def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp
     out = tmp_path / "out"
     arguments = ["pretrain", "--data", sources, "--group", "few", "--space", "default", "--configs", 2]
     arguments += ["--workers", 1, "--time-limit", "20s", "--collect-only", "--out", out]
-    with subprocess.Popen(
-        [*CASHMERE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        while not (out / "work" / "one.jsonl").exists():
-            assert process.poll() is None
-            time.sleep(0.05)
+    with running([*CASHMERE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until((out / "work" / "one.jsonl").exists, by=process)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
@@ -396,9 +387,7 @@ def test_pretrain_interrupted_after_the_last_table_ends(sources, tmp_path):
         shutil.copy(sources / f"{name}.parquet", tmp_path)
     arguments = ["pretrain", "--data", tmp_path, "--space", "sklearn12", "--configs", 1, "--rows", 20, "--collect-only"]
     arguments += ["--workers", 1, "--time-limit", "20s", "--out", tmp_path / "out"]
-    with subprocess.Popen(
-        [*CASHMERE, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with running([*CASHMERE, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         next(line for line in process.stdout if line == "Describing 2 tables\n")
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)

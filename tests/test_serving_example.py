@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import socket
-import subprocess
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
+from processes import running
 
 from cashmere import AutoClassifier, Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -43,10 +43,8 @@ def url(run):
     """Start the server beside the model, on a free port of the loopback; yield where it answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         command = [sys.executable, "-m", "uvicorn", "--app-dir", EXAMPLE, "--fd", listening.fileno(), "serve:app"]
-        server = subprocess.Popen([str(part) for part in command], cwd=run, pass_fds=[listening.fileno()])
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/predict"
-        server.terminate()
-        server.wait(timeout=60)
+        with running(command, cwd=run, pass_fds=[listening.fileno()]):
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/predict"
 
 
 def ask(url: str, rows: object) -> tuple[int, object]:

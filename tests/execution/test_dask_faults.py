@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import textwrap
 import time
@@ -15,6 +14,7 @@ import distributed
 import psutil
 import pytest
 from dask_clusters import dask_process, two_workers
+from processes import running, wait_until
 
 from cashmere.exceptions import ClusterError
 from cashmere.execution.dask_executor import DaskExecutor
@@ -33,13 +33,6 @@ def executor(client, tmp_path):
     executor = DaskExecutor(client, 2, log_folder=tmp_path)
     yield executor
     executor.shutdown()
-
-
-def wait_until(holds, seconds=60):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def kill_dask_worker():
@@ -66,12 +59,8 @@ def test_killed_coordinator_leaves_no_process_of_its_trials(client, tmp_path):
             executor.submit(endless, trial(number))
         time.sleep(1000)
     """
-    coordinator = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)])
-    try:
-        wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
-    finally:
-        coordinator.kill()
-        coordinator.wait()
+    with running([sys.executable, "-c", textwrap.dedent(program)]) as coordinator:
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2, by=coordinator)
     wait_until(lambda: not any(psutil.pid_exists(int(path.name)) for path in tmp_path.iterdir()))
 
 

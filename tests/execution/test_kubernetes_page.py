@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from pages_of_clusters import changed, shown, write_table
+from processes import running
 
 from cashmere.storage.store import RunStore
 
@@ -35,20 +37,16 @@ def test_commands_of_the_manifests_run_a_search_and_continue_it(tmp_path):
     assert service["spec"]["ports"] == [{"port": 8786}]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    processes = [
-        subprocess.Popen(args, env=environment, cwd=tmp_path, **quiet)
-        for args in ([*scheduler["args"], "--host", "127.0.0.1"], workers["args"])
-    ]
-    try:
+    with contextlib.ExitStack() as stack:
+        for args in ([*scheduler["args"], "--host", "127.0.0.1"], workers["args"]):
+            process = stack.enter_context(running(args, env=environment, cwd=tmp_path, **quiet))
+            stack.callback(process.wait, 20)
+            stack.callback(process.terminate)
         for _ in range(2):  # the second time, it continues
             command = [*job["command"], *job["args"]]
             finished = subprocess.run(
                 command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120
             )
             assert finished.returncode == 0, finished.stdout + finished.stderr
-    finally:
-        for process in reversed(processes):
-            process.terminate()
-            process.wait(20)
     with RunStore(tmp_path / "my-run", read_only=True) as store:
         assert len(store.rows()) == 2

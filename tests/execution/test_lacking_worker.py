@@ -12,6 +12,7 @@ from pathlib import Path
 import distributed
 import pytest
 from dask_clusters import dask_process
+from processes import running, wait_until
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ClusterVersionError, ClusterWarning
@@ -51,17 +52,13 @@ def lacking_worker(address: str, folder: Path) -> Iterator[None]:
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     program = "from distributed.cli.dask_worker import main; main()"
     options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(folder)]
-    worker = subprocess.Popen(
+    with running(
         [sys.executable, "-c", program, address, *options],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-    )
-    try:
+    ):
         yield
-    finally:
-        worker.kill()
-        worker.wait()
 
 
 @pytest.fixture
@@ -69,9 +66,8 @@ def address(tmp_path):
     """Start a scheduler without workers; return its address."""
     file = tmp_path / "scheduler.json"
     options = ("--scheduler-file", str(file), "--port", "0", "--host", "127.0.0.1", "--no-dashboard")
-    with dask_process("scheduler", *options):
-        while not file.exists():
-            pass
+    with dask_process("scheduler", *options) as scheduler:
+        wait_until(file.exists, by=scheduler)
         with distributed.Client(scheduler_file=str(file), set_as_default=False) as client:
             yield client.scheduler.address
 

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
 
 import psutil
 import pytest
+from processes import running
 
 from cashmere.execution.pools import worker_pool
 
@@ -22,14 +22,9 @@ with worker_pool(1) as executor:
 
 
 def test_workers_end_when_the_main_process_is_killed():
-    main = subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True)
-    try:
+    with running([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True) as main:
         worker = psutil.Process(int(main.stdout.readline()))
-        main.send_signal(signal.SIGKILL)
-        main.wait()
-        worker.wait(timeout=10)
-    finally:
-        main.stdout.close()
+    worker.wait(timeout=60)
     assert not worker.is_running()
 
 

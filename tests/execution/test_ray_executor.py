@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import textwrap
 import threading
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from processes import running
 from ray_clusters import local_ray
 
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -150,13 +150,9 @@ def test_killed_coordinator_leaves_no_process_and_no_file(tmp_path):
             executor.submit(Endless(Path({str(tmp_path)!r})), trial(number))
         time.sleep(1000)
     """
-    coordinator = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)])
-    try:
+    with running([sys.executable, "-c", textwrap.dedent(program)]):
         wait_until(lambda: len(list(pids.iterdir())) == 4)
         assert folders_of_sites()
-    finally:
-        coordinator.kill()
-        coordinator.wait()
     wait_until(lambda: not any(psutil.pid_exists(int(path.name)) for path in pids.iterdir()))
     wait_until(lambda: not folders_of_sites())
 

@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
+from processes import running, wait_until
 
 from cashmere.execution.shared_folder import SharedFolder
 
@@ -29,19 +30,9 @@ sys.stdin.read()
 @contextmanager
 def process_using(path):
     """Start a process that uses a folder until its input ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", USE, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
+    pipe = subprocess.PIPE
+    with running([sys.executable, "-c", USE, path], stdin=pipe, stdout=pipe, text=True) as process:
         yield process
-        process.kill()
-
-
-def wait_until(holds):
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def write(folder):

@@ -14,6 +14,7 @@ import pytest
 import slurm_on_loopback
 from dask_clusters import dask_process
 from pages_of_clusters import changed, shown, write_table
+from processes import running
 
 from cashmere.records.budget import Budget
 from cashmere.run import RunSettings, fit_run
@@ -114,10 +115,10 @@ def test_worker_that_is_cancelled_while_it_runs_trials(slurm, table, on_one_mach
             fit = (
                 f"fit {table} --target income {OPTIONS} --out {run} --workers 2 --scheduler {client.scheduler.address}"
             )
-            command = subprocess.Popen([sys.executable, "-m", "cashmere", *fit.split()], stdout=subprocess.DEVNULL)
-            wait_until(lambda: list(run.glob("predictions/*.npy")), lambda: outputs(tmp_path))
-            subprocess.run(["scancel", f"{jobs}_1"], env=slurm, check=True)
-            assert command.wait(timeout=240) == 0, outputs(tmp_path)
+            with running([sys.executable, "-m", "cashmere", *fit.split()], stdout=subprocess.DEVNULL) as command:
+                wait_until(lambda: list(run.glob("predictions/*.npy")), lambda: outputs(tmp_path))
+                subprocess.run(["scancel", f"{jobs}_1"], env=slurm, check=True)
+                assert command.wait(timeout=240) == 0, outputs(tmp_path)
             assert len(client.scheduler_info()["workers"]) == 1
             subprocess.run(["scancel", jobs], env=slurm, check=True)
     wait_until(lambda: not slurm_on_loopback.jobs(slurm), lambda: outputs(tmp_path))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from packaging.utils import canonicalize_name
+from processes import running
 
 from cashmere import __version__
 
@@ -147,8 +148,7 @@ def test_server_of_the_example_answers_in_that_environment(served):
     shutil.copy(SERVING / "serve.py", folder)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         command = [python, "-m", "uvicorn", "serve:app", "--fd", str(listening.fileno())]
-        server = subprocess.Popen(command, cwd=folder, env=OWN, pass_fds=[listening.fileno()])
-        try:
+        with running(command, cwd=folder, env=OWN, pass_fds=[listening.fileno()]):
             request = urllib.request.Request(
                 f"http://127.0.0.1:{listening.getsockname()[1]}/predict",
                 b'[{"a": 3, "b": 3}, {"a": 4, "b": null}]',
@@ -156,6 +156,3 @@ def test_server_of_the_example_answers_in_that_environment(served):
             )
             with urllib.request.urlopen(request, timeout=120) as answer:
                 assert set(json.load(answer)) <= {"yes", "no"}
-        finally:
-            server.terminate()
-            server.wait(timeout=60)

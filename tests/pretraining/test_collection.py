@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -19,6 +18,7 @@ from ConfigSpace import Categorical, Float, Integer
 from fake_runs import make_run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import running, wait_until
 
 from cashmere.base.seeds import seed_of
 from cashmere.data.rows import canonical_rows
@@ -362,12 +362,10 @@ gather(tables, Path({work!r}), n_configurations=200)
 def test_kill_loses_at_most_what_was_running(tables, tmp_path):
     work = tmp_path / "work"
     code = KILLED.format(folder=str(Path(__file__).parent), data=str(tmp_path), work=str(work))
-    with subprocess.Popen([sys.executable, "-c", code]) as process:
-        deadline = time.monotonic() + 60
-        while not (work / "first.jsonl").exists() or (work / "first.jsonl").read_text().count("\n") < 20:
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
+    journal = work / "first.jsonl"
+    with running([sys.executable, "-c", code]) as process:
+        wait_until(lambda: journal.exists() and journal.read_text().count("\n") >= 20, by=process)
+        process.kill()
     before = (work / "first.jsonl").read_text()
     assert np.isfinite(gather(tables[:1], work, n_configurations=200).loss_matrix()).all()
     assert (work / "first.jsonl").read_text().startswith(before[: before.rfind("\n") + 1])

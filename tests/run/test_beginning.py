@@ -6,12 +6,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from processes import running, wait_until
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier
@@ -112,10 +112,8 @@ def ctrl_c():
 def interrupted(table: Path, folder: Path, sign: str) -> tuple[int, str]:
     """Begin a run, press Ctrl+C once a file exists, and return exit status and messages."""
     command = [*COMMAND, table, "--target", "target", "--budget", "10m", "--out", folder, "--workers", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not any(folder.glob(sign)):
-            assert process.poll() is None
-            time.sleep(0.001)
+    with running(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_until(lambda: any(folder.glob(sign)), by=process, pause=0.001)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     return process.returncode, errors

@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 from dask_clusters import dask_process, two_workers
+from processes import running, wait_until
 from sklearn.base import clone
 from typer.testing import CliRunner
 
@@ -79,18 +80,15 @@ def test_ctrl_c_ends_the_trials_and_a_resume_gives_the_same_digest(client, tmp_p
     TABLE.to_csv(tmp_path / "table.csv", index=False)
     options = ["--target", DEMO_TARGET, "--budget", "8trials", "--resampling", "5fold", "--out", str(tmp_path / "run")]
     options += ["--scheduler", client.scheduler.address]
-    command = subprocess.Popen(
-        [sys.executable, "-m", "cashmere", "fit", str(tmp_path / "table.csv"), *options],
+    with running(
+        [sys.executable, "-m", "cashmere", "fit", tmp_path / "table.csv", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    )
-    end = time.monotonic() + 60
-    while not list((tmp_path / "run" / "predictions").glob("*.npy")):
-        assert command.poll() is None and time.monotonic() < end
-        time.sleep(0.02)
-    command.send_signal(signal.SIGINT)
-    output, _ = command.communicate(timeout=60)
+    ) as command:
+        wait_until(lambda: list((tmp_path / "run" / "predictions").glob("*.npy")), by=command)
+        command.send_signal(signal.SIGINT)
+        output, _ = command.communicate(timeout=60)
     assert command.returncode == 130, output
     assert "Interrupted; the model is usable" in output
     assert processes_of_trials(client) == [0, 0]
@@ -114,8 +112,7 @@ def test_run_whose_scheduler_is_killed_is_resumed_to_the_same_digest(tmp_path):
                 time.sleep(0.02)
             scheduler.kill()
 
-        while not file.exists():
-            time.sleep(0.1)
+        wait_until(file.exists, by=scheduler)
         with distributed.Client(scheduler_file=str(file), timeout=3, set_as_default=False) as client:
             threading.Thread(target=kill_scheduler, daemon=True).start()
             with pytest.warns(ClusterWarning, match=r"was lost.* The model is made of what has finished"):

@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+from processes import running, wait_until
 
 from cashmere import Predictor
 from cashmere.data.demo import DEMO_TARGET, demo_table
@@ -35,30 +36,23 @@ def test_stopped_command_that_was_replaced_ends_with_an_error_and_harms_nothing(
     table.to_csv(tmp_path / "table.csv", index=False)
     folder = tmp_path / "run"
     options = ["--target", DEMO_TARGET, "--budget", "8trials", "--resampling", "5fold", "--workers", "1"]
-    with subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "fit", str(tmp_path / "table.csv"), "--out", str(folder), *options],
+    with running(
+        [sys.executable, "-c", COMMAND, "fit", tmp_path / "table.csv", "--out", folder, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     ) as command:
-        try:
-            end = time.monotonic() + 60
-            while len(list(folder.glob("predictions/*.npy"))) < 2:
-                assert command.poll() is None and time.monotonic() < end
-                time.sleep(0.02)
-            command.send_signal(signal.SIGSTOP)
-            with pytest.raises(RunLockedError, match=f"in use by process {command.pid} on"):
-                continue_run(folder)
-            time.sleep(1.5 * LEASE)
-            with RunStore(folder, read_only=True) as store:
-                before = {row["number"]: row["finished_at"] for row in store.rows()}
-            finished = continue_run(folder, load=False)
-            assert 0 < len(before) < 8
-            command.send_signal(signal.SIGCONT)
-            _, errors = command.communicate(timeout=60)
-        finally:
-            command.send_signal(signal.SIGCONT)
-            command.kill()
+        wait_until(lambda: len(list(folder.glob("predictions/*.npy"))) >= 2, by=command)
+        command.send_signal(signal.SIGSTOP)
+        with pytest.raises(RunLockedError, match=f"in use by process {command.pid} on"):
+            continue_run(folder)
+        time.sleep(1.5 * LEASE)
+        with RunStore(folder, read_only=True) as store:
+            before = {row["number"]: row["finished_at"] for row in store.rows()}
+        finished = continue_run(folder, load=False)
+        assert 0 < len(before) < 8
+        command.send_signal(signal.SIGCONT)
+        _, errors = command.communicate(timeout=60)
     assert command.returncode == 2
     assert "LeaseLostError" in errors and "Traceback" not in errors
     assert finished.facts.digest == undisturbed.facts.digest

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float
+from processes import running
 
 from cashmere.exceptions import LeaseLostError, RunLockedError
 from cashmere.records.origin import Origin
@@ -28,7 +29,7 @@ LEASE = 1.0
 
 WRITER = """
 import sys
-sys.path.insert(0, {tests!r})
+sys.path = {path!r}
 from storage.test_lease import LEASE, stored
 from cashmere.exceptions import LeaseLostError
 from cashmere.storage.store import RunStore
@@ -70,15 +71,9 @@ def run(tmp_path):
 @contextmanager
 def writer(folder: Path):
     """Start a process that stores a trial for each line of its input, and answers."""
-    code = WRITER.format(tests=str(Path(__file__).parents[1]), folder=str(folder))
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.send_signal(signal.SIGCONT)
-            process.kill()
+    code = WRITER.format(path=sys.path, folder=str(folder))
+    with running([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
 
 
 def tell(process: subprocess.Popen, number: int, seed: int) -> str:

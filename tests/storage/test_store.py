@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace, Float, Integer
+from processes import running
 
 from benchmarks.faults.commands import stored_trials
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
@@ -78,7 +79,7 @@ with RunStore({str(tmp_path)!r}) as store:
         store.add([(trial(n), outcome(n, model=bytes(10_000))) for n in range(first, first + 5)], finished_at=1)
         print(first + 5, flush=True)
 """
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
+    with running([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout.readline() == "5\n"
         time.sleep(seconds)
         writer.kill()
@@ -156,9 +157,9 @@ def test_rows_need_no_space(tmp_path):
 def test_directory_in_use_by_another_process_is_refused(tmp_path):
     code = (
         f"from cashmere.storage.store import RunStore; import time; store = RunStore({str(tmp_path)!r}); "
-        "print('in', flush=True); time.sleep(60)"
+        "print('in', flush=True); time.sleep(600)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
+    with running([sys.executable, "-c", code], stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"in\n"
         with pytest.raises(RunLockedError, match="another process"):
             RunStore(tmp_path)

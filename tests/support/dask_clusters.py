@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import distributed
+from processes import running
 
 
 @contextlib.contextmanager
@@ -35,11 +36,6 @@ def dask_process(command: str, *arguments: str, before: str = "") -> Iterator[su
         Statements that the process runs first.
     """
     program = f"{before}\nfrom distributed.cli.dask_{command} import main\nmain()"
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
+    quiet = subprocess.DEVNULL
+    with running([sys.executable, "-c", program, *arguments], stdout=quiet, stderr=quiet) as process:
         yield process
-    finally:
-        process.kill()
-        process.wait()

@@ -95,11 +95,11 @@ def browser(chromium):
     """A function that opens a page in headless chromium and returns the DOM and the console."""
 
     def load(path: Path, *options: str) -> tuple[str, str]:
-        process = chromium(path.as_uri(), *options)
-        try:
-            dom, console = process.communicate(timeout=120)
-        finally:
-            process.kill()
+        with chromium(path.as_uri(), *options) as process:
+            try:
+                dom, console = process.communicate(timeout=120)
+            finally:
+                process.kill()
         assert process.returncode == 0, console
         return dom.decode(), console.decode(errors="replace")
 

@@ -11,11 +11,11 @@ import struct
 import subprocess
 import sys
 import threading
-import time
 from urllib.parse import urlsplit
 
 import pytest
 from fake_runs import make_run
+from processes import running, wait_until
 from report_page import check_inert, complaints
 
 from cashmere.data.demo import demo_table
@@ -126,49 +126,39 @@ def test_browser_sees_trials_arrive(serve, chromium, tmp_path, monkeypatch):
     monkeypatch.setattr(live, "render_report", render_and_look)
     opened = chromium(page.address, "--remote-debugging-port=0")  # it stays open until it is killed
     try:
-        wait_for(lambda: len(asked) >= 2)
+        wait_until(lambda: len(asked) >= 2)
         run.rename(tmp_path / "before")
         later.rename(run)
-        wait_for(lambda: 5 in asked)
+        wait_until(lambda: 5 in asked)
     finally:
         opened.kill()
         console = opened.communicate()[1].decode(errors="replace")
     assert complaints(console) == []
 
 
-def wait_for(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def test_command_shows_a_run_at_work(tmp_path):
     demo_table().sample(150, random_state=0).to_csv(tmp_path / "table.csv", index=False)
     command = [sys.executable, "-m", "cashmere"]
-    options = ["--target", "target", "--budget", "30s", "--include", "logistic_regression", "--workers", "1"]
+    options = ["--target", "target", "--budget", "10m", "--include", "logistic_regression", "--workers", "1"]
     fit = ["fit", "table.csv", "--out", "run", "--resampling", "holdout", "--quiet", *options]
-    with contextlib.ExitStack() as ends:
-        running = subprocess.Popen([*command, *fit], cwd=tmp_path)
-        ends.callback(running.wait)
-        ends.callback(running.kill)
-        wait_for(lambda: list((tmp_path / "run" / "members").glob("*.skops")))
-        watching = subprocess.Popen(
-            [*command, "watch", "run"],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(
-                signal.SIGINT, signal.SIG_DFL
-            ),  # ignored if these tests run in the background
+    with contextlib.ExitStack() as stack:
+        searching = stack.enter_context(running([*command, *fit], cwd=tmp_path))
+        wait_until(lambda: list((tmp_path / "run" / "members").glob("0*.skops")), by=searching)
+        watching = stack.enter_context(
+            running(
+                [*command, "watch", "run"],
+                cwd=tmp_path,
+                stdout=subprocess.PIPE,
+                text=True,
+                preexec_fn=lambda: signal.signal(
+                    signal.SIGINT, signal.SIG_DFL
+                ),  # ignored if these tests run in the background
+            )
         )
-        ends.callback(watching.wait)
-        ends.callback(watching.kill)
-        ends.callback(watching.stdout.close)
         address = re.search(r"http://\S+", watching.stdout.readline())[0]
-        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
-        connection.request("GET", "/")
-        assert "logistic_" in connection.getresponse().read().decode()
+        with contextlib.closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)) as connection:
+            connection.request("GET", "/")
+            assert "logistic_" in connection.getresponse().read().decode()
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=30) == 0
-        assert running.poll() is None
+        assert watching.wait(timeout=60) == 0
+        assert searching.poll() is None
