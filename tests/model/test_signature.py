@@ -10,15 +10,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from replaced_models import ADDED, replace_after
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier, Predictor
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ModelFileError, SigningKeyError
-from cashmere.model import first_load
+from cashmere.model import files, first_load
+from cashmere.model.description import describe_model
 from cashmere.model.files import check_files, file_digest, read_manifest
 from cashmere.model.keys import fingerprint, key_folder, own_public_key, signing_key, trust_key, trusted_keys
+from cashmere.model.requirements import model_requirements
 from cashmere.model.signature import Signer, read_signature, sign_manifest, signature_path
 
 
@@ -332,3 +335,20 @@ def test_files_of_any_size_are_verified_in_little_memory(model):
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda model: Predictor.load(model).ensemble.members,
+        lambda model: [member.number for member in describe_model(model).members],
+        lambda model: model_requirements(model) and [ADDED],
+        lambda model: run("verify", model).exit_code == 0 and [ADDED],
+        lambda model: run("sign", model).exit_code == 0 and [ADDED],
+    ],
+    ids=["load", "describe", "requirements", "verify", "sign"],
+)
+def test_model_that_a_run_replaces_while_it_is_read_is_read_again(model, monkeypatch, read):
+    replace_after(monkeypatch, files, "read_manifest", model)
+    assert list(read(model)) == [ADDED]
+    assert state(model).signer is Signer.THIS_MACHINE

@@ -12,6 +12,7 @@ import fsspec
 import numpy as np
 import pandas as pd
 import pytest
+from replaced_models import ADDED, replace_after
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier, Predictor
@@ -21,7 +22,7 @@ from cashmere.base.remote import fetch, is_url
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ModelFileError, RunDirectoryError, SigningKeyError
-from cashmere.model import first_load
+from cashmere.model import first_load, remote_model
 from cashmere.model.keys import public_pem, trust_key
 from cashmere.report import write_report
 from cashmere.storage import run_failures, run_leaderboard
@@ -115,6 +116,12 @@ def test_model_that_was_replaced_is_copied_again(run, tmp_path):
     (place / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ModelFileError, match="has been changed"):  # as in a folder
         Predictor.load(place.as_uri())
+
+
+def test_model_that_is_replaced_while_it_is_copied_is_copied_again(run, tmp_path, monkeypatch):
+    place = shutil.copytree(run / "model", tmp_path / "model")
+    replace_after(monkeypatch, remote_model, "_fetch_manifest", place)
+    assert min(Predictor.load(place.as_uri()).ensemble.members) == ADDED
 
 
 def test_model_that_nobody_signed_is_first_loaded_in_a_child(run, tmp_path, monkeypatch):

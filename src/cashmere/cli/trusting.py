@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,16 +45,19 @@ def sign(folder: ModelFolder) -> None:
     machine are signed when they are saved.
     """
     with typed_errors():
-        from cashmere.model.files import check_files, find_model, read_manifest
+        from cashmere.model.files import check_files, find_model, read_model
         from cashmere.model.first_load import check_first_load
         from cashmere.model.signature import read_signature, sign_manifest
 
         path = find_model(folder)
-        manifest = read_manifest(path)
-        check_files(path, manifest)
-        if not read_signature(path, manifest["checksum"]).signer.is_trusted:
-            check_first_load(path, manifest)
-        say(False, f"{path} is signed by this machine ({sign_manifest(path, manifest['checksum'])})")
+
+        def check_and_sign(manifest: dict[str, Any]) -> str:
+            check_files(path, manifest)
+            if not read_signature(path, manifest["checksum"]).signer.is_trusted:
+                check_first_load(path, manifest)
+            return sign_manifest(path, manifest["checksum"])
+
+        say(False, f"{path} is signed by this machine ({read_model(path, check_and_sign)})")
 
 
 @app.command()
@@ -65,22 +68,25 @@ def verify(folder: ModelFolder) -> None:
     """
     with typed_errors():
         from cashmere.exceptions import ModelFileError
-        from cashmere.model.files import check_files, find_model, read_manifest
-        from cashmere.model.signature import Signer, read_signature
+        from cashmere.model.files import check_files, find_model, read_model
+        from cashmere.model.signature import Signature, Signer, read_signature
 
         path = find_model(folder)
-        manifest = read_manifest(path)
-        check_files(path, manifest)
-        signature = read_signature(path, manifest["checksum"])
-        if signature.signer is Signer.NOBODY:
-            raise ModelFileError(path, "is not signed. If you know its origin, sign it with `cashmere sign`.")
-        if signature.signer is Signer.UNKNOWN:
-            raise ModelFileError(
-                path,
-                f"is signed by a key that is not trusted here ({signature.fingerprint}). If it is the key of somebody "
-                "you trust, get their public key from them and record it with `cashmere trust-key`.",
-            )
-        say(False, f"{path} is {signature}; all files are unchanged")
+
+        def checked_signature(manifest: dict[str, Any]) -> Signature:
+            check_files(path, manifest)
+            signature = read_signature(path, manifest["checksum"])
+            if signature.signer is Signer.NOBODY:
+                raise ModelFileError(path, "is not signed. If you know its origin, sign it with `cashmere sign`.")
+            if signature.signer is Signer.UNKNOWN:
+                raise ModelFileError(
+                    path,
+                    f"is signed by a key that is not trusted here ({signature.fingerprint}). If it is the key of "
+                    "somebody you trust, get their public key from them and record it with `cashmere trust-key`.",
+                )
+            return signature
+
+        say(False, f"{path} is {read_model(path, checked_signature)}; all files are unchanged")
 
 
 @app.command()

@@ -13,7 +13,7 @@ from cashmere.data.target import TargetCoding
 from cashmere.ensembles import WeightedEnsemble, ensemble_from_json
 from cashmere.ensembles.calibration import Calibration
 from cashmere.exceptions import ModelFileError
-from cashmere.model.files import find_model, read_manifest
+from cashmere.model.files import find_model, read_manifest, read_model
 from cashmere.model.signature import read_signature
 
 _MOST_CLASSES_SHOWN = 10
@@ -71,9 +71,8 @@ def describe_model(folder: str | Path) -> ModelDescription:
         If there is no model, or its manifest or its signature is damaged.
     """
     path = find_model(folder)
-    manifest = read_manifest(path)
     try:
-        return _described(path, manifest)
+        return read_model(path, lambda manifest: _described(path, manifest))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         text = f"does not describe a model ({type(error).__name__}: {error})."
         raise ModelFileError(path / "manifest.json", text) from error

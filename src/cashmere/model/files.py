@@ -7,9 +7,9 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
 
 from msgspec import Meta
 
@@ -44,6 +44,11 @@ MODEL_VERSION = 6
 """Version 2 added thresholds, version 3 calibration, which earlier programs would silently ignore. Version 4 added
 forests in narrow types, version 5 compressed archives, which earlier programs would call damaged. In version 6, models
 may predict with the newest fold only, which earlier programs would ignore."""
+
+ATTEMPTS = 10
+"""How often to try to read a model that is replaced meanwhile; a run at work does so once a second at most."""
+
+Result = TypeVar("Result")
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
@@ -219,6 +224,28 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ModelFileError(path, "has been changed since it was written and is not read. Restore it from a copy.")
     warn_of_versions(path, content.get("versions", {}))
     return dict(content)
+
+
+def read_model(folder: Path, read: Callable[[dict[str, Any]], Result]) -> Result:
+    """Return what `read` makes of the model in a folder, given its manifest.
+
+    A run at work replaces its model from time to time, and removes files that belong to the old one only. If they are
+    missed, the new model is read instead.
+
+    Raises
+    ------
+    ModelFileError
+        As `read_manifest` and `read`; also if the model is replaced again and again.
+    """
+    manifest = read_manifest(folder)
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return read(manifest)
+        except ModelFileError:
+            before, manifest = manifest, read_manifest(folder)
+            if manifest["checksum"] == before["checksum"]:
+                raise
+    return read(manifest)
 
 
 def entry_path(folder: Path, entry: Mapping[str, str]) -> Path:

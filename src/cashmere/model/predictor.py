@@ -27,7 +27,7 @@ from cashmere.ensembles.threshold import decide
 from cashmere.exceptions import ModelFileError, PredictionError, UsageError
 from cashmere.model.archives import check, load, load_fold_models
 from cashmere.model.consistency import check_encoders, check_ensemble, check_members
-from cashmere.model.files import Encoders, entry_path, find_model, read_manifest
+from cashmere.model.files import Encoders, entry_path, find_model, read_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.fold_model import FoldModel
 from cashmere.model.many_rows import LEAST_ROWS, for_many_rows, has_threads, predict_in_threads
@@ -346,13 +346,16 @@ class Predictor:
         """
         path = find_model(local_copy(str(folder)) if is_url(folder) else folder)
         trusted = tuple(trusted)
-        manifest = read_manifest(path)
-        if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:
-            for entry in (manifest["encoders"], *manifest["members"].values()):
-                # This refuses much without a child process.
-                check(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
-            check_first_load(path, manifest, trusted=trusted)
-        return cls.from_manifest(path, manifest, trusted=trusted)
+
+        def checked_and_loaded(manifest: dict[str, Any]) -> Predictor:
+            if verify and not read_signature(path, manifest["checksum"]).signer.is_trusted:
+                for entry in (manifest["encoders"], *manifest["members"].values()):
+                    # This refuses much without a child process.
+                    check(entry_path(path, entry), trusted=trusted, sha256=entry["sha256"])
+                check_first_load(path, manifest, trusted=trusted)
+            return cls.from_manifest(path, manifest, trusted=trusted)
+
+        return read_model(path, checked_and_loaded)
 
     @classmethod
     def from_manifest(cls, path: Path, manifest: Mapping[str, Any], *, trusted: tuple[str, ...] = ()) -> Predictor:

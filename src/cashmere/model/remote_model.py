@@ -12,12 +12,13 @@ from cashmere.base.files import MOST_BYTES, failures_as, is_regular, own_folder,
 from cashmere.base.json_files import JSON_BYTES
 from cashmere.base.remote import below, fetch
 from cashmere.exceptions import ModelFileError
-from cashmere.model.files import entry_path, file_digest, read_manifest
+from cashmere.model.files import ATTEMPTS, entry_path, file_digest, read_manifest
 from cashmere.model.signature import signature_path
 
 CACHE_VARIABLE = "CASHMERE_CACHE_FOLDER"
 """Environment variable with the folder for copies."""
 
+_PART_OF = "It is part of the model at {}."
 _AGAIN = "Check the address, and that you may read there."
 
 
@@ -25,7 +26,8 @@ def local_copy(url: str) -> Path:
     """Return a local folder with the model at a URL, copied unless an earlier call has done so.
 
     Only the manifest is read each time, and its checksum names the copy. So a copy is never outdated, and only files
-    that the manifest names are copied. As with any folder, the reader must check whether the model may be loaded.
+    that the manifest names are copied; if the model is replaced meanwhile, the new one is copied. As with any folder,
+    the reader must check whether the model may be loaded.
 
     Parameters
     ----------
@@ -43,6 +45,19 @@ def local_copy(url: str) -> Path:
         found = Path(temporary) / "manifest.json"
         url = _fetch_manifest(url, found)
         content = read_file(found, limit=JSON_BYTES)
+        for _ in range(ATTEMPTS - 1):
+            try:
+                return _copied(url, content)
+            except ModelFileError:
+                _fetch_manifest(url, found)
+                before, content = content, read_file(found, limit=JSON_BYTES)
+                if content == before:
+                    raise
+    return _copied(url, content)
+
+
+def _copied(url: str, content: bytes) -> Path:
+    """Return a local folder with the model that has this manifest."""
     folder = _cache() / hashlib.sha256(content).hexdigest()[:32]
     with failures_as(ModelFileError, folder, f"Set {CACHE_VARIABLE} to a folder that you may write."):
         own_folder(folder)
@@ -50,12 +65,14 @@ def local_copy(url: str) -> Path:
             write_atomically(folder / "manifest.json", content)
     manifest = read_manifest(folder)
     signature = signature_path(folder, manifest["checksum"])
-    signature.unlink(missing_ok=True)  # the model may have been signed again since
-    with contextlib.suppress(FileNotFoundError):
-        _fetch(url, signature)
+    with failures_as(ModelFileError, Path(signature.name), _PART_OF.format(url)):
+        try:
+            _fetch(url, signature)  # always, because the model may have been signed again since
+        except FileNotFoundError:
+            signature.unlink(missing_ok=True)
     for entry in (manifest["encoders"], *manifest["members"].values()):
         path = entry_path(folder, entry)
-        with failures_as(ModelFileError, Path(path.name), f"It is part of the model at {url}."):
+        with failures_as(ModelFileError, Path(path.name), _PART_OF.format(url)):
             # A copy may be damaged: its source was, or power was lost, as copies are not synchronised.
             if not is_regular(path) or file_digest(path) != entry["sha256"]:
                 _fetch(url, path)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, version
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -19,7 +20,7 @@ from packaging.version import Version
 from cashmere.base.remote import is_url
 from cashmere.exceptions import ModelFileError
 from cashmere.model.archives import check
-from cashmere.model.files import entry_path, find_model, read_manifest
+from cashmere.model.files import entry_path, find_model, read_model
 from cashmere.model.remote_model import local_copy
 from cashmere.model.signature import signature_path
 
@@ -54,11 +55,19 @@ def model_requirements(folder: str | Path, *, trusted: Iterable[str] = ()) -> li
         here.
     """
     path = find_model(local_copy(str(folder)) if is_url(folder) else folder)
-    manifest = read_manifest(path)
+    trusted = tuple(trusted)
+    modules = read_model(path, lambda manifest: _modules_of(path, manifest, trusted))
+    homes = packages_distributions()
+    versions = _with_all_they_need(home for module in modules for home in homes.get(module, ()))
+    versions["cashmere-automl"] = version("cashmere-automl")
+    return [f"{name}=={number}" for name, number in sorted(versions.items())]
+
+
+def _modules_of(path: Path, manifest: Mapping[str, Any], trusted: Sequence[str]) -> set[str]:
+    """Return the modules that loading a model and predicting with it import."""
     modules = set(_OF_EVERY_MODEL)
     if signature_path(path, manifest["checksum"]).exists():
         modules.add(_OF_SIGNED_MODELS)
-    trusted = tuple(trusted)
     for entry in (manifest["encoders"], *manifest["members"].values()):
         file = entry_path(path, entry)
         for name in check(file, trusted=trusted, sha256=entry["sha256"]).types:
@@ -67,10 +76,7 @@ def model_requirements(folder: str | Path, *, trusted: Iterable[str] = ()) -> li
             except ImportError as error:
                 text = f"needs a library that is not installed here ({error}). Ask where the model was made."
                 raise ModelFileError(file, text) from error
-    homes = packages_distributions()
-    versions = _with_all_they_need(home for module in modules for home in homes.get(module, ()))
-    versions["cashmere-automl"] = version("cashmere-automl")
-    return [f"{name}=={number}" for name, number in sorted(versions.items())]
+    return modules
 
 
 def _modules_behind(name: str) -> set[str]:
