@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ from processes import running
 from cashmere.exceptions import LeaseLostError, RunLockedError
 from cashmere.records.origin import Origin
 from cashmere.records.trial import Outcome, Trial, TrialStatus
-from cashmere.storage import lease
+from cashmere.storage import database, lease
 from cashmere.storage.store import RunStore
 
 SPACE = ConfigurationSpace(seed=0)
@@ -235,6 +236,63 @@ def test_directory_that_was_taken_over_is_not_removed(run):
         with pytest.raises(LeaseLostError):
             old.close_to_remove()
         stored(store, 0, 1)
+
+
+def test_reader_finds_the_database_of_an_epoch_that_has_just_begun(run, monkeypatch):
+    old = RunStore(run)
+    stored(old, 0, 1)
+    old._lease._released.set()  # it does not renew, as if it were stopped
+    os.utime(run / "lease", (0, 0))
+
+    def look_just_before_the_takeover(folder):
+        monkeypatch.undo()
+        path = database.present_database(folder)
+        RunStore(run).close()
+        return path
+
+    monkeypatch.setattr(database, "present_database", look_just_before_the_takeover)
+    with RunStore(run, read_only=True) as store:
+        assert len(store.rows()) == 1
+    assert not (run / "run.sqlite").exists()
+    old._database.close()
+    old._lease._lock.release()
+
+
+def test_lease_that_is_released_while_it_is_read_is_that_of_a_process_in_use(run, monkeypatch):
+    other = RunStore(run)
+    read = lease._read
+
+    def read_just_before_the_end(path):
+        monkeypatch.undo()
+        found = read(path)
+        other.close()
+        return found
+
+    monkeypatch.setattr(lease, "_read", read_just_before_the_end)
+    with pytest.raises(RunLockedError, match="is in use by another process"):
+        RunStore(run)
+    RunStore(run).close()
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_reader_on_another_machine_copies_a_database_that_grows_meanwhile(run, monkeypatch, moved):
+    """Before each file that it opens, another trial is stored; once, the log is moved into the database as well."""
+    numbers, really_open = itertools.count(1), database.open_regular
+
+    def open_after_a_trial(path):
+        number = next(numbers)
+        if moved and number == 3:  # the copy of the database is from before
+            store._database.execute("PRAGMA wal_checkpoint(RESTART)")
+        stored(store, number, 1)
+        return really_open(path)
+
+    with RunStore(run) as store:
+        stored(store, 0, 1)
+        monkeypatch.setattr(database, "is_written_elsewhere", lambda folder: True)
+        monkeypatch.setattr(database, "open_regular", open_after_a_trial)
+        with RunStore(run, read_only=True) as reader:
+            n_rows = len(reader.rows())
+        assert n_rows == (8 if moved else 4)
 
 
 def test_lease_of_a_stranger_ends(run):

@@ -187,6 +187,13 @@ def test_a_reader_sees_one_state_while_the_run_stores_trials(tmp_path):
         assert sorted(store.load(SPACE)) == [0, 1]
 
 
+def test_empty_log_that_a_reader_has_left_does_not_count(tmp_path):
+    RunStore(tmp_path).close()
+    (tmp_path / "run.sqlite-wal").touch()
+    RunStore(tmp_path, read_only=True)
+    assert not (tmp_path / "run.sqlite-shm").exists()  # which a reader of the log would make
+
+
 @pytest.mark.parametrize("replaced", [False, True])
 def test_trial_of_a_directory_that_was_moved_is_not_stored(tmp_path, replaced):
     """Its worker may have failed because the prepared folds were gone, which says nothing about the trial."""

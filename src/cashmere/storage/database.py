@@ -21,7 +21,7 @@ from typing import TypeVar
 from cashmere.base.files import check_only_name, check_regular, open_regular, reason, writing
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError, RunLockedError
 from cashmere.storage.directory import RESTORE
-from cashmere.storage.epochs import FIRST, database_path, databases
+from cashmere.storage.epochs import present_database
 from cashmere.storage.lease import is_written_elsewhere
 from cashmere.storage.write_failures import moved
 
@@ -99,6 +99,9 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1,
 }
 
+_LOG_HEADER_BYTES = 32
+"""With two random numbers, which SQLite changes: https://sqlite.org/fileformat2.html#walformat."""
+
 _ATTEMPTS = 5
 """How often to try to read a database that somebody begins to write meanwhile."""
 
@@ -123,7 +126,7 @@ def open_for_writing(path: Path, *, must_exist: bool) -> sqlite3.Connection:
         If it is damaged, missing although it must exist, foreign, or of a newer version.
     """
     is_there = _check_files(path, written=True)
-    has_log = _beside(path, "-wal").exists()
+    has_log = _has_log(path)
     if must_exist and not is_there:
         text = "is missing, although the run has begun: its trials are lost with it."
         raise CorruptStoreError(path, f"{text} {RESTORE}")
@@ -160,18 +163,19 @@ def read(folder: Path, reader: Callable[[sqlite3.Connection], Result]) -> Result
         If it is damaged, foreign or of a newer version, or takes too long to read.
     """
     for attempt in range(_ATTEMPTS):
-        path = database_path(folder, max(databases(folder), default=FIRST))
-        if not _check_files(path):
-            raise RunDirectoryError(folder, "holds no run.sqlite. Expected the directory of a cashmere run.")
+        path = present_database(folder)
         before = _stamp(path)
         try:
-            if before.has_log and is_written_elsewhere(folder):
+            if not _check_files(path):
+                raise RunDirectoryError(folder, "holds no run.sqlite. Expected the directory of a cashmere run.")
+            if is_written_elsewhere(folder):
                 # The other machine may hold parts of the log in memory, which this one cannot see.
                 with _copied(path) as copy:
                     return _read_once(copy, reader, is_at_work=False)
             result = _read_once(path, reader, is_at_work=before.has_log)
-        except RunDirectoryError:
-            if attempt == _ATTEMPTS - 1 or _stamp(path) == before:
+        except (RunDirectoryError, FileNotFoundError):
+            # Somebody may have begun to write, or has taken over and removed the database of the earlier epoch.
+            if attempt == _ATTEMPTS - 1 or (present_database(folder) == path and _stamp(path) == before):
                 raise
         else:
             if before.has_log or _stamp(path) == before:
@@ -188,16 +192,20 @@ def copy_database(source: Path, destination: Path) -> None:
 
 @contextlib.contextmanager
 def _copied(path: Path) -> Iterator[Path]:
-    """Copy a database for the block, with the content of its log; leave the original untouched, ignore its locks."""
+    """Copy a database for the block, with the content of its log; leave the original untouched, ignore its locks.
+
+    The original may be written meanwhile. What is appended to the log does no harm, as SQLite reads it up to the last
+    complete transaction. But when the log has been moved into the database, it begins anew.
+    """
     with tempfile.TemporaryDirectory(prefix="cashmere-") as folder:
         copy = Path(folder) / path.name
         for _ in range(_ATTEMPTS):
-            before = [_stamp(each) for each in (path, _beside(path, "-wal"))]
+            before, has_log = _generation(path), _has_log(path)
             for ending in ("", "-wal"):
                 _beside(copy, ending).unlink(missing_ok=True)
                 with contextlib.suppress(FileNotFoundError), open_regular(_beside(path, ending)) as file:
                     _beside(copy, ending).write_bytes(file.read(MOST_BYTES))
-            if [_stamp(each) for each in (path, _beside(path, "-wal"))] == before:
+            if _generation(path) == before:
                 break
         else:
             raise RunDirectoryError(path, "changes all the time. Try again later.")
@@ -206,8 +214,16 @@ def _copied(path: Path) -> Iterator[Path]:
             contextlib.closing(_connect(copy, "mode=rw")) as database,
             _limited(database),
         ):
-            _check(database, path, is_whole=not before[0].has_log)
+            _check(database, path, is_whole=not has_log)
         yield copy  # closing the last connection has moved the log into the file
+
+
+def _generation(path: Path) -> bytes | _Stamp:
+    """Return the header of the log of a database, which differs each time it begins anew; its stamp without a log."""
+    with contextlib.suppress(FileNotFoundError), open_regular(_beside(path, "-wal")) as log:
+        if header := log.read(_LOG_HEADER_BYTES):
+            return header
+    return _stamp(path)
 
 
 def _read_once(path: Path, reader: Callable[[sqlite3.Connection], Result], *, is_at_work: bool) -> Result:
@@ -235,9 +251,20 @@ class _Stamp:
 def _stamp(path: Path) -> _Stamp:
     try:
         found = path.stat()
-        return _Stamp(_beside(path, "-wal").exists(), (found.st_ino, found.st_size, found.st_mtime_ns))
+        return _Stamp(_has_log(path), (found.st_ino, found.st_size, found.st_mtime_ns))
     except FileNotFoundError:
         return _Stamp(False, ())
+
+
+def _has_log(path: Path) -> bool:
+    """Return whether anything is in the log beside a database.
+
+    A reader leaves an empty log behind if the writer has closed the database just before it opened it.
+    """
+    try:
+        return _beside(path, "-wal").stat().st_size > 0
+    except FileNotFoundError:
+        return False
 
 
 def _beside(path: Path, ending: str) -> Path:

@@ -51,6 +51,11 @@ def databases(folder: Path) -> dict[int, Path]:
     return {epoch: database_path(folder, epoch) for epoch in found}
 
 
+def present_database(folder: Path) -> Path:
+    """Return the path of the database to read: the one of the highest epoch; the first if there is none."""
+    return database_path(folder, max(databases(folder), default=FIRST))
+
+
 def present_epoch(folder: Path) -> int:
     """Return the highest epoch that has a database or a lease; the first if there is none, or no folder."""
     files = _files(folder)

@@ -260,9 +260,9 @@ def _encoded(record: _Record) -> bytes:
 
 def _check_over(folder: Path, epoch: int, record: _Record | None) -> None:
     """Raise if a holder may still be working, or has not begun its run."""
-    if record is None:  # its holder is just starting, or is an earlier version without leases
+    age = None if record is None else _age(lease_path(folder, epoch))
+    if record is None or age is None:  # its holder is just starting or ending, or is an earlier version without leases
         raise RunLockedError(folder, "is in use by another process. Wait for it to end, or stop it first.")
-    age = _age(lease_path(folder, epoch))
     if abs(age) < record["seconds"]:  # a time in the future was not written by a renewal
         left = record["seconds"] - age
         raise RunLockedError(
@@ -278,14 +278,18 @@ def _check_over(folder: Path, epoch: int, record: _Record | None) -> None:
         )
 
 
-def _age(path: Path) -> float:
-    """Return the seconds since a file was touched, by the clock of its file system."""
+def _age(path: Path) -> float | None:
+    """Return the seconds since a file was touched, by the clock of its file system; None if it is gone."""
     probe = path.with_name(f".lease.{secrets.token_hex(8)}.tmp")
     try:
         probe.touch(exist_ok=False)
-        return probe.stat().st_mtime - path.stat().st_mtime
+        now = probe.stat().st_mtime
     finally:
         probe.unlink(missing_ok=True)
+    try:
+        return now - path.stat().st_mtime
+    except FileNotFoundError:
+        return None
 
 
 def _who(record: _Record | None) -> str:

@@ -36,7 +36,15 @@ from cashmere.model.member_signature import member_signature_path, sign_member
 from cashmere.records.trial import Observation, Outcome, Trial
 from cashmere.storage.database import copy_database, failures_explained, open_for_writing, read, remove
 from cashmere.storage.directory import FILES, RESTORE, check_new, check_sub_folders, read_run_json
-from cashmere.storage.epochs import FIRST, database_path, databases, files_before, lease_path, trial_stem
+from cashmere.storage.epochs import (
+    FIRST,
+    database_path,
+    databases,
+    files_before,
+    lease_path,
+    present_database,
+    trial_stem,
+)
 from cashmere.storage.facts import FACT_NAMES, RunFacts, read_facts
 from cashmere.storage.lease import LEASE_SECONDS, Lease
 from cashmere.storage.stored_trials import read_epochs, read_trials
@@ -98,7 +106,7 @@ class RunStore:
         check_sub_folders(self.folder)
         if read_only:
             self._rows, self._facts, self._epochs = read(self.folder, _all_of)
-            self._path = database_path(self.folder, max(databases(self.folder), default=FIRST))
+            self._path = present_database(self.folder)
             self._check_identity()
             return
         self._lease = self._take_lease(LEASE_SECONDS if lease_seconds is None else lease_seconds)
