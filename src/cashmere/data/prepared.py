@@ -186,14 +186,18 @@ class PreparedFolds:
         if self._n_encoded(fold, encoding) >= n_rows:
             return
         name = f"fold{fold}-{encoding}-train"
+        path = self.folder / f"{name}.npy"
         with FileLock(self.folder / f"{name}.lock"):  # the system releases it if its holder is killed
+            begun = path.stat()
             learned = self._learn(fold, encoding)
             step = max(1, _STEP_CELLS // len(learned.encoder.categorical))
             step = min(step, _STEP_TEXTS) if self._texts else step
             for start in range(self._n_encoded(fold, encoding), n_rows, step):
                 stop = min(n_rows, start + step)
                 rows = learned.encoded(self._values, self._texts, start, stop)
-                write_rows(self.folder / f"{name}.npy", rows, start)
+                write_rows(path, rows, start)
+                if not os.path.samestat(begun, path.stat()):  # rows before these may be missing in the new file
+                    raise CorruptStoreError(path, f"was replaced by a process that has taken over the run. {_AGAIN}")
                 _write_json(self.folder / f"{name}.json", {"rows": stop})
 
     def _n_encoded(self, fold: int, encoding: Encoding) -> int:
@@ -461,6 +465,8 @@ def prepare_folds(
                 learned[number, encoding] = one
                 with writing(folder / name, durable=False) as file:
                     reserve_rows(file, (len(train_rows), len(one.encoder.categorical)), np.float32)
+                # A worker of a run that was taken over may have recorded its progress since.
+                (folder / name).with_suffix(".json").unlink(missing_ok=True)
                 files.append(name)
             else:
                 matrix = one.encoder.transform_values(values, of_train)
