@@ -16,7 +16,7 @@ from replaced_models import ADDED, replace_after
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier, Predictor
-from cashmere.analysis import read_contest
+from cashmere.analysis import read_contest, read_out_of_fold
 from cashmere.base import remote
 from cashmere.base.remote import fetch, is_url
 from cashmere.cli import app
@@ -26,6 +26,8 @@ from cashmere.model import first_load, remote_model
 from cashmere.model.keys import public_pem, trust_key
 from cashmere.report import write_report
 from cashmere.storage import run_failures, run_leaderboard
+from cashmere.storage.remote_run import local_run
+from cashmere.storage.store import RunStore
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,16 @@ def test_leaderboard_and_report_are_those_of_the_directory(url, run, tmp_path):
     assert write_report(url, tmp_path / "page.html").read_text() == write_report(run, tmp_path / "own.html").read_text()
     with pytest.raises(RunDirectoryError, match="holds no contest"):
         read_contest(url)
+
+
+def test_predictions_of_several_splits_are_those_of_the_directory(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    with RunStore(copy) as store:
+        number = store.facts().ensemble["members"][0]
+        mean = 1 - np.load(store.predictions_path(number))
+        store.add_split(number, 2, models=store.member_path(number).read_bytes(), predictions=mean)
+    with local_run(copy.as_uri(), with_predictions=True) as found:
+        np.testing.assert_array_equal(read_out_of_fold(found).predictions, read_out_of_fold(copy).predictions)
 
 
 def test_files_of_a_model_are_copied_once(server, run):

@@ -95,8 +95,8 @@ def _copy(url: str, folder: Path, *, with_predictions: bool) -> None:
         fetch(below(url, EXPLANATION), folder / EXPLANATION, limit=JSON_BYTES)
     (folder / "predictions").mkdir()
     with RunStore(folder, read_only=True) as store:
-        for row in store.rows():
-            if row["predictions_crc"] is not None:
-                path = store.predictions_path(row["number"])
-                with contextlib.suppress(FileNotFoundError):
-                    fetch(below(url, f"predictions/{path.name}"), path, limit=MOST_BYTES)
+        paths = [store.predictions_path(row["number"]) for row in store.rows() if row["predictions_crc"] is not None]
+        paths += [store.predictions_path(int(n), fact["count"]) for n, fact in (store.facts().splits or {}).items()]
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            fetch(below(url, f"predictions/{path.name}"), path, limit=MOST_BYTES)
