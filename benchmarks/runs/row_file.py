@@ -7,6 +7,7 @@ makes and shows nothing else: `RowFile.frame`.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -115,8 +116,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     if not path.exists():
         return []
     with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-        file.seek(0)
-        if rows and not file.read().endswith("\n"):  # its last cell may be incomplete
-            rows.pop()
+        text = file.read()  # at once: another process may complete the last row meanwhile
+    rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    if rows and not text.endswith("\n"):  # its last cell may be incomplete
+        rows.pop()
     return [row for row in rows if None not in row.values()]

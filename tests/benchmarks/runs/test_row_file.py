@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 
 import pytest
@@ -36,6 +37,25 @@ def test_row_cut_short_is_left_out_and_does_not_damage_the_next(tmp_path, cut):
     assert [row["name"] for row in file.read()] == ["a"]
     file.add([Row(name="c", loss=0.75)])
     assert file.path.read_text() == "name,loss\na,0.5\nc,0.75\n"
+
+
+def test_row_that_another_process_completes_while_it_is_read_is_left_out(tmp_path, monkeypatch):
+    file = RowFile(tmp_path / "rows.csv", Row)
+    file.add([Row(name="a", loss=0.5)])
+    with file.path.open("a") as content:
+        content.write("b,0.2")
+    parse = csv.DictReader
+
+    def parse_before_the_rest(text):
+        rows = list(parse(text))
+        with file.path.open("a") as content:
+            content.write("5\n")
+        return rows
+
+    monkeypatch.setattr(csv, "DictReader", parse_before_the_rest)
+    assert file.read() == [{"name": "a", "loss": "0.5"}]
+    monkeypatch.undo()
+    assert file.read()[1:] == [{"name": "b", "loss": "0.25"}]
 
 
 def test_interrupted_rows_are_not_added_in_part(tmp_path):
