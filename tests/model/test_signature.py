@@ -14,6 +14,7 @@ from replaced_models import ADDED, replace_after
 from typer.testing import CliRunner
 
 from cashmere import AutoClassifier, Predictor
+from cashmere.base.files import writing
 from cashmere.cli import app
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import ModelFileError, SigningKeyError
@@ -335,6 +336,12 @@ def test_files_of_any_size_are_verified_in_little_memory(model):
         assert tracemalloc.get_traced_memory()[1] < 2**26
     finally:
         tracemalloc.stop()
+
+
+def test_signature_that_is_being_written_is_no_file_of_the_model(model):
+    before = set(files.model_files(model))
+    with writing(path_of_signature(model)):
+        assert set(files.model_files(model)) == before
 
 
 @pytest.mark.parametrize(

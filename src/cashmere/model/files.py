@@ -24,6 +24,7 @@ from cashmere.base.files import (
     remove_leftovers,
     write_atomically,
     writing,
+    written_name,
 )
 from cashmere.base.json_files import JSON_BYTES, Count, Finite, Positive, ShortText, checked, parse_json
 from cashmere.base.versions import versions, warn_of_versions
@@ -246,6 +247,11 @@ def read_model(folder: Path, read: Callable[[dict[str, Any]], Result]) -> Result
             if manifest["checksum"] == before["checksum"]:
                 raise
     return read(manifest)
+
+
+def model_files(folder: Path) -> list[Path]:
+    """Return the files of a model folder, without those that a process, such as `cashmere sign`, is just writing."""
+    return [path for path in folder.iterdir() if written_name(path.name) is None]
 
 
 def entry_path(folder: Path, entry: Mapping[str, str]) -> Path:

@@ -14,7 +14,7 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.exceptions import CorruptStoreError, RunDirectoryError
 from cashmere.model.archives import load
 from cashmere.model.consistency import check_encoders
-from cashmere.model.files import Encoders, entry_path, read_manifest
+from cashmere.model.files import Encoders, entry_path, model_files, read_manifest
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
 from cashmere.model.signature import read_signature
@@ -75,7 +75,7 @@ class CurrentModel:
     def fixed_bytes(self) -> float:
         """The bytes that do not depend on the members: encoders, manifest and signature."""
         of_members = {entry["file"] for entry in self.manifest["members"].values()}
-        return float(sum(path.stat().st_size for path in self._files() if path.name not in of_members))
+        return float(sum(path.stat().st_size for path in model_files(self._folder) if path.name not in of_members))
 
     def encoders(self) -> Encoders:
         """Return the encoders of the first split.
@@ -86,7 +86,7 @@ class CurrentModel:
             If they are not those of the run.
         """
         entry, run = self.manifest["encoders"], self.run
-        path = entry_path(run.folder / "model", entry)
+        path = entry_path(self._folder, entry)
         try:
             stored = load(path, trusted=run.space.trusted_types, sha256=entry["sha256"])
             encoders = [{Encoding(name): encoder for name, encoder in fold.items()} for fold in stored]
@@ -109,11 +109,12 @@ class CurrentModel:
             },
             "single_row_ms": self.latency.get("single_row_ms"),
             "batch_rows_per_second": self.latency.get("batch_rows_per_second"),
-            "bytes": sum(path.stat().st_size for path in self._files()),
+            "bytes": sum(path.stat().st_size for path in model_files(self._folder)),
         }
 
-    def _files(self) -> list[Path]:
-        return list((self.run.folder / "model").iterdir())
+    @property
+    def _folder(self) -> Path:
+        return self.run.folder / "model"
 
 
 def latency_of_model(folder: Path, sample: pd.DataFrame | None, *, trusted: Sequence[str]) -> dict[str, float]:

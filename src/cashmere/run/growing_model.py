@@ -11,7 +11,7 @@ from cashmere.base.pace import Pace
 from cashmere.data.row_structure import is_in_time
 from cashmere.ensembles.build import Ensemble
 from cashmere.ensembles.stopping import Stop, never
-from cashmere.model.files import Encoders, read_manifest, save_model
+from cashmere.model.files import Encoders, model_files, read_manifest, save_model
 from cashmere.model.first_load import check_first_load
 from cashmere.model.predictor import Predictor
 from cashmere.records.trial import History
@@ -282,4 +282,4 @@ class GrowingModel:
     @property
     def size_bytes(self) -> int:
         """Size of the model folder."""
-        return sum(path.stat().st_size for path in self.folder.iterdir())
+        return sum(path.stat().st_size for path in model_files(self.folder))
