@@ -25,7 +25,7 @@ from cashmere.analysis import kendall_tau
 from cashmere.base.arrays import FloatArray
 from cashmere.evaluation.metrics import default_metric
 from cashmere.records.trial import TrialStatus
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.space import ALGORITHM
 
 N_PARTS = 5
 

@@ -30,7 +30,7 @@ from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.ensembles import WeightedEnsemble, select_ensemble
 from cashmere.ensembles.pool import ValidationPool, cross_fitted_predictions
 from cashmere.evaluation.metrics import default_metric
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.space import ALGORITHM
 
 _STEP = 10
 """Configurations between two choices of the ensemble."""

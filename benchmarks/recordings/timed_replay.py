@@ -21,7 +21,7 @@ from cashmere.evaluation.metrics import Metric
 from cashmere.protocols import Strategy
 from cashmere.records.trial import Outcome, Trial
 from cashmere.records.work_budget import WorkBudget
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.space import ALGORITHM
 from cashmere.study import Study
 
 N_WORKERS = 2

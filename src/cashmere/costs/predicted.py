@@ -16,8 +16,7 @@ from cashmere.costs.model import LinearModel
 from cashmere.costs.relative import choice_name, log_relative_costs
 from cashmere.records.trial import Observation, TrialStatus
 from cashmere.space.encoding import SpaceEncoder
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM
-from cashmere.space.space import N_CLASSES
+from cashmere.space.space import ALGORITHM, N_CLASSES
 
 OVERHEAD_SECONDS = 0.05
 """Added to the seconds of every trial, for deciding, dispatching and storing it: no trial is free."""

@@ -20,9 +20,7 @@ from ConfigSpace.hyperparameters import Hyperparameter, IntegerHyperparameter
 
 from cashmere.base.arrays import Float64, FloatArray, IntArray
 from cashmere.space.encoding.encoder import SpaceEncoder
-
-ALGORITHM = "algorithm"
-"""Name of the hyper-parameter whose choices are the algorithms."""
+from cashmere.space.space import ALGORITHM
 
 
 class AlgorithmBlocks:

@@ -10,7 +10,7 @@ from cashmere.exceptions import SpaceError
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import Suggestion
 from cashmere.space.encoding import SpaceEncoder
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.space import ALGORITHM
 
 _N_DRAWS = 32
 """Number of configurations drawn, and hashed, together."""

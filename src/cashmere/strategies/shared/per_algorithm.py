@@ -13,7 +13,8 @@ from cashmere.protocols import MetricCheck, Strategy
 from cashmere.records.loss import Loss
 from cashmere.records.trial import History, Suggestion
 from cashmere.space.encoding import SpaceEncoder
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM, AlgorithmBlocks
+from cashmere.space.encoding.algorithm_blocks import AlgorithmBlocks
+from cashmere.space.space import ALGORITHM
 from cashmere.space.splitting.restriction import lift, restrict
 from cashmere.strategies.shared.capacity import capacity
 from cashmere.strategies.shared.drawing import draw_suggestion

@@ -29,7 +29,7 @@ from ConfigSpace import Configuration
 
 from cashmere.records.origin import Origin, OriginKind
 from cashmere.records.trial import History, Observation, Suggestion
-from cashmere.space.encoding.algorithm_blocks import ALGORITHM
+from cashmere.space.space import ALGORITHM
 
 _ETA = 3
 """One in this many configurations is promoted."""
