@@ -94,6 +94,15 @@ def test_a_stopped_build_is_continued(built, tmp_path):
     assert SearchFile(tmp_path / "searches.ndjson").read() == SearchFile(work / "searches.ndjson").read()
 
 
+@pytest.mark.parametrize(
+    "line", ['["c", "d", null]', '["c", "d", "low"]', '[["c"], "d", 1]', '["c", "d", 1' + 400 * "0" + "]"]
+)
+def test_lines_that_hold_no_result_are_skipped(tmp_path, line):
+    searches = SearchFile(tmp_path / "searches.ndjson")
+    searches.path.write_text(f'{line}\n["a", "b", 0.5]\n')
+    assert searches.read() == {("a", "b"): 0.5}
+
+
 def test_searches_are_kept_as_soon_as_they_end(tmp_path, monkeypatch):
     search, names = building._search_one, []
 

@@ -345,14 +345,14 @@ class SearchFile:
     path: Path
 
     def read(self) -> dict[tuple[str, str], float]:
-        """Return the results by stamps; skip lines that a kill cut short."""
+        """Return the results by stamps; skip lines that hold none, such as those that a kill cut short."""
         found = {}
         for line in self._content().splitlines():
             try:
                 target, source, loss = json.loads(line)
-            except (ValueError, TypeError):
+                found[target, source] = float(loss)
+            except (ValueError, TypeError, OverflowError):
                 continue
-            found[target, source] = float(loss)
         return found
 
     def _content(self) -> bytes:
