@@ -91,7 +91,8 @@ def relative_differences(runs: pd.DataFrame, trials: int, part: Part, reference:
         Rows (strategy, recording) with ``difference``, ``low``, ``high``; negative is better. Seeds are drawn again in
         pairs. The row of the recording ``""`` is the mean over recordings; for its interval recordings are drawn again
         too, and seeds within them. With few recordings that interval is still too narrow. `low` and `high` are NaN
-        where a single seed leaves nothing to draw.
+        where a single seed leaves nothing to draw. All are NaN where the reference's loss is 0 and the other's is not,
+        also if only in some draws.
     """
     losses = losses_at(runs, trials, part)
     rng = np.random.default_rng(0)
@@ -185,7 +186,11 @@ def _ranks(losses: pd.DataFrame) -> pd.DataFrame:
 
 
 def _relative_means(losses: np.ndarray, reference: int, rows: np.ndarray) -> np.ndarray:
-    """Return per cent differences of means over rows ``(n_draws, n_rows)``, shape ``(n_draws, n_strategies)``."""
+    """Return per cent differences of means over rows ``(n_draws, n_rows)``, shape ``(n_draws, n_strategies)``.
+
+    To a mean of 0 the difference is 0 or not defined (NaN).
+    """
     means = losses[rows].mean(axis=1)
     base = means[:, reference : reference + 1]
-    return 100 * (means - base) / np.maximum(np.abs(base), np.finfo(np.float64).tiny)
+    to_nothing = np.where(means == base, 0.0, np.nan)
+    return np.divide(100 * (means - base), np.abs(base), out=to_nothing, where=base != 0)

@@ -171,6 +171,17 @@ def test_single_seed_has_no_interval():
     assert "| a | 0/1/0 | -10.00 [-] |" in reference_table(make_runs(one), 5, "bo").to_markdown()
 
 
+def test_difference_to_a_reference_without_loss_is_not_defined():
+    runs = make_runs(
+        {("r1", "bo"): {5: [0.0, 0.0]}, ("r1", "a"): {5: [0.1, 0.0]}, ("r1", "b"): {5: [0.0, 0.0]},
+         ("r2", "bo"): {5: [1.0, 1.0]}, ("r2", "a"): {5: [1.1, 1.1]}, ("r2", "b"): {5: [1.1, 1.1]}}
+    )  # fmt: skip
+    found = comparison.relative_differences(runs, 5, "validation", "bo")
+    assert found.loc["a"].loc[["r1", ""]].isna().all(axis=None)
+    np.testing.assert_allclose(found.loc["b"].loc["r1"], 0.0)
+    assert found.loc[("b", ""), "difference"] == pytest.approx(5.0)
+
+
 def test_bootstrap_interval_has_about_the_width_of_the_normal_one():
     noise = np.random.default_rng(0).normal(size=100)
     runs = make_runs({("r", "bo"): {5: [100.0] * 100}, ("r", "a"): {5: [*(100 + noise)]}})
