@@ -13,8 +13,9 @@ from cashmere import AutoClassifier, AutoRegressor
 from cashmere.exceptions import RunDirectoryError
 from cashmere.metalearning.opening import load_opening
 from cashmere.pretraining.opening_sources import opening_of_runs
+from cashmere.records.budget import Budget
 from cashmere.records.trial import Outcome, Trial, TrialStatus, configuration_key
-from cashmere.run import RunDirectory
+from cashmere.run import RunDirectory, RunSettings
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +90,17 @@ def test_variants_come_first_and_share_the_gain_like_defaults(runs, tmp_path):
     opening = opening_of_runs([folder], space="default")
     assert opening.steps == ()
     assert opening.first_gain > before.first_gain
+
+
+def test_what_a_run_began_with_in_haste_counts_as_what_it_is_without(tmp_path):
+    def first_in_haste(run):
+        usual = run.space.first_configurations()
+        return next(each for each in run.first_configurations(in_time=True) if each not in usual)
+
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(1000, 5)), columns=list("abcde"))
+    with RunDirectory.create(tmp_path / "run", X, X["a"] ** 2, RunSettings(budget=Budget(seconds=0.05))):
+        pass
+    add_excellent_trial(tmp_path / "run", first_in_haste)
+    opening = opening_of_runs([tmp_path / "run"], space="default")
+    assert opening.steps == ()
+    assert opening.first_gain > 1

@@ -27,8 +27,9 @@ def opening_of_runs(folders: Iterable[str | Path], *, space: str, most_steps: in
     """Choose an opening from the trials of finished runs.
 
     It begins with the defaults and variants that the runs have tried. A configuration is known by the values that
-    differ from the defaults on its table. One that a run has not tried counts as without gain there, so runs should
-    have some in common, as they have if they began in the same way.
+    differ from the defaults on its table; one that a run began with in haste counts as what it is without haste, with
+    the seconds that it would have taken. One that a run has not tried counts as without gain there, so runs should have
+    some in common, as they have if they began in the same way.
 
     Parameters
     ----------
@@ -98,12 +99,14 @@ def _source(run: RunDirectory, numbers: dict[str, int]) -> OpeningSource:
     rows = validation_rows(run.splits)
     predictions: dict[int, FloatArray] = {}
     seconds: dict[int, float] = {}
+    at_usual_pace = run.at_usual_pace()
     for observation in run.store.load(run.space.configuration_space).values():
         trial = observation.trial
         if trial.fidelity < 1:
             continue  # if promoted, it was tried again
-        number = numbers.setdefault(_name(trial.configuration, run.space), len(numbers))
-        seconds.setdefault(number, observation.duration_seconds)
+        configuration, factor = at_usual_pace.get(trial.configuration, (trial.configuration, 1.0))
+        number = numbers.setdefault(_name(configuration, run.space), len(numbers))
+        seconds.setdefault(number, observation.duration_seconds * factor)
         if observation.predictions is not None:
             predictions.setdefault(number, observation.predictions)
     weight = run.rows.weight

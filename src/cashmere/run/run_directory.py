@@ -425,19 +425,32 @@ class RunDirectory:
             Whether the budget is a time. Only then does the search begin with an opening, if there is one, and in haste
             where time is short (`cashmere.run.haste`).
         """
-        opening = self._opening() if in_time else None
-        gains = dict.fromkeys(self.space.first_configurations(), 1.0) if opening is None else opening.gains(self.space)
-        return self._hastened(gains) if in_time and len(self.rungs) == 1 else gains
+        gains = self._first_gains(in_time=in_time)
+        if not in_time:
+            return gains
+        # Seconds are predicted for the usual pace, so a shorter path shows as a larger gain.
+        return {hastened: gains[usual] * factor for usual, (hastened, factor) in self._hastened(gains).items()}
 
-    def _hastened(self, gains: Mapping[Configuration, float]) -> dict[Configuration, float]:
-        """Return the configurations with paths as short as the budget asks for, and what each gains for its time."""
+    def at_usual_pace(self) -> dict[Configuration, tuple[Configuration, float]]:
+        """Return what the first configurations of a search in time are without haste.
+
+        Returns
+        -------
+        dict
+            For each of them: the configuration at its usual pace, and by what factor its path is longer.
+        """
+        in_haste = self._hastened(self._first_gains(in_time=True))
+        return {hastened: (usual, factor) for usual, (hastened, factor) in in_haste.items()}
+
+    def _first_gains(self, *, in_time: bool) -> dict[Configuration, float]:
+        opening = self._opening() if in_time else None
+        return dict.fromkeys(self.space.first_configurations(), 1.0) if opening is None else opening.gains(self.space)
+
+    def _hastened(self, gains: Mapping[Configuration, float]) -> dict[Configuration, tuple[Configuration, float]]:
+        """Return each with its path as short as the budget asks for, and by what factor that is shorter."""
         wanted = haste(_n_cells(self.rows, self.schema, self.target), self.settings.budget.seconds)
-        found = {}
-        for configuration, gain in gains.items():
-            hastened, factor = self.space.hastened(configuration, wanted)
-            # Seconds are predicted for the usual pace, so a shorter path shows as a larger gain.
-            found[hastened] = gain * factor
-        return found
+        factor = wanted if len(self.rungs) == 1 else 1.0
+        return {configuration: self.space.hastened(configuration, factor) for configuration in gains}
 
     def _opening(self) -> Opening | None:
         if self.settings.opening == _NO_OPENING:
