@@ -28,8 +28,11 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich.console import Console
 
 from benchmarks.runs.circumstances import describe_circumstances
+from benchmarks.runs.code_version import commit, is_here
+from benchmarks.runs.different_code import tell_different_code
 from benchmarks.runs.row_file import RowFile
 from benchmarks.tables.large import write_table
 from cashmere.data.task import TaskProfile
@@ -67,6 +70,8 @@ class TimedRun:
         Processes that wanted to run, on average over the last minute: those of the run, busy ones and strangers.
     date, machine : str
         See `describe_circumstances`.
+    commit : str
+        Version of the code.
     """
 
     case: str
@@ -80,6 +85,7 @@ class TimedRun:
     load: float
     date: str
     machine: str
+    commit: str
 
 
 def forests(profile: TaskProfile) -> Space:
@@ -138,6 +144,7 @@ def time_case(case: str, number: int, *, budget: float, busy: int, place: Path) 
         load=round(load, 2),
         date=circumstances["date"],
         machine=circumstances["machine"],
+        commit=commit(),
     )
 
 
@@ -197,7 +204,10 @@ def main() -> None:
                 row = time_case(case, number, place=place, **settings)
                 file.add([row])
                 print(f"{case} {number}: {row.seconds - row.budget:+.2f} s, {row.trials} trials", flush=True)
-    print(summary(file.frame(case=arguments.cases, number=range(arguments.times), **settings)))
+    rows = file.frame(case=arguments.cases, number=range(arguments.times), **settings)
+    made_by = rows["commit"]
+    tell_different_code(Console(), made_by, {*filter(is_here, made_by)}, advice="another --out repeats them")
+    print(summary(rows))
 
 
 if __name__ == "__main__":
