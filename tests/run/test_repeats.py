@@ -12,10 +12,13 @@ import pytest
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from cashmere import AutoClassifier, AutoRegressor, Predictor
+from cashmere.base.pace import Pace
 from cashmere.data.demo import DEMO_TARGET, demo_table
 from cashmere.exceptions import InvalidParameterError
+from cashmere.execution.in_process import InProcessExecutor
 from cashmere.records.budget import Budget
 from cashmere.run import RunDirectory, RunSettings, continue_run
+from cashmere.run.members import Members
 from cashmere.run.repeats import Repeats, next_in_time
 from cashmere.space import make_space
 from cashmere.storage.facts import RunFacts, SplitsFact
@@ -149,6 +152,38 @@ def test_members_that_have_overtaken_a_long_trial_do_not_break_the_search(tmp_pa
 @pytest.mark.parametrize(("seconds", "chosen"), [(100.0, 0), (5.0, 1), (3.5, 2), (1.2, 3), (0.9, None)])
 def test_the_last_repeat_is_one_that_may_still_end(seconds, chosen):
     assert next_in_time({0: 8.0, 1: 3.0, 2: 2.0, 3: 1.0}, seconds) == chosen
+
+
+class Counting(InProcessExecutor):
+    """Counts what it has run."""
+
+    n_done = 0
+
+    def submit(self, objective, trial):
+        future = super().submit(objective, trial)
+        self.n_done += 1
+        return future
+
+
+@pytest.mark.parametrize(("seconds_left", "n_kept"), [(0.01, 0), (100.0, 1)])
+def test_a_repeat_that_there_is_no_time_to_keep_is_dropped(repeated, tmp_path, seconds_left, n_kept):
+    folder, executor = tmp_path / "run", Counting()
+    shutil.copytree(repeated[0], folder)
+    encoders = Predictor.load(folder).encoders[:3]
+    with RunDirectory.open(folder) as run:
+        run.store.set_fact("splits", {})
+        members = Members(run.store, None, pace=Pace())
+        Repeats(run, Budget(seconds=1e6), members, encoders).fit(
+            repeated[1].study_.history,
+            {int(repeated[1].ensemble_["trial"].max()): 1.0},
+            executor,
+            n_busy=lambda: 0,
+            seconds_left=lambda: seconds_left if executor.n_done else 1e6,
+            stop=lambda: bool(members.averages),
+            on_tick=lambda: None,
+        )
+    assert executor.n_done == 1
+    assert len(splits_of(folder)) == n_kept
 
 
 def test_regression(tmp_path):

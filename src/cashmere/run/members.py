@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from cashmere.storage.store import RunStore
 _LIMIT_MIB = 4096.0
 """Disk space for the models of trials; beyond it, those with the worst losses are deleted."""
 
-_LOADING = "loading"
+_LOADING, _ADDING = "loading", "adding a split"
 
 _CONSTANT_MIB = 4.0
 """Added to the size of each file: even the smallest takes about as long to load as this many MiB."""
@@ -94,16 +95,22 @@ class Members:
             What they predict.
         """
         number = observation.trial.number
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "split.skops"
-            path.write_bytes(archive)
-            models = [*self.load(number), *load_fold_models(path, trusted=self.trusted)]
-        before = self.splits(number)
-        mean = self.averages.get(number, observation.predictions)
-        assert mean is not None  # it has succeeded
-        mean = ((before * mean + predictions) / (before + 1)).astype(np.float32)
-        self._store.add_split(number, before + 1, models=dump_fold_models(models), predictions=mean)
-        self._loaded[number], self._splits[number] = models, (before + 1, mean)
+        with self._timed(_ADDING, number):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "split.skops"
+                path.write_bytes(archive)
+                models = [*self.load(number), *load_fold_models(path, trusted=self.trusted)]
+            before = self.splits(number)
+            mean = self.averages.get(number, observation.predictions)
+            assert mean is not None  # it has succeeded
+            mean = ((before * mean + predictions) / (before + 1)).astype(np.float32)
+            self._store.add_split(number, before + 1, models=dump_fold_models(models), predictions=mean)
+            self._loaded[number], self._splits[number] = models, (before + 1, mean)
+
+    def adding_seconds(self, number: int) -> float:
+        """Return a bound on the time to add the models of one more split to a trial."""
+        expected = 2 * self._expected_seconds(number)  # it loads two archives and writes one
+        return self._pace.bound(self._step(_ADDING, number), self._size_mib(number), expected=expected)
 
     def exists(self, number: int) -> bool:
         """Return whether the models of a trial still exist."""
@@ -137,18 +144,16 @@ class Members:
     def load(self, number: int) -> list[FoldModel]:
         """Return the models of a trial, read at most once."""
         if number not in self._loaded:
-            clock, n_modules = time.perf_counter(), len(sys.modules)
-            self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
-            if len(sys.modules) == n_modules:  # otherwise it has imported libraries, which happens only once
-                self._pace.note(self._loading(number), time.perf_counter() - clock, self._size_mib(number))
+            with self._timed(_LOADING, number):
+                self._loaded[number] = load_fold_models(self.path(number), trusted=self.trusted)
         return self._loaded[number]
 
     def loading_seconds(self, number: int) -> float:
         """Return a bound on the time to load the models of a trial; 0 for models in memory."""
         if number in self._loaded:
             return 0.0
-        expected = _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
-        return self._pace.bound(self._loading(number), self._size_mib(number), expected=expected)
+        expected = self._expected_seconds(number)
+        return self._pace.bound(self._step(_LOADING, number), self._size_mib(number), expected=expected)
 
     def learn_loading(self, numbers: Sequence[int], fits: Callable[[float], bool]) -> None:
         """Load one trial of each algorithm whose loading time is unknown, and forget it.
@@ -161,13 +166,24 @@ class Members:
             Returns whether there is time for a step of this many seconds.
         """
         for number in 2 * tuple(numbers):  # again, as loading that imports libraries does not count, see `load`
-            is_new = number not in self._loaded and not self._pace.knows(self._loading(number))
+            is_new = number not in self._loaded and not self._pace.knows(self._step(_LOADING, number))
             if is_new and fits(self.loading_seconds(number)):
                 self.load(number)
                 del self._loaded[number]
 
-    def _loading(self, number: int) -> str:
-        return f"{_LOADING} {self._algorithms.get(number, '')}"
+    @contextlib.contextmanager
+    def _timed(self, what: str, number: int) -> Iterator[None]:
+        """Note how long a step with the models of a trial takes, unless it imports libraries, which happens once."""
+        clock, n_modules, size = time.perf_counter(), len(sys.modules), self._size_mib(number)
+        yield
+        if len(sys.modules) == n_modules:
+            self._pace.note(self._step(what, number), time.perf_counter() - clock, size)
+
+    def _expected_seconds(self, number: int) -> float:
+        return _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
+
+    def _step(self, what: str, number: int) -> str:
+        return f"{what} {self._algorithms.get(number, '')}"
 
     def look(self, history: History) -> None:
         """Note the algorithms of the trials, on which the time to load models depends."""

@@ -115,7 +115,7 @@ class Repeats:
     ) -> None:
         """Fit members on other splits, largest weights first, until all are done or the time is over.
 
-        Trials that are still running have until then, too.
+        Trials that are still running have until then, too. A repeat that ends too late to be kept in time is dropped.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Repeats:
         while seconds_left() > 0 and not stop():
             while len(running) + n_busy() < executor.n_workers:
                 ready = {
-                    position: member.duration_seconds
+                    position: member.duration_seconds + self._members.adding_seconds(member.trial.number)
                     for position, (split, member) in enumerate(waiting)
                     if self._members.splits(member.trial.number) == split  # splits of one member are added in order
                     and not any(member is each for each in running.values())
@@ -157,7 +157,9 @@ class Repeats:
                 time.sleep(_POLL_SECONDS)
             done, _ = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
             for future in done:
-                self._keep(running.pop(future), future.result())
+                member, outcome = running.pop(future), future.result()
+                if seconds_left() >= self._members.adding_seconds(member.trial.number):
+                    self._keep(member, outcome)
             on_tick()
 
     def _waiting(self, history: History, weights: Mapping[int, float]) -> Iterator[tuple[int, Observation]]:
