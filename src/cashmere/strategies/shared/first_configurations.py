@@ -39,7 +39,8 @@ def best_per_second(
     encoder : SpaceEncoder
         The search space.
     seconds : float
-        What is left of the budget.
+        Worker seconds that are left of the budget. With several workers, less is left on the clock, and trials that it
+        would stop are replaced when they are to start, see `decide_in_time`; those with checkpoints begin even so.
     share : float
         Share of the rows on which it will be tried.
     """
