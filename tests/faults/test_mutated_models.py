@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cashmere.model.archives import dump
 from support import mutants
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +33,13 @@ def sweep(per_algorithm: int, seed: int, only: str = "") -> Counter:
 
 
 HARMLESS = {mutants.OUTCOMES[code] for code in (mutants.REFUSED, mutants.REFUSED_BY_ROWS, mutants.USABLE)}
+
+
+def test_a_model_has_the_same_mutants_in_every_call():
+    for _, pipeline, _, _ in mutants.models("^classic (xgboost|k_nearest)"):
+        data = [dump(each) for each in (pipeline, copy.deepcopy(pipeline))]
+        assert data[0] != data[1]
+        assert mutants.repeatable(data[0]) == mutants.repeatable(data[1])
 
 
 @pytest.mark.parametrize(

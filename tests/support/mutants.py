@@ -23,10 +23,12 @@ import tempfile
 import warnings
 import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from cashmere.base.seeds import seed_of
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ModelFileError
 from cashmere.model.archives import dump, load
@@ -68,6 +70,32 @@ def models(only: str = ""):
                     yield label, pipeline, X, method
 
 
+_NAME = re.compile(rb'(?<="__id__": )\d+|\d+(?=\.np[yz])|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\.bin)')
+
+
+def repeatable(data: bytes) -> bytes:
+    """Return an archive with objects and entries numbered in order: skops takes memory addresses and random names."""
+    numbers: dict[bytes, int] = {}
+
+    def numbered(match: re.Match[bytes]) -> bytes:
+        number = numbers.setdefault(match[0], len(numbers))
+        # Like addresses, numbers lie apart: a changed digit must not make one the number of another object.
+        return b"%d" % (10**14 + 7919 * number) if match[0].isdigit() else b"%08x-0000-4000-8000-000000000000" % number
+
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = {info.filename: archive.read(info) for info in archive.infolist()}
+    entries["schema.json"] = _NAME.sub(numbered, entries["schema.json"])
+    return _archive({_NAME.sub(numbered, name.encode()).decode(): content for name, content in entries.items()})
+
+
+def _archive(entries: Mapping[str, bytes]) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, content in sorted(entries.items()):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return written.getvalue()
+
+
 def mutant(data: bytes, rng: np.random.Generator) -> bytes:
     """Return an archive with one to three changes in one of its entries, written as archives are."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -82,11 +110,7 @@ def mutant(data: bytes, rng: np.random.Generator) -> bytes:
             entries[name] = _changed_array(entries[name], rng)
         else:
             entries[name] = _changed_bytes(entries[name], rng)
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w") as archive:
-        for each, content in entries.items():
-            archive.writestr(each, content)
-    return written.getvalue()
+    return _archive(entries)
 
 
 def _changed_schema(text: bytes, rng: np.random.Generator) -> bytes:
@@ -197,10 +221,10 @@ def sweep(per_algorithm: int, seed: int, only: str = "") -> dict[str, Counter]:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for label, pipeline, X, method in models(only):
-            data = dump(pipeline)
+            data = repeatable(dump(pipeline))
             (Path(folder) / "whole.skops").write_bytes(data)
             load(Path(folder) / "whole.skops")
-            rng = np.random.default_rng([seed, len(found)])
+            rng = np.random.default_rng(seed_of(seed, label))
             count = found.setdefault(label, Counter())
             for _ in range(per_algorithm):
                 changed = mutant(data, rng)
