@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -155,3 +157,16 @@ def test_rungs_of_groups_have_the_classes_in_their_shares():
     y = (wards.codes % 10 == 0).astype(np.int64)  # one ward in ten is of the second class
     for n in (300, 1000, 2000):
         assert y[rung_order(y, TaskType.BINARY, 0, wards)[:n]].mean() == pytest.approx(0.1, abs=0.02)
+
+
+def test_many_groups_of_many_classes_take_the_memory_of_two_tables_of_shares():
+    rng = np.random.default_rng(0)
+    n_groups, n_classes = 1000, 200
+    groups = RowStructure.from_values(np.arange(n_groups).repeat(2), GROUPS)
+    classes = rng.permutation(np.arange(2 * n_groups) % n_classes)
+    tracemalloc.start()
+    try:
+        structured_folds(groups, 5, rng, classes=classes)
+        assert tracemalloc.get_traced_memory()[1] < 2.5 * 8 * n_groups * n_classes
+    finally:
+        tracemalloc.stop()

@@ -122,8 +122,9 @@ def _deal(codes: IntArray, n_parts: int, rng: np.random.Generator, classes: AnyA
     n_groups, n_kinds = int(codes.max()) + 1, int(kinds.max()) + 1
     counts = np.bincount(codes * n_kinds + kinds, minlength=n_groups * n_kinds).reshape(n_groups, n_kinds)
     shares = counts / counts.sum(axis=0)  # of the rows of each class
+    del counts  # with many groups and classes, this is much memory
     order = rng.permutation(n_groups)
-    order = order[np.argsort(-shares[order].sum(axis=1), kind="stable")]
+    order = order[np.argsort(-shares.sum(axis=1)[order], kind="stable")]
     held, part = np.zeros((n_parts, n_kinds)), np.empty(n_groups, dtype=np.int64)
     for group in order:
         scarcity = (held * shares[group]).sum(axis=1)
