@@ -8,6 +8,7 @@ that started it is gone.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import signal
@@ -18,6 +19,7 @@ from typing import Any
 
 from cashmere.base.files import is_regular
 from cashmere.exceptions import CashmereError, ModelFileError
+from cashmere.model.archive_places import closed_list
 from cashmere.model.files import read_manifest
 from cashmere.model.predictor import Predictor
 from cashmere.model.probe import probe
@@ -63,30 +65,25 @@ def _problem(task: dict[str, Any]) -> dict[str, str | None]:
 
 def _import_libraries(folder: Path) -> None:
     """Import the libraries of the model while files may still be written and memory is unlimited."""
-    import sklearn.ensemble
-    import sklearn.neighbors
-    import sklearn.neural_network
-    import sklearn.svm
-
-    del sklearn
     skops_io()
     archives = [path for path in folder.glob("*.skops") if is_regular(path)]
-    for name in {name for path in archives for name in _boosting_libraries(path)}:
+    for name in sorted({name for path in archives for name in _modules(path)}):
         with contextlib.suppress(ImportError):
-            library = __import__(name)
+            library = importlib.import_module(name)
             if name == "catboost":
                 # When it makes its first pool, it reserves a GiB and starts its threads. Under a limit that leaves room
                 # for the GiB but not for the threads, it would wait for them forever.
                 library.Pool([[0.0]])
 
 
-def _boosting_libraries(path: Path) -> list[str]:
-    """Return the boosting libraries that an archive mentions, as others are slow to import or may be missing."""
+def _modules(path: Path) -> list[str]:
+    """Return the modules on the closed list that an archive mentions: others are slow to import or may be missing."""
     try:
         archive = unpacked(path.read_bytes())
     except ValueError:  # loading it will raise
         return []
-    return [name for name in ("lightgbm", "xgboost", "catboost") if name.encode() in archive]
+    modules = {"lightgbm", "xgboost", "catboost", *(module for _, module, _ in closed_list())}
+    return [name for name in modules if name.encode() in archive]
 
 
 def _limit(*, memory_bytes: int, cpu_seconds: float, seconds: float) -> None:
