@@ -53,6 +53,20 @@ def test_a_limit_that_could_not_be_applied_gives_a_warning(credit, monkeypatch):
         make_model(max_latency="5ms").fit(*credit)
 
 
+def test_measuring_takes_a_small_share_of_a_small_run_unless_latency_is_limited(credit, monkeypatch):
+    asked, measure = [], Predictor.measure_latency
+
+    def note(self, frame, *, seconds):
+        asked.append(seconds)
+        return measure(self, frame, seconds=seconds)
+
+    monkeypatch.setattr(Predictor, "measure_latency", note)
+    free = make_model().fit(*credit)
+    make_model(max_latency=100.0).fit(*credit)
+    assert 0.02 <= asked[0] <= max(0.02, 0.02 * free.study_.elapsed)
+    assert asked[1:] == [1.0]
+
+
 def test_too_slow_trials_are_not_chosen(credit, tmp_path):
     """The stored seconds of the trials of a finished run are replaced, and the run is resumed."""
     model = make_model(tmp_path / "run", max_latency=100.0).fit(*credit)

@@ -298,7 +298,7 @@ class Predictor:
         frame : DataFrame
             Rows to predict; the first 1000 form the batch.
         seconds : float
-            Approximate duration of the measurement.
+            Approximate duration of the measurement; at least three rows are predicted, at most 30.
 
         Returns
         -------
@@ -311,7 +311,7 @@ class Predictor:
         self.predict_raw(batch)
         rate = len(batch) / (time.perf_counter() - clock)
         times: list[float] = []
-        while len(times) < 2 or (time.perf_counter() < end and len(times) < 30):
+        while len(times) < 3 or (time.perf_counter() < end and len(times) < 30):
             row = frame.iloc[[len(times) % len(frame)]]
             clock = time.perf_counter()
             self.predict_raw(row)

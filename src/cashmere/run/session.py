@@ -46,8 +46,12 @@ _LOADED_MIB = 512.0
 _CORRECTIONS = 3
 """How often to choose again if the ensemble as a whole is slower than the sum of its parts."""
 
-_LATENCY_SECONDS = (0.1, 1.0)
-"""Minimum and maximum time for measuring latency; in between, a quarter of the time left."""
+_LATENCY_SECONDS = (0.02, 1.0)
+"""Minimum and maximum time for measuring latency; in between, a quarter of the time left, but at most the share below
+of the time so far."""
+
+_LATENCY_SHARE = 0.02
+"""Largest share of the time so far, unless latency is limited: then the choice of the ensemble depends on it."""
 
 
 class Session:
@@ -316,7 +320,9 @@ class Session:
         if not self._time.fits(2 * seconds * len(sample) * len(self.run.splits) / n_rows + _LATENCY_SECONDS[0]):
             return {}
         least, most = _LATENCY_SECONDS
-        return predictor.measure_latency(sample, seconds=min(most, max(least, self._time.left_at_the_end() / 4)))
+        if self.model.latency_limit is None:
+            most = min(most, _LATENCY_SHARE * self.study.elapsed)
+        return predictor.measure_latency(sample, seconds=max(least, min(most, self._time.left_at_the_end() / 4)))
 
     def _is_too_slow(self, latency: dict[str, float]) -> bool:
         """Return whether the model breaks its latency limit, and another choice may keep it."""
