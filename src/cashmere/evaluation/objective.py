@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -166,7 +165,8 @@ class _Evaluation:
         """Fit one fold; return its model and predictions."""
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
         clock = time.perf_counter()
-        with self._fitting(k, X_train, categorical) as context:
+        context = self._context(k, X_train, categorical)
+        with threadpool_limits(context.n_threads, user_api="openmp"):  # of learners without a parameter for threads
             model = fit_fold_model(
                 self._space.build(self._trial.configuration, context),
                 self._encoding,
@@ -188,7 +188,7 @@ class _Evaluation:
 
     def follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
         """Follow the path on all folds at once; if the trial may be stopped early, let the folds begin one by one."""
-        # For learners without a parameter for threads; the limit in `_begin_path` covers only the beginning of the fit.
+        # For learners without a parameter for threads. Finding the libraries takes milliseconds: once for all folds.
         with threadpool_limits(
             self._n_threads(self._folds.load(0, self._encoding, self._trial.fidelity)[0]), user_api="openmp"
         ):
@@ -237,20 +237,20 @@ class _Evaluation:
 
     def _begin_path(self, k: int, path: PathParameter) -> FoldPath:
         X_train, X_valid, categorical = self._folds.load(k, self._encoding, self._trial.fidelity)
-        with self._fitting(k, X_train, categorical) as context:
-            begun = FoldPath(
-                self._space.build(self._trial.configuration, context),
-                path,
-                self._encoding,
-                X_train,
-                self._folds.y[self._train_rows(k)],
-                X_valid,
-                categorical,
-                n_classes=self._n_classes,
-                weight=self._training_weight(k),
-                resample=self._space.build_resampling(self._trial.configuration, context),
-                n_threads=context.n_threads,
-            )
+        context = self._context(k, X_train, categorical)
+        begun = FoldPath(
+            self._space.build(self._trial.configuration, context),
+            path,
+            self._encoding,
+            X_train,
+            self._folds.y[self._train_rows(k)],
+            X_valid,
+            categorical,
+            n_classes=self._n_classes,
+            weight=self._training_weight(k),
+            resample=self._space.build_resampling(self._trial.configuration, context),
+            n_threads=context.n_threads,
+        )
         if begun.added is not None:
             self._added.append(begun.added)
         return begun
@@ -274,10 +274,9 @@ class _Evaluation:
 
     # ------------------------------------------------------------ both
 
-    @contextlib.contextmanager
-    def _fitting(self, k: int, X_train: FloatArray, categorical: BoolArray) -> Iterator[BuildContext]:
-        """Yield the facts about a fold, and limit the threads of learners without a parameter for them."""
-        context = fold_context(
+    def _context(self, k: int, X_train: FloatArray, categorical: BoolArray) -> BuildContext:
+        """Return the facts about a fold."""
+        return fold_context(
             self._profile,
             X_train,
             self._folds.y[self._train_rows(k)],
@@ -285,8 +284,6 @@ class _Evaluation:
             n_threads=self._n_threads(X_train),
             seed=(self._trial.seed + k) % 2**31,
         )
-        with threadpool_limits(context.n_threads, user_api="openmp"):
-            yield context
 
     def _train_rows(self, k: int) -> IntArray:
         return self._folds.train_rows(k, self._trial.fidelity)
