@@ -1,4 +1,7 @@
-"""Runs that are hit at random instants: no finished trial is lost or repeated, every resume ends as without faults."""
+"""Runs that are hit at random instants: no finished trial is lost or repeated, every resume ends as without faults.
+
+And two commands on one run directory: one of them is refused, and the run ends as it does alone.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from benchmarks.faults.kills import next_cases
 from benchmarks.faults.kinds import FAULTS, Kind
 from benchmarks.faults.orphans import adopting_orphans
 from benchmarks.faults.outcome import FaultOutcome
+from benchmarks.faults.pairs import PAIRS, run_pair
 from benchmarks.runs.row_file import RowFile
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans can be adopted on Linux only")
+needs_orphans = pytest.mark.skipif(sys.platform != "linux", reason="orphans can be adopted on Linux only")
 
 reference = functools.cache(make_reference)
 
@@ -33,12 +37,14 @@ def hit(kind, *, seed, case=0):
     return rows
 
 
+@needs_orphans
 def test_a_run_survives_kills_of_its_coordinator():
     rows = hit("coordinator killed", seed=1)
     assert [row.detail for row in rows if FaultOutcome(row.outcome).is_failure] == []
     assert rows[-1].resume_seconds > 0
 
 
+@needs_orphans
 @pytest.mark.slow
 def test_a_run_with_half_finished_paths_survives():
     known = Reference(
@@ -65,6 +71,7 @@ class KilledWhereNoTrialHasTime(FAULTS["coordinator killed on paths"].make):
         return () if (self.run / "run.json").exists() else ("--trial-timeout", "0.01s")
 
 
+@needs_orphans
 @pytest.mark.slow
 def test_a_run_without_a_successful_trial_ends_as_promised():
     kinds = {"no time": Kind(KilledWhereNoTrialHasTime, 1)}
@@ -77,12 +84,27 @@ def test_a_run_without_a_successful_trial_ends_as_promised():
     assert "NoSuccessfulTrialError" in row.detail
 
 
+@needs_orphans
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.parametrize("case", range(5))
 def test_many_runs_survive(kind, case):
     rows = hit(kind, seed=2, case=case)
     assert [row.detail for row in rows if FaultOutcome(row.outcome).is_failure] == []
+
+
+def test_two_fits_into_one_directory():
+    row = run_pair("fit and fit", 0, 1, reference("random", follows_paths=False))
+    assert row.outcome == FaultOutcome.TYPED, row
+    assert {row.first, row.second} in ({"exit status 0", "RunLockedError"}, {"exit status 0", "RunDirectoryError"})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("case", range(5))
+def test_pairs(pair, case):
+    row = run_pair(pair, 0, case, reference("random", follows_paths=False))
+    assert not FaultOutcome(row.outcome).is_failure, row
 
 
 def test_cases_keep_the_shares_of_their_kinds_and_continue_behind_those_in_the_file(tmp_path):
