@@ -56,8 +56,8 @@ types: $(VENV)/.dev
 
 # Two processes, each with one thread for its arithmetic: small products wait longer for threads than they compute.
 unit: $(VENV)/.dev browser
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n 2 --dist loadfile
-	$(BIN)/python -m pytest -m "alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
+	OMP_NUM_THREADS=1 .ci/in_memory $(BIN)/python -m pytest -m "not slow and not alone" -n 2 --dist loadfile
+	.ci/in_memory $(BIN)/python -m pytest -m "alone and not slow" $$(grep -rl --include="*.py" "mark.alone" tests)
 
 # The lowest versions that pyproject.toml allows, on the lowest Python. With MIN_TESTS=tests the whole suite runs; golden
 # trajectories are those of the versions in constraints.txt.
@@ -66,14 +66,14 @@ MIN_TESTS = tests/test_estimators.py tests/test_cli.py tests/data tests/records 
 test-min: $(UV)
 	$(UV) venv --quiet --clear --python 3.11 .venv-min
 	$(UV) pip install --quiet --python .venv-min --resolution lowest-direct -e '.[dev]'
-	OMP_NUM_THREADS=1 .venv-min/bin/python -m pytest -m "not slow and not alone and not browser" -n 2 \
+	OMP_NUM_THREADS=1 .ci/in_memory .venv-min/bin/python -m pytest -m "not slow and not alone and not browser" -n 2 \
 	  --dist loadfile $(MIN_TESTS)
 
 # The same tests with the versions of constraints.txt on another Python: make test-python PYTHON=python3.13
 test-python: $(UV)
 	$(UV) venv --quiet --clear --python $(PYTHON) .venv-python
 	$(UV) pip install --quiet --python .venv-python --constraint constraints.txt -e '.[dev]'
-	OMP_NUM_THREADS=1 .venv-python/bin/python -m pytest -m "not slow and not alone and not browser" -n 2 \
+	OMP_NUM_THREADS=1 .ci/in_memory .venv-python/bin/python -m pytest -m "not slow and not alone and not browser" -n 2 \
 	  --dist loadfile $(MIN_TESTS)
 
 test-slow: $(VENV)/.dev browser
