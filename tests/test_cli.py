@@ -87,7 +87,7 @@ def test_predictions_have_the_columns_of_the_contract(run, table, tmp_path, suff
 
 def test_decision_threshold_decides_the_predictions(table, tmp_path):
     folder, output = tmp_path / "run", tmp_path / "out.csv"
-    options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--out", folder)
+    options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)
     assert "Decision threshold: good 0.8 (balanced_accuracy better by" in cashmere(
         "fit", table, *options, "--decision-threshold", "0.8"
     )
@@ -124,8 +124,8 @@ def test_resume_of_a_finished_run_says_so(run):
 
 
 def test_quiet_prints_nothing(table, tmp_path):
-    command = [*CASHMERE, "fit", table, "--target", "target", "--budget", "2trials", "--out", tmp_path / "q", "--quiet"]
-    result = subprocess.run(command, capture_output=True, check=True)
+    options = ["--target", "target", "--budget", "2trials", "--workers", "1", "--out", tmp_path / "q", "--quiet"]
+    result = subprocess.run([*CASHMERE, "fit", table, *options], capture_output=True, check=True)
     assert (result.stdout, result.stderr) == (b"", b"")
 
 
@@ -145,7 +145,8 @@ def test_regression_on_tab_separated_gzip(tmp_path):
     frame = pd.DataFrame({"x": x, "group": rng.choice(list("abc"), 200), "price": 3 * x + rng.normal(size=200)})
     with gzip.open(tmp_path / "t.csv.gz", "wt") as file:
         frame.to_csv(file, sep="\t", index=False)
-    cashmere("fit", tmp_path / "t.csv.gz", "--target", "price", "--budget", "3trials", "--out", tmp_path / "r")
+    options = ["--target", "price", "--budget", "3trials", "--workers", 1, "--out", tmp_path / "r"]
+    cashmere("fit", tmp_path / "t.csv.gz", *options)
     cashmere("predict", tmp_path / "r", tmp_path / "t.csv.gz", "-o", tmp_path / "p.csv")
     predicted = pd.read_csv(tmp_path / "p.csv")["prediction"]
     assert np.corrcoef(predicted, frame["price"])[0, 1] > 0.8
@@ -306,7 +307,8 @@ def test_budgets_of_resumes_add_up(table, tmp_path):
     from cashmere.run import RunDirectory
 
     folder = tmp_path / "run"
-    cashmere("fit", table, "--target", "target", "--budget", "2trials", "--resampling", "holdout", "--out", folder)
+    options = ["--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder]
+    cashmere("fit", table, *options)
     with RunDirectory.open(folder) as opened:
         assert opened.extend(None) is None
         assert opened.extend(Budget(trials=5)) == Budget(trials=7)
@@ -348,9 +350,9 @@ def test_pretrain_makes_an_opening_of_runs_for_later_ones(table, tmp_path, run):
     output = cashmere(*arguments, "--runs", run)
     assert re.search(r"The defaults, and 0 more of 4 configurations of 1 runs, in", output)
     assert cashmere(*arguments, "--runs", run, "--quiet") == ""
-    options = ["--target", "target", "--budget", "1trials", "--resampling", "holdout", "--out", tmp_path / "later"]
-    assert "1 trials" in cashmere("fit", table, *options, "--opening", out / "opening.json")
-    assert "no such file" in refused("fit", table, *options[:-1], tmp_path / "never", "--opening", out / "none.json")
+    options = ["--target", "target", "--budget", "1trials", "--resampling", "holdout", "--workers", 1, "--out"]
+    assert "1 trials" in cashmere("fit", table, *options, tmp_path / "later", "--opening", out / "opening.json")
+    assert "no such file" in refused("fit", table, *options, tmp_path / "never", "--opening", out / "none.json")
 
 
 def test_pretrain_collects_goes_on_after_an_interrupt_and_adds_runs(sources, tmp_path, run):

@@ -81,7 +81,7 @@ def run(tmp_path_factory):
         line = [sys.executable, "-m", "cashmere", *arguments]
         return subprocess.run(line, cwd=home, env=environment, capture_output=True, timeout=250)
 
-    quickly = ["--budget", "1trials", "--include", "logistic_regression", "--resampling", "holdout"]
+    quickly = ["--budget", "1trials", "--workers", "1", "--include", "logistic_regression", "--resampling", "holdout"]
     results = [
         command("fit", "table.parquet", "--target", "[/b]\x1b[31m=target", *quickly, "--out", "run"),
         command("leaderboard", "run"),
