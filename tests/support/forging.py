@@ -122,7 +122,7 @@ class Forgery:
 def zipped(entries: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
     """Return a zip file."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", compression) as archive:
+    with zipfile.ZipFile(file, "w", compression, compresslevel=1) as archive:
         for name, data in entries.items():
             archive.writestr(name, data)
     return file.getvalue()
