@@ -753,19 +753,19 @@ def as_nobody(function: Callable[[], object]) -> str:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become another user")
-@pytest.mark.parametrize("with_log", [False, True])
-def test_folder_without_write_permission_is_read(finished, with_log):
+@pytest.mark.parametrize("log", [None, b"", bytes(100)], ids=["no log", "empty log", "log"])
+def test_folder_without_write_permission_is_read(finished, log):
     assert len(run_leaderboard(finished)[0]) == 3
     with tempfile.TemporaryDirectory(prefix="cashmere-readable-") as place:
         run = shutil.copytree(finished, Path(place) / "run")
-        if with_log:
-            (run / "run.sqlite-wal").write_bytes(b"")
+        if log is not None:
+            (run / "run.sqlite-wal").write_bytes(log)
         for path in (Path(place), run, *run.rglob("*")):
             path.chmod(0o555 if path.is_dir() else 0o444)
         found = as_nobody(lambda: len(run_leaderboard(run)[0]))
         refused = as_nobody(lambda: RunDirectory.open(run))
         Path(place).chmod(0o755)
-    if with_log:  # SQLite needs another file beside a log, and may not make it
+    if log:  # SQLite needs another file beside a log, and may not make it
         assert "this user lacks the right" in found and "Copy the whole directory" in found
     else:
         assert found == "3"
