@@ -71,6 +71,7 @@ def add_excellent_trial(folder, choose):
 
 def new_configuration(run):
     space = run.space.configuration_space
+    space.seed(0)
     tried = {o.trial.key for o in run.store.load(space).values()}
     return next(c for c in space.sample_configuration(20) if configuration_key(c) not in tried)
 
