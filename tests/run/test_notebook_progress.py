@@ -8,6 +8,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from jupyter_client.manager import start_new_kernel
+from traitlets.config import Config
 
 from cashmere.run.notebook_progress import NotebookProgress, runs_in_kernel
 from cashmere.run.progress import Status
@@ -79,7 +80,8 @@ def test_a_process_without_ipython_is_no_kernel():
 def shell(monkeypatch, tmp_path):
     """An IPython without a kernel, for the tests that need no messages."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    yield InteractiveShell.instance()
+    # Without a history, whose database it would close when Python ends.
+    yield InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
     InteractiveShell.clear_instance()
 
 
