@@ -6,6 +6,7 @@ import pytest
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import infer_schema
+from cashmere.data.structure_hints import structure_hint
 from cashmere.exceptions import ColumnKindWarning
 
 
@@ -24,6 +25,13 @@ def hint(values) -> str | None:
         (["€5", "12,50"], "numbers with %"),
         (["31.12.2024", "1.2.2023"], "dates, such as '31.12.2024'.*to_datetime"),
         (["12/31/2024 10:30", "1/2/2023 9:05"], "dates"),
+        (["2024-12-31", "12/30/2024", "2024-12-29", "12/28/2024"], "dates, such as '12/30/2024'"),
+        (["5 May 2024", "Dec 31, 2023", "05-Jan-2024", "Sept. 3 2022"], "dates"),
+        (
+            [*map(str, range(40)), "unknown", "-"],
+            "numbers and a few other texts, such as 'unknown'.*remove these texts",
+        ),
+        ([*range(40), "7", "n.a."], "numbers and a few other texts, such as 'n.a.'"),
     ],
 )
 def test_other_notations_are_named_with_an_example_and_a_remedy(values, words):
@@ -50,6 +58,8 @@ def test_columns_in_the_same_notation_share_a_sentence():
         ["3,14", "3,14"],  # constant
         [True, "3,14"],
         [" ", None],
+        ["1", "2", "3+", "2"],  # too few numbers to be measurements
+        [*map(str, range(30)), "13a", "V2", "x", "y", "z", "w"],  # codes
     ],
 )
 def test_other_columns_get_no_hint(values):
@@ -61,3 +71,9 @@ def test_learning_the_columns_of_training_rows_warns():
     y = pd.Series([0, 1, 0, 1]).to_numpy()
     with pytest.warns(ColumnKindWarning, match="Column 'price' holds numbers with commas"):
         canonical_rows(frame, y).schema()
+
+
+def test_numbers_with_a_few_other_texts_are_no_identifiers_of_groups():
+    age = [str(i % 60) for i in range(240)] + ["unknown", "unknown"]
+    schema = infer_schema(pd.DataFrame({"age": age}))
+    assert structure_hint(schema.code(pd.DataFrame({"age": age}))) is None
