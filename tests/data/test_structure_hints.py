@@ -40,10 +40,18 @@ def test_repeated_identifiers_are_named(name, values):
     assert text.startswith(f"Column {name!r} holds identifiers") and f"groups={name!r}" in text
 
 
+@pytest.mark.parametrize("name", ["Unnamed: 0", "id", "row_no", "Index"])
+def test_numbers_of_rows_are_named(name):
+    text = hint(**{name: RNG.permutation(N) + 1})
+    assert text.startswith(f"Column {name!r} holds the numbers of the rows.") and f"time={name!r}" in text
+
+
 @pytest.mark.parametrize(
     ("name", "values"),
     [
         ("patient_id", np.arange(N)),  # each in one row
+        ("price", np.arange(N)),
+        ("index", np.arange(N) * 2),
         ("patient_id", np.arange(N) % 4),  # a few values
         ("patient_id", RNG.normal(size=N).round(3)),  # not whole numbers
         ("age", RNG.integers(20, 60, N)),

@@ -1,4 +1,4 @@
-"""Signs that rows have an undeclared structure: dates, and identifiers that several rows share."""
+"""Signs that rows have an undeclared structure: dates, identifiers that several rows share, and numbers of rows."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ _OWNER_WORDS = frozenset(
 _NUMBERING_WORDS = frozenset({"number", "no", "nr", "num", "code", "key", "name"})
 """Words that may follow an owner: a speaker number identifies the speaker."""
 
+_ROW_WORDS = _IDENTIFIER_WORDS | _NUMBERING_WORDS | {"unnamed", "index", "row", "rows", "record", "observation", "case"}
+"""A column of which all words are among these may number the rows."""
+
 _LEAST_VALUES = 10
 """Fewest different identifiers in a column."""
 
@@ -32,10 +35,11 @@ _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
 
 
 def structure_hint(coded: CodedTable) -> str | None:
-    """Return a warning about columns that hold dates or repeated identifiers; None if there are none.
+    """Return a warning about columns that hold dates, repeated identifiers or numbers of rows; None if there are none.
 
     Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits that are no
-    numbers or dates. They have many values, and most rows share theirs with others.
+    numbers or dates. They have many values, and most rows share theirs with others. Numbers of rows are consecutive
+    whole numbers with a telling name ("Unnamed: 0", "id").
 
     Parameters
     ----------
@@ -51,6 +55,11 @@ def structure_hint(coded: CodedTable) -> str | None:
         if column.kind in (ColumnKind.CATEGORICAL, ColumnKind.NUMERIC)
         and _is_repeated_identifier(column, coded.values[:, position_of[column.name]])
     ]
+    numbers = [
+        column.name
+        for column in used
+        if column.kind is ColumnKind.NUMERIC and _numbers_rows(column, coded.values[:, position_of[column.name]])
+    ]
     sentences = []
     if dates:
         sentences.append(
@@ -63,12 +72,27 @@ def structure_hint(coded: CodedTable) -> str | None:
             "predicted, random folds show models other rows of the same ones and flatter them: give "
             f"groups={identifiers[0]!r} (--groups)."
         )
+    if numbers:
+        sentences.append(
+            f"{columns_hold(numbers)} the numbers of the rows. New rows have numbers that no model has seen: remove "
+            f"{'it' if len(numbers) == 1 else 'them'}, or, if rows are in order of time, give time={numbers[0]!r} "
+            "(--time)."
+        )
     return " ".join(sentences) or None
+
+
+def _numbers_rows(column: Column, values: AnyArray) -> bool:
+    """Return whether a column is named like numbers of rows, and holds consecutive whole numbers in any order."""
+    words = _words(column.name)
+    if not words or not _ROW_WORDS.issuperset(words):
+        return False
+    ordered = np.sort(values)
+    return len(ordered) >= _LEAST_VALUES and np.array_equal(ordered, ordered[0] + np.arange(len(ordered)))
 
 
 def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
     """Return whether a column looks like identifiers, most of which several rows share."""
-    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", column.name)]
+    words = _words(column.name)
     owner = words[-2:-1] if words and words[-1] in _NUMBERING_WORDS else words[-1:]
     is_named = bool(_IDENTIFIER_WORDS.intersection(words)) or not _OWNER_WORDS.isdisjoint(owner)
     if not is_named and len(column.categories) < _LEAST_CODES:  # numbers have none
@@ -80,6 +104,10 @@ def _is_repeated_identifier(column: Column, values: AnyArray) -> bool:
         return False
     counts = np.unique(values, return_counts=True)[1]
     return len(counts) >= _LEAST_VALUES and bool(2 * counts[counts > 1].sum() > len(values))
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
 
 
 def _are_codes(categories: tuple[str, ...], n_rows: int) -> bool:
