@@ -24,7 +24,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cashmere import AutoClassifier, AutoRegressor
 from cashmere.data.demo import DEMO_TARGET, demo_table
-from cashmere.exceptions import InvalidParameterError, NoSuccessfulTrialError, RunDirectoryError
+from cashmere.exceptions import (
+    InvalidParameterError,
+    NoSuccessfulTrialError,
+    RowOrderWarning,
+    RunDirectoryError,
+    TargetWarning,
+)
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
 
@@ -496,3 +502,14 @@ def test_fits_leave_no_files_threads_or_processes_behind():
     while (after := held())[0] > before[0] or after[1:] != before[1:]:
         assert time.monotonic() < deadline, (before, after, open_before, targets())
         time.sleep(0.1)
+
+
+def test_doubtful_targets_are_reported_before_the_search():
+    X = pd.DataFrame({"size": range(40)})
+    model = AutoClassifier(budget="1trials", isolation="none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TargetWarning, match="'Yes' and 'yes'"):
+            model.fit(X, ["yes", "Yes", "no", "no"] * 10)
+        with pytest.raises(RowOrderWarning, match=r"rows of y have the same labels.*y\.loc\[X\.index\]"):
+            model.fit(X[::-1], pd.Series(["yes", "no"] * 20))

@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.data.frames import feature_names, to_frame
+from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
-from cashmere.exceptions import MissingParameterError, SchemaError
+from cashmere.exceptions import MissingParameterError, RowOrderWarning, SchemaError
 from cashmere.plots.methods import ClassifierPlots, PlotMethods, RegressorPlots
 from cashmere.records.budget import Deadline
 from cashmere.run import FinishedRun, RunSettings, fit_run
@@ -148,6 +149,9 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
             **{kind.value: shown_name(given, kind) for kind, given in structures if given is not None},
         )
         frame = to_frame(X)
+        hint = row_order_hint(X, y=y, sample_weight=sample_weight, groups=groups, time=time)
+        if hint is not None:
+            warnings.warn(RowOrderWarning(hint), stacklevel=2)
         is_named = feature_names(X) is not None
         frame, structure = take_structure(frame, groups=groups, time=time)
         names = np.array(frame.columns, dtype=object) if is_named else None

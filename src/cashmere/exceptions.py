@@ -61,7 +61,15 @@ class RowStructureWarning(UserWarning):
 
 
 class ColumnKindWarning(UserWarning):
-    """Columns of text look like numbers or dates in another notation, but are read as categories."""
+    """Columns of text look like numbers or dates, but are read as categories."""
+
+
+class TargetWarning(UserWarning):
+    """Classes look like numbers or dates in another notation, or like one class in several spellings."""
+
+
+class RowOrderWarning(UserWarning):
+    """The target, weights, groups or times have the row labels of the table, but in another order."""
 
 
 class DeployableWarning(UserWarning):

@@ -129,6 +129,12 @@ def test_rows_without_a_target_are_counted_and_left_out():
         inspect_table(X, [None] * N)
 
 
+def test_classes_in_several_spellings_are_a_finding():
+    found = inspect_table(pd.DataFrame({"size": range(40)}), ["yes", "Yes", "no", "no"] * 10)
+    sentences = [finding.sentence for finding in found.findings if finding.kind is FindingKind.TARGET]
+    assert sentences[0].startswith("The target has classes that differ only in case or blanks ('Yes' and 'yes')")
+
+
 def test_equal_rows_and_contradictions_are_counted():
     X = pd.DataFrame({"a": [1, 1, 1, 1, 2, 3] * 10, "b": list("xxxxyy") * 10})
     y = ["p", "p", "p", "q", "q", "p"] * 10

@@ -29,6 +29,7 @@ from cashmere.exceptions import (
     LookaheadError,
     RowStructureWarning,
     SystemRefusalError,
+    TargetWarning,
     VersionWarning,
 )
 
@@ -131,6 +132,7 @@ _OWN_WARNINGS = (
     LatencyWarning,
     LeftOutWarning,
     RowStructureWarning,
+    TargetWarning,
     VersionWarning,
 )
 

@@ -15,10 +15,13 @@ from cashmere.base.arrays import AnyArray, IntArray
 from cashmere.base.json_files import checked
 from cashmere.base.text import counted
 from cashmere.data.frames import without_values
+from cashmere.data.kind_hints import other_notation
 from cashmere.data.task import TaskType
 from cashmere.exceptions import ColumnTypeError, DataError
 
-_MAX_INTEGER_CLASSES = 20
+MAX_NUMBER_CLASSES = 20
+"""More distinct whole numbers are values."""
+
 _ROWS_PER_INTEGER_CLASS = 3
 _LONGEST_LABEL = 10_000
 
@@ -66,7 +69,8 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         target: AnyArray = column_or_1d(y, warn=True)
     except (TypeError, ValueError) as error:
         kind = ColumnTypeError if isinstance(error, TypeError) else DataError
-        raise kind(without_values(str(error))) from error
+        remedy = "the column itself, not its name" if isinstance(y, str) else "a single column, one value per row"
+        raise kind(f"{without_values(str(error)).rstrip('. ')}. Pass {remedy}.") from error
     if n_rows is not None and len(target) != n_rows:
         raise DataError(
             f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(target)}]. "
@@ -164,7 +168,7 @@ def infer_task_type(target: AnyArray, *, n_distinct: int | None = None) -> TaskT
     n_distinct = len(_factorised(target)[1]) if n_distinct is None else n_distinct
     if target.dtype.kind in "iuf":
         whole = target.dtype.kind != "f" or not np.any(target != np.floor(target))
-        few = n_distinct <= max(2, min(_MAX_INTEGER_CLASSES, len(target) // _ROWS_PER_INTEGER_CLASS))
+        few = n_distinct <= max(2, min(MAX_NUMBER_CLASSES, len(target) // _ROWS_PER_INTEGER_CLASS))
         if not whole or not few:
             return TaskType.REGRESSION
     return TaskType.BINARY if n_distinct <= 2 else TaskType.MULTICLASS
@@ -287,9 +291,15 @@ class TargetCoding:
     @staticmethod
     def _values(target: AnyArray) -> AnyArray:
         if target.dtype.kind not in "biuf":
+            notation = other_notation(pd.Series(target, dtype=object))
+            if notation is not None:
+                what, remedy, example = notation
+                raise DataError(
+                    f"A regression target must hold plain numbers, but it holds {what}, such as {example!r}: {remedy}."
+                )
             raise DataError(
                 f"A regression target must hold numbers, but it holds text, for example {str(target[0])!r}. "
-                "Use a classifier, or convert the values to numbers."
+                "Convert it with pandas.to_numeric, or use a classifier."
             )
         return target.astype(np.float64)
 

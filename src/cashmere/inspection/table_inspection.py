@@ -17,6 +17,7 @@ from cashmere.data.kind_hints import kind_hint
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding, Task
+from cashmere.data.target_hints import target_hint
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
 from cashmere.inspection.copies import Copies, count_copies
@@ -182,6 +183,8 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
             sentence = f"{counted(n_missing, 'row')} {have} left out here. fit refuses {them}: remove {them}."
             findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
         coding, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
+        if (doubtful := target_hint(coding)) is not None:
+            findings.append(Finding(kind=FindingKind.TARGET, sentence=doubtful))
     schema = infer_schema(frame, named=feature_names(X) is not None)
     coded = schema.code(frame, compact=len(frame) > _ROWS_JUDGED)
     skills = {} if coding is None or codes is None else _skills(coded, codes, coding.task_type)

@@ -32,6 +32,7 @@ from cashmere.data.rungs import rungs
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.data.target import TargetCoding
+from cashmere.data.target_hints import target_hint
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.ensembles.pool import ValidationPool
 from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metric_from_callable
@@ -46,6 +47,7 @@ from cashmere.exceptions import (
     MissingDependencyError,
     RowStructureWarning,
     RunDirectoryError,
+    TargetWarning,
     UnknownNameError,
 )
 from cashmere.export.inputs import check_columns_convert
@@ -229,6 +231,8 @@ class RunDirectory:
             task: Any = None if settings.task == "auto" else settings.task
             task = task if task in (None, "classification") else TaskType(task)
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
+            if (doubtful := target_hint(target)) is not None:
+                warnings.warn(TargetWarning(doubtful), stacklevel=4)
             weight = _weighed(weight, codes, target, settings)
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()

@@ -1,0 +1,45 @@
+"""Signs that classes are numbers or dates in another notation, or one class in several spellings."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from cashmere.data.kind_hints import other_notation
+from cashmere.data.target import MAX_NUMBER_CLASSES, TargetCoding
+
+_PAIRS_NAMED = 3
+
+
+def target_hint(coding: TargetCoding) -> str | None:
+    """Return a warning about classes that were probably meant otherwise; None if there are none.
+
+    Parameters
+    ----------
+    coding : TargetCoding
+        The classes. Numbers and dates in another notation are only reported if there are so many classes that plain
+        numbers would be values.
+
+    Examples
+    --------
+    >>> target_hint(TargetCoding.from_target(["yes", "Yes ", "no"])).partition(":")[0]
+    "The target has classes that differ only in case or blanks ('Yes ' and 'yes')"
+    """
+    if not coding.classes or not all(isinstance(label, str) for label in coding.classes):
+        return None
+    sentences = []
+    if len(coding.classes) > MAX_NUMBER_CLASSES:
+        notation = other_notation(pd.Series(coding.classes, dtype=object))
+        if notation is not None:
+            what, remedy, example = notation
+            sentences.append(f"The target holds {what}, such as {example!r}, which are read as classes: {remedy}.")
+    spellings: dict[str, list[str]] = {}
+    for label in coding.classes:
+        spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    alike = [" and ".join(map(repr, labels)) for labels in spellings.values() if len(labels) > 1]
+    if alike:
+        shown = "; ".join(alike[:_PAIRS_NAMED]) + ("; ..." if len(alike) > _PAIRS_NAMED else "")
+        sentences.append(
+            f"The target has classes that differ only in case or blanks ({shown}): if they are the same class, write "
+            "them alike."
+        )
+    return " ".join(sentences) or None

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from cashmere.data.target import TargetCoding
+from cashmere.data.target_hints import target_hint
+from cashmere.exceptions import DataError
+
+
+def hint(labels) -> str | None:
+    return target_hint(TargetCoding.from_target(labels))
+
+
+def test_many_classes_in_the_notation_of_numbers_are_named_with_a_remedy():
+    assert hint([f"{i},{i:03}" for i in range(1, 40)]) == (
+        "The target holds numbers with commas, such as '1,001', which are read as classes: read the file with "
+        "pandas.read_csv(..., decimal=','), or thousands=',' if they separate thousands."
+    )
+    assert "numbers with % or a currency sign, such as '0 €'" in hint([f"{i} €" for i in range(40)])
+    assert "numbers and a few other texts, such as 'sold'" in hint([*map(str, range(40)), "sold"])
+
+
+def test_spellings_of_a_class_are_named():
+    found = hint(["yes", " yes", "YES", "no", "No", "?"])
+    assert "differ only in case or blanks (' yes' and 'YES' and 'yes'; 'No' and 'no'):" in found
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["10%", "20%", "30%"], ["a", "b"], [1, 2, 3], [True, False], [0.5, 1.5, 2.5], [f"k{i}" for i in range(30)]],
+)
+def test_other_targets_get_no_hint(labels):
+    assert hint(labels) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["3,14", "2,5"], "holds numbers with commas, such as '3,14': read the file with .*decimal=','"),
+        (["0.5", "1.5"], "holds text, for example '0.5'. Convert it with pandas.to_numeric"),
+        (["low", "high"], "or use a classifier"),
+    ],
+)
+def test_text_in_regression_is_refused_with_a_remedy(values, words):
+    with pytest.raises(DataError, match=words):
+        TargetCoding.with_codes(values, "regression")
+
+
+@pytest.mark.parametrize(
+    ("target", "words"), [("price", "the column itself, not its name"), ([[1, 2], [3, 4]], "one value per row")]
+)
+def test_target_of_another_shape_is_refused_with_a_remedy(target, words):
+    with pytest.raises(DataError, match=f"y should be a 1d array, got an array of shape .* instead. Pass .*{words}"):
+        TargetCoding.from_target(target)
