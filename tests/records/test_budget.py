@@ -71,7 +71,7 @@ def test_memory_is_understood(text, mib):
     assert parse_memory_mib(text) == pytest.approx(mib)
 
 
-@pytest.mark.parametrize("text", ["", "lots", "-1GiB", "0MB", None, "GiB", "4i", "4iB"])
+@pytest.mark.parametrize("text", ["", "lots", "-1GiB", "0MB", None, "GiB", "4i", "4iB", "4"])
 def test_bad_memory_is_refused(text):
     with pytest.raises(InvalidParameterError, match="4GiB"):
         parse_memory_mib(text)

@@ -11,7 +11,7 @@ from cashmere.exceptions import InvalidParameterError
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|ms|s|m|h|d)")
 _TRIALS = re.compile(r"(\d+)\s*trials?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[kmgt]i?)?b?)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[kmgt]i?)?b|[kmgt]i?)")
 _EXPECTED = (
     "a positive time such as '90s', '10m' or '1h30m', a number of trials such as '250trials', or both ('10m,250trials')"
 )
@@ -102,7 +102,7 @@ def parse_seconds(text: str | float, parameter: str) -> float:
 
 
 def parse_memory_mib(text: str | float, parameter: str = "memory") -> float:
-    """Read a size such as ``4GiB``, ``512MB`` or a number of MiB; return MiB.
+    """Read a size such as ``4GiB`` or ``512MB``, or a number (not a text) of MiB; return MiB.
 
     Raises
     ------
@@ -114,13 +114,13 @@ def parse_memory_mib(text: str | float, parameter: str = "memory") -> float:
     >>> parse_memory_mib("4GiB")
     4096.0
     """
-    expected = "a positive size such as '4GiB' or '512MB'"
+    expected = "a positive size with its unit, such as '4GiB' or '512MB'"
     if isinstance(text, int | float) and not isinstance(text, bool):
         size = float(text)
     elif isinstance(text, str) and (match := _SIZE.fullmatch(text.strip().lower())):
         number, unit = float(match[1]), match[2]
-        base = 1024.0 if "i" in unit or unit in ("", "k", "m", "g", "t") else 1000.0
-        size = number if unit == "" else number * base ** " kmgt".index(unit[0] if unit[0] != "b" else " ") / 2**20
+        base = 1024.0 if "i" in unit or unit in ("k", "m", "g", "t") else 1000.0
+        size = number * base ** " kmgt".index(unit[0] if unit[0] != "b" else " ") / 2**20
     else:
         raise InvalidParameterError(parameter, text, expected)
     if not 0 < size < float("inf"):
