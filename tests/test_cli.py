@@ -114,6 +114,7 @@ def test_leaderboard_and_report_read_the_run(run, tmp_path):
     board = pd.read_csv(tmp_path / "board.csv")
     assert board["loss"].is_monotonic_increasing
     assert all(name in output for name in board["algorithm"])  # none is broken, however narrow the terminal
+    assert "fit (s)" in output and all(f"{seconds:.3g}\n" in output for seconds in board["fit_seconds"])
     assert set(board["origin"]) == {"warm start"} and "warm start" in output
     assert [json.loads(text)["algorithm"] for text in board["configuration"]] == board["algorithm"].tolist()
     assert cashmere("report", run).strip().endswith("report.html")

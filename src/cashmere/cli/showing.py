@@ -11,6 +11,9 @@ import typer
 from cashmere.cli.app import app
 from cashmere.cli.terminal import RunPlace, plain, say, typed_errors
 
+_WIDEST = 1000
+"""More characters than any table has in a line."""
+
 
 @app.command()
 def leaderboard(
@@ -26,6 +29,7 @@ def leaderboard(
     """Show the trials of a run, best first, and their weights."""
     with typed_errors():
         from rich.console import Console
+        from rich.measure import Measurement
         from rich.table import Table
 
         from cashmere.cli.output_files import check_output, write_table
@@ -42,7 +46,8 @@ def leaderboard(
         unneeded += ["loss"] * rows["loss"].equals(rows["score"]) + ["reached"] * (not rows["reached"].any())
         rows = rows.drop(columns=unneeded)
         rows["fit_seconds"] = [f"{seconds:.3g}" for seconds in rows["fit_seconds"]]
-        grid = Table(title=plain(facts.title), caption=plain(facts.caption), box=None, pad_edge=False)
+        title, caption = plain(facts.title), plain(facts.caption)
+        grid = Table(title=title, caption=caption, box=None, pad_edge=False, collapse_padding=True)
         for name in rows.columns:
             if name in ("origin", "reached"):
                 grid.add_column(name, overflow="fold", min_width=len("warm start"))
@@ -52,7 +57,9 @@ def leaderboard(
                 grid.add_column(name.replace("fit_seconds", "fit (s)"), justify="right", no_wrap=True)
         for row in rows.head(top).itertuples(index=False):
             grid.add_row(*map(plain, row))
-        Console().print(grid)
+        console = Console()
+        needed = Measurement.get(console, console.options.update(max_width=_WIDEST), grid).minimum + 1  # for its edge
+        Console(width=max(console.width, needed)).print(grid)  # in fewer characters, digits would be cut off
 
 
 @app.command()
