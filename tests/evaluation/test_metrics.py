@@ -235,6 +235,12 @@ def test_function_without_a_number_is_an_error(result):
         metric.loss(np.array([0, 1]), np.eye(2))
 
 
+def test_function_that_fails_is_an_error_that_says_what_it_gets():
+    metric = metric_from_callable(sk.f1_score, labels=np.array(["no", "yes"], dtype=object))
+    with pytest.raises(MetricError, match=r"failed \(ValueError: pos_label=1 .*It gets y_true and y_pred;"):
+        metric.loss(np.array([0, 1]), np.eye(2))
+
+
 @pytest.mark.parametrize(
     "predictions",
     [np.eye(3), np.zeros(2), np.full((2, 2), np.nan), np.array([[np.inf, 0], [0, 1]]), np.zeros((2, 2, 2))],

@@ -83,7 +83,8 @@ class Metric:
         Raises
         ------
         MetricError
-            If shapes do not match, predictions are not finite, or the result is not a finite number.
+            If shapes do not match, predictions are not finite, the result is not a finite number, or a custom function
+            fails.
         """
         y = np.asarray(y)
         p = np.asarray(predictions, dtype=np.float64)
@@ -453,7 +454,13 @@ class _CallableLoss:
             y = self.labels[y]
             p = self.labels[p] if self.needs == "labels" else p
         extra: dict[str, Any] = {"sample_weight": w * len(w)} if self.takes_weight and w is not None else {}
-        result = self.function(y, p, **extra)
+        try:
+            result = self.function(y, p, **extra)
+        except Exception as error:  # the user's code may raise anything
+            raise MetricError(
+                f"The metric function failed ({type(error).__name__}: {error}). It gets y_true and y_pred; if it needs "
+                "more, such as pos_label=, pass a function of these two that calls it."
+            ) from error
         try:
             score = float(result)
         except (TypeError, ValueError) as error:
