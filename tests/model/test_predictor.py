@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import re
 import shutil
 import zipfile
 
@@ -49,6 +50,10 @@ def test_model_folder_needs_nothing_else(touched, model_folder):
     np.testing.assert_array_equal(
         Predictor.load(touched).predict_proba(X), Predictor.load(model_folder).predict_proba(X)
     )
+
+
+def test_repr_is_one_line(model_folder):
+    assert re.fullmatch(r"Predictor\(multiclass, 4 columns, [123] members?\)", repr(Predictor.load(model_folder)))
 
 
 def test_thresholds_are_kept_and_decide(touched):

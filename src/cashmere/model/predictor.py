@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cashmere.base.arrays import AnyArray, Float64
 from cashmere.base.cores import available_cores
 from cashmere.base.remote import is_url
+from cashmere.base.text import counted
 from cashmere.data.frames import to_frame
 from cashmere.data.schema import CodedTable, TableSchema
 from cashmere.data.target import TargetCoding
@@ -38,7 +39,7 @@ _CHUNK_ROWS = 20_000
 """Rows encoded and predicted at a time, so that intermediate arrays stay small."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Predictor:
     """Predict with the members of an ensemble; each member is the average of its fold models, or the newest of them.
 
@@ -79,7 +80,12 @@ class Predictor:
     conformal: ConformalScores | None = None
     newest_fold_only: bool = False
     unseen_: dict[str, int] = field(default_factory=dict)
-    _threads: int = field(default=0, repr=False)
+    _threads: int = 0
+
+    def __repr__(self) -> str:
+        """Return a line without the models, which would fill pages."""
+        size = f"{counted(len(self.schema.used), 'column')}, {counted(len(self.models), 'member')}"
+        return f"{type(self).__name__}({self.target.task_type}, {size})"
 
     @property
     def classes_(self) -> AnyArray:
