@@ -88,7 +88,7 @@ def test_predictions_have_the_columns_of_the_contract(run, table, tmp_path, suff
 def test_decision_threshold_decides_the_predictions(table, tmp_path):
     folder, output = tmp_path / "run", tmp_path / "out.csv"
     options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)
-    assert "Decision threshold: good 0.8 (balanced_accuracy better by" in cashmere(
+    assert "Decision threshold: good from a probability of 0.8 (balanced_accuracy better by" in cashmere(
         "fit", table, *options, "--decision-threshold", "0.8"
     )
     cashmere("predict", folder, table, "-o", output, "--proba")
@@ -239,7 +239,10 @@ def test_bad_arguments_are_explained(run, table, tmp_path):
     assert ".parquet" in refused("predict", run, table, "-o", tmp_path / "p.xlsx")
     for command in (["predict", run, table], ["leaderboard", run], ["contest", run]):
         assert "there is no folder" in refused(*command, "-o", tmp_path / "gone" / "p.csv")
+    assert "--interval must be" in refused("predict", run, table, "-o", tmp_path / "p.csv", "--interval", "90")
+    assert "manifest.json" in refused("export", tmp_path / "nowhere", "--onnx", tmp_path / "m.onnx")
     assert "run.json" in refused("leaderboard", table.parent)
+    assert "is a file" in refused("leaderboard", table)
     assert "run.json" in refused("report", table.parent)
 
 

@@ -100,6 +100,9 @@ def test_a_shape_is_put_into_a_sentence():
 def test_only_similar_names_are_suggested():
     assert "Did you mean" not in str(UnknownNameError("strategy", "bayes", ["bo", "nes"]))
     assert "Did you mean 'nes'?" in str(UnknownNameError("strategy", "ness", ["bo", "nes"]))
+    assert "Did you mean 'logistic_regression'?" in str(
+        UnknownNameError("algorithm", "logistic", ["logistic_regression"])
+    )
 
 
 def test_many_and_strange_names_are_listed_within_bounds():

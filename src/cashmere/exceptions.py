@@ -200,6 +200,10 @@ class ColumnTypeError(DataError, TypeError):
 
 
 _SHOWN_NAMES = 60
+_SUGGESTIONS = 3
+_TELLING_LETTERS = 3
+"""Fewer letters are the beginning of too many names."""
+
 _SHOWN_LETTERS = 80
 
 
@@ -224,9 +228,9 @@ class UnknownNameError(CashmereError, ValueError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        nearest = difflib.get_close_matches(
-            str(name).lower(), [known for known in self.known if len(known) <= _SHOWN_LETTERS], n=3
-        )
+        meant, short = str(name).lower(), [known for known in self.known if len(known) <= _SHOWN_LETTERS]
+        begun = [known for known in short if len(meant) >= _TELLING_LETTERS and known.lower().startswith(meant)]
+        nearest = list(dict.fromkeys(begun + difflib.get_close_matches(meant, short, n=_SUGGESTIONS)))[:_SUGGESTIONS]
         hint = f"Did you mean {', '.join(map(repr, nearest))}? " if nearest else ""
         shown = [_shown(known) for known in self.known[:_SHOWN_NAMES]]
         shown += [f"and {len(self.known) - _SHOWN_NAMES} more"] if len(self.known) > _SHOWN_NAMES else []

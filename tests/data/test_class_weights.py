@@ -46,7 +46,7 @@ def test_labels_that_are_numbers_or_hold_an_equals_sign():
 
 
 @pytest.mark.parametrize(
-    "given", ["often", "bad=", "bad=0", "bad=-1", "bad=inf", {"bad": None}, 3, "bad=1,bad=2", {}, {"bad": "x"}]
+    "given", ["often", "5", "bad=", "bad=0", "bad=-1", "bad=inf", {"bad": None}, 3, "bad=1,bad=2", {}, {"bad": "x"}]
 )
 def test_invalid_weights_are_refused(given):
     with pytest.raises(InvalidParameterError, match="'balanced', or a positive weight"):

@@ -151,7 +151,7 @@ BAD_TEXT = {
     "long_row.csv": ("a,b\n1,2\n3,4,5\n", "record 2 has 3 fields"),
     "all_long.csv": ("a,b\n1,2,3\n3,4,5\n", "fields"),
     "short_row.csv": ("a,b,c\n1,2,3\n3,4\n", "record 2 has 2 fields"),
-    "late_short_row.csv": ("a,b\n" + "1,2\n" * 200 + "3\n", "record 201 has 1 fields"),
+    "late_short_row.csv": ("a,b\n" + "1,2\n" * 200 + "3\n", "record 201 has 1 field"),
     "late_long_row.csv": ("a,b\n" + "1,2\n" * 200 + "3,4,5\n", "record 201 has 3 fields"),
     "table.xlsx": ("PK", "unknown suffix"),
     "nosuffix": ("a,b\n1,2\n", "unknown suffix"),

@@ -176,7 +176,7 @@ def test_the_error_about_thousands_of_missing_columns_is_short():
     names = [f"measurement {i}" for i in range(5000)]
     schema = infer_schema(pd.DataFrame(np.arange(10_000).reshape(2, 5000), columns=names))
     with pytest.raises(
-        SchemaError, match=r"lacks 4,?999 columns .*'measurement 1', .*, \.\.\.\. It has: 'measurement 0'\."
+        SchemaError, match=r"lacks 4,?999 columns .*'measurement 1', .* and 4,979 more. It has: 'measurement 0'\."
     ) as caught:
         schema.code(pd.DataFrame({names[0]: [1]}))
     assert len(str(caught.value)) < 1000

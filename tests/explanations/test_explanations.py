@@ -256,11 +256,14 @@ def test_rows_are_explained_independently_and_repeatably(classes_run):
 
 
 def test_command_explains_predictions(classes_run, tmp_path):
-    columns(np.random.default_rng(8)).head(7).to_csv(tmp_path / "new.csv", index=False)
+    new = columns(np.random.default_rng(8)).head(7)
+    new.loc[0, "noise"] = np.nan
+    new.to_csv(tmp_path / "new.csv", index=False)
     line = ["explain", str(classes_run), "--predictions", str(tmp_path / "new.csv"), "--rows", "2"]
     done = CliRunner().invoke(app, [*line, "-o", str(tmp_path / "out.csv")])
     assert done.exit_code == 0, done.output
     assert "Row 1" in done.output and "Row 2" not in done.output and "on average" in done.output
+    assert "missing" in done.output and "nan" not in done.output
     written = pd.read_csv(tmp_path / "out.csv")
     assert written["row"].tolist() == [0, 0, 0, 1, 1, 1]
     assert not (classes_run / "explanations.json").exists()

@@ -359,8 +359,8 @@ case(
 case(
     "end-of-file character at the end",
     file(TEXT + "\x1a"),
-    "DataError: line 62: record 61 has 1 fields",
-    "DataError: line 62: record 61 has 1 fields",
+    "DataError: line 62: record 61 has 1 field",
+    "DataError: line 62: record 61 has 1 field",
 )
 case(
     "one data row",
@@ -404,8 +404,8 @@ case(
 case(
     "total below",
     file(TEXT + "Total: 885\n"),
-    "DataError: line 62: record 61 has 1 fields",
-    "DataError: line 62: record 61 has 1 fields",
+    "DataError: line 62: record 61 has 1 field",
+    "DataError: line 62: record 61 has 1 field",
 )
 case(
     "note of a spreadsheet first (sep=,)",
@@ -466,8 +466,8 @@ case("bars at both ends", file("\n".join(f"|{s.replace(',', '|')}|" for s in LIN
 case(
     "semicolons in the header, commas below",
     file(TEXT.replace(LINES[0], LINES[0].replace(",", ";"))),
-    "DataError: line 2: record 1 has 1 fields",
-    "DataError: line 2: record 1 has 1 fields",
+    "DataError: line 2: record 1 has 1 field",
+    "DataError: line 2: record 1 has 1 field",
 )
 case(".tsv with commas", file(TEXT, "table.tsv"), MODEL, PREDICTED)
 case("row numbers without a name first", file(GOOD.to_csv()), MODEL, PREDICTED)
@@ -1369,14 +1369,14 @@ case(
 case(
     "dictionary of lists",
     table(lambda: X.to_dict("list")),
-    "DataError: Expected 2D array, got scalar array instead",
-    "DataError: Expected 2D array, got scalar array instead",
+    "DataError: Expected 2D array, got dictionaries instead",
+    "DataError: Expected 2D array, got dictionaries instead",
 )
 case(
     "list of dictionaries",
     table(lambda: X.to_dict("records")),
-    "DataError: Expected 2D array, got 1D array instead",
-    "DataError: Expected 2D array, got 1D array instead",
+    "DataError: Expected 2D array, got dictionaries instead",
+    "DataError: Expected 2D array, got dictionaries instead",
 )
 case("list of lists", table(lambda: X.to_numpy().tolist()), MODEL, PREDICTED)
 case(

@@ -267,6 +267,9 @@ def test_newer_model_is_refused(touched):
 def test_missing_folder_is_refused(tmp_path):
     with pytest.raises(ModelFileError, match="does not exist"):
         Predictor.load(tmp_path / "nowhere")
+    (tmp_path / "model.pkl").touch()
+    with pytest.raises(ModelFileError, match=r"model\.pkl: is a file\. Expected a run directory"):
+        Predictor.load(tmp_path / "model.pkl")
 
 
 def test_the_list_holds_no_function_that_could_run_code():

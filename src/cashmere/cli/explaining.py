@@ -100,6 +100,7 @@ def _explain_predictions(folder: Path, path: Path, *, rows: int, seed: int, outp
         return
     for one in found.predictions.itertuples(index=False):
         of_row = found.contributions[found.contributions["row"] == one.row]
+        of_row = of_row.assign(value=of_row["value"].astype(object).where(of_row["value"].notna(), "missing"))
         title = f"Row {one.row}: {one.output} {one.prediction:.4g}, {one.base:.4g} on average"
         grid = Table(title=plain(title), box=None, title_justify="left")
         grid.add_column("column", overflow="fold")

@@ -41,14 +41,15 @@ def export(
         from cashmere.run.run_directory import read_sample
 
         path = find_model(folder)
+        predictor = Predictor.load(path)
         frame = read_sample(path.parent) if rows is None else read_table(rows, schema=read_schema(path))
         if frame is None:
             text = f"{path.parent} keeps no rows to compare predictions on. Name a table of some rows with --rows."
             raise MissingParameterError("rows", text)
-        certificate = export_onnx(Predictor.load(path), onnx, frame, bound=bound)
+        certificate = export_onnx(predictor, onnx, frame, bound=bound)
         if not quiet:
             _show(certificate)
-        say(quiet, f"Written: {onnx} ({certificate.n_bytes / 1e6:.1f} MB), {onnx.with_suffix('.certificate.json')}")
+        say(quiet, f"Written: {onnx} ({certificate.n_bytes / 1e6:.2g} MB), {onnx.with_suffix('.certificate.json')}")
 
 
 def _show(certificate: Certificate) -> None:

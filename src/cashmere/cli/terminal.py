@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 """Exit status after Ctrl+C."""
 
-_OTHER_OPTIONS = {"max_latency": "max_latency", "max_size": "max_size"}
-"""Parameters that are options, but not settings of a run."""
+_OTHER_OPTIONS = {"coverage": "interval", "max_latency": "max_latency", "max_size": "max_size", "path": "onnx"}
+"""Options of the parameters that are not settings of a run."""
 
 _LINE_LIMIT = 4_000
 _MESSAGE_LIMIT = 20_000

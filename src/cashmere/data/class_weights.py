@@ -55,7 +55,9 @@ def read_class_weight(given: object, name: str) -> ClassWeight | None:
 
 
 def _parsed(text: str) -> tuple[str, float]:
-    label, _, weight = text.rpartition("=")  # a label may contain "="
+    label, sign, weight = text.rpartition("=")  # a label may contain "="
+    if not sign:
+        raise ValueError(f"{text!r} is no label with a weight")
     return label.strip(), float(weight)
 
 

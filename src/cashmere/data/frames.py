@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,11 @@ def _from_array(X: Any, columns: Sequence[str] | None) -> pd.DataFrame:
         X = X if np.iscomplexobj(X) else X.astype(np.float64)
     if isinstance(X, np.matrix):
         X = np.asarray(X)
+    if isinstance(X, Mapping) or (isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping)):
+        raise DataError(
+            "Expected 2D array, got dictionaries instead. Pass a DataFrame: pandas.DataFrame([row]) for a single row, "
+            "pandas.DataFrame(rows) for a list of rows, pandas.DataFrame(columns) for a dictionary of columns."
+        )
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise DataError("Complex data not supported: X holds complex numbers. Split them into two columns each.")
     try:

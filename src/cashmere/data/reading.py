@@ -19,6 +19,7 @@ from typing import IO, Any, TextIO, cast
 import numpy as np
 import pandas as pd
 
+from cashmere.base.text import counted
 from cashmere.data.decimal_commas import decimal_comma_columns, without_thousands
 from cashmere.data.expansion import expansion_error, expansion_limit
 from cashmere.data.parquet import ReadingCheck, go_on, read_parquet, return_freed_memory
@@ -128,7 +129,8 @@ def read_table(source: str | Path, *, schema: TableSchema | None = None, check: 
     else:
         raise DataError(
             f"{path}: unknown suffix {path.suffix!r}. Expected {', '.join(_CSV_SUFFIXES)}, .arff (each also with .gz), "
-            ".parquet or .pq; or read the file with pandas and pass the DataFrame."
+            ".parquet or .pq. Unpack the file or save it as one of these; or, in Python, read it with pandas and pass "
+            "the DataFrame."
         )
     return _not_empty(frame, str(path))
 
@@ -271,7 +273,10 @@ def _encoding(path: Path) -> str:
         start = next(_chunks(path), b"")
         found = next((what for sign, what in _NO_TEXT.items() if start.startswith(sign)), None)
         if found:
-            raise DataError(f"{path}: expected text, found {found}. Rename it after what it holds, or save it as CSV.")
+            raise DataError(
+                f"{path}: expected text, found {found}. Unpack it or save it as CSV; Parquet files end in .parquet, "
+                "compressed text in .gz."
+            )
         marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
         for encoding in (marked,) if marked else ("utf-8", "cp1252"):
             failed = _first_undecodable(path, encoding)
@@ -430,8 +435,9 @@ def _check_widths(path: Path, encoding: str, delimiter: str, width: int, *, limi
         for number, (line, record) in enumerate(islice(_records(text, delimiter), limit)):
             if len(record) != width:
                 raise DataError(
-                    f"{path}, line {line}: record {number} has {len(record)} fields, but the header has {width} "
-                    f"(delimiter {delimiter!r}). Check for missing quotes or stray delimiters there."
+                    f"{path}, line {line}: record {number} has {counted(len(record), 'field')}, but the header has "
+                    f"{width} (delimiter {delimiter!r}). Check for missing quotes or stray delimiters there, and for "
+                    "lines that are not part of the table, such as a title or totals."
                 )
 
 

@@ -335,7 +335,9 @@ class TableSchema:
 
 
 def _first_of(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:_NAMES_SHOWN])) + (", ..." if len(names) > _NAMES_SHOWN else "")
+    return ", ".join(map(repr, names[:_NAMES_SHOWN])) + (
+        f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else ""
+    )
 
 
 def _each_column(work: Callable[[int], _Found], n_columns: int, *, n_rows: int) -> list[_Found]:

@@ -204,6 +204,8 @@ def find_model(folder: str | Path) -> Path:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a model folder after checking its format, version and checksum."""
     path = folder / "manifest.json"
+    if folder.is_file():
+        raise ModelFileError(folder, "is a file. Expected a run directory or the folder 'model' inside one.")
     if not path.exists() and not path.is_symlink():
         raise ModelFileError(path, "does not exist. Expected a run directory or the folder 'model' inside one.")
     again = "Restore it from a copy, or run `cashmere resume`."

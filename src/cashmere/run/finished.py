@@ -125,7 +125,8 @@ class FinishedRun:
         if decision is None or decision["thresholds"] is None:
             return ""
         pairs = list(zip(self.labels, decision["thresholds"], strict=True))
-        shown = [f"{clean_text(label, _NAME_LIMIT)} {t:.3g}" for label, t in (pairs[1:] if len(pairs) == 2 else pairs)]
+        pairs, joint = (pairs[1:], "from a probability of ") if len(pairs) == 2 else (pairs, "")
+        shown = [f"{clean_text(label, _NAME_LIMIT)} {joint}{t:.3g}" for label, t in pairs]
         more = ", ..." if len(shown) > _NAMED else ""
         gained = "" if decision["gain"] is None else f" ({decision['metric']} better by {decision['gain']:.4f})"
         return f"Decision threshold: {', '.join(shown[:_NAMED])}{more}{gained}\n"

@@ -347,7 +347,11 @@ class Space:
         known = [algorithm.name for algorithm in self.algorithms]
         for name in wanted:
             if name in self.left_out:
-                raise SpaceError(f"The algorithm {name!r} cannot be used here: it {self.left_out[name]}.", item=name)
+                raise SpaceError(
+                    f"The algorithm {name!r} cannot be used here: it {self.left_out[name]}. Leave it out, or choose "
+                    f"from: {', '.join(known)}.",
+                    item=name,
+                )
             if name not in known:
                 raise UnknownNameError("algorithm", name, known)
         if not wanted:

@@ -181,7 +181,8 @@ def read_run_json(folder: Path) -> RunDescription:
         If the file is damaged, or holds impossible values.
     """
     if not folder.is_dir():
-        raise RunDirectoryError(folder, "does not exist. Expected the directory given to `cashmere fit --out`.")
+        problem = "is a file" if folder.exists() else "does not exist"
+        raise RunDirectoryError(folder, f"{problem}. Expected the directory given to `cashmere fit --out`.")
     path = folder / "run.json"
     if not path.exists() and not path.is_symlink():
         raise RunDirectoryError(
