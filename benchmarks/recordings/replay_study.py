@@ -143,7 +143,9 @@ def check_strategies(strategies: Sequence[LabelledStrategy], recordings: Sequenc
                 strategy = make_strategy(labelled.strategy, history.encoder)
                 Study(history.space, strategy, metric=metric)
             except CashmereError as error:
-                raise SystemExit(f"--strategies {labelled.strategy}: {error}") from error
+                is_new = isinstance(error, UnknownNameError) and error.kind == "strategy"
+                advice = " Register your own in src/cashmere/strategies/registry.py." if is_new else ""
+                raise SystemExit(f"--strategies {labelled.strategy}: {error}{advice}") from error
 
 
 class Progress:

@@ -15,6 +15,7 @@ from benchmarks.reporting.report import Chart, Report
 from benchmarks.reporting.table import Table, print_tables
 from benchmarks.statistics import comparison
 from benchmarks.statistics import ranks_and_tests as statistics
+from cashmere.base.text import counted
 
 PARTS: tuple[comparison.Part, ...] = ("validation", "test")
 
@@ -143,14 +144,14 @@ def across_table(runs: pd.DataFrame, trials: int, reference: str) -> Table:
             counts = "/".join(f"{test[name]:.0f}" for name in ("wins", "ties", "losses"))
             rows.append((str(strategy), part, counts, *(f"{test[f'{p}_p']:.3f}" for p in ("sign", "wilcoxon", "holm"))))
     n_recordings, n_others = runs["recording"].nunique(), runs["strategy"].nunique() - 1
-    smallest, corrected = (statistics.smallest_p_value(n_recordings, n) for n in (1, n_others))
+    smallest, corrected = (statistics.smallest_p_value(n_recordings, n) for n in (1, max(n_others, 1)))
     return Table(
         title=f"Tests over recordings against {reference}, after {trials} trials",
         columns=("strategy", "loss", "won/tied/lost", "sign test p", "signed-rank p", "Holm p"),
         rows=tuple(rows),
         note="Each recording counts once, by its mean over seeds; the signed-rank test sees relative differences, and "
-        f"`Holm` corrects its p for {n_others} comparisons. With {n_recordings} recordings p cannot be smaller than "
-        f"{smallest:.2g}, corrected {corrected:.2g}.",
+        f"`Holm` corrects its p for {counted(n_others, 'comparison')}. With {counted(n_recordings, 'recording')} p "
+        f"cannot be smaller than {smallest:.2g}, corrected {corrected:.2g}.",
     )
 
 
@@ -186,8 +187,8 @@ def describe(runs: pd.DataFrame) -> str:
     """Return one line about what was compared."""
     seeds = runs.groupby("recording")["seed"].nunique()
     few, many = seeds.min(), seeds.max()
-    n_seeds = f"{few}" if few == many else f"{few} to {many}"
-    return f"{len(seeds)} recordings, {n_seeds} seeds, {runs['trials'].max()} trials, ensembles of 25"
+    n_seeds = counted(few, "seed") if few == many else f"{few} to {many} seeds"
+    return f"{counted(len(seeds), 'recording')}, {n_seeds}, {runs['trials'].max()} trials, ensembles of 25"
 
 
 def all_tables(

@@ -215,7 +215,7 @@ def test_runs_in_workers_match_those_of_this_process(tmp_path, capsys, objective
     command("--strategies", f"bo={BO}", "random", "--workers", 1, *words)
     output = capsys.readouterr().out
     assert "0 of 4 runs are finished, 4 are missing" in output
-    assert "1 recordings, 2 seeds" in output
+    assert "1 recording, 2 seeds" in output
     runs = [json.loads(line) for line in (tmp_path / "work" / "made-small-log_loss.jsonl").read_text().splitlines()]
     # Seed by seed, so that a stop leaves pairs.
     assert [(run["key"]["seed"], run["key"]["strategy"]) for run in runs] == [
