@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from ConfigSpace import Float
+from ConfigSpace import ConfigurationSpace, Float
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_diabetes, load_iris
@@ -33,6 +33,7 @@ from cashmere.exceptions import (
 )
 from cashmere.space import Algorithm, Operator, Space, Subspace, make_space
 from cashmere.space.component import CLASSIFICATION
+from cashmere.strategies import RandomSearch
 
 
 def quick_space(profile):
@@ -513,3 +514,9 @@ def test_doubtful_targets_are_reported_before_the_search():
             model.fit(X, ["yes", "Yes", "no", "no"] * 10)
         with pytest.raises(RowOrderWarning, match=r"rows of y have the same labels.*y\.loc\[X\.index\]"):
             model.fit(X[::-1], pd.Series(["yes", "no"] * 20))
+
+
+def test_strategy_that_is_made_already_is_refused():
+    strategy = RandomSearch(ConfigurationSpace({"x": (0.0, 1.0)}))
+    with pytest.raises(InvalidParameterError, match="strategy must be a name, a class, or a function from a space"):
+        AutoClassifier(budget="1trials", isolation="none", strategy=strategy).fit([[1], [2], [3], [4]], [0, 1, 0, 1])

@@ -305,7 +305,7 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
         Metric to optimise, see `cashmere.evaluation.metrics`; by default ``"log_loss"`` for classification and
         ``"rmse"`` for regression. ``"pinball@0.9"`` predicts a quantile. A callable ``f(y_true, y_pred) -> score`` is
         maximised.
-    strategy : str or Strategy
+    strategy : str, class or callable
         Search strategy: ``"optdivbo"``, ``"bo"``, ``"random"``, ``"dac_hb"``, ..., with options as in
         ``"divbo:tau=0.1"``; see `cashmere.strategies`.
     space : str or callable

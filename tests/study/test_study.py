@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from cashmere.exceptions import (
     ClusterError,
     InconsistentResumeError,
+    InvalidParameterError,
     LookaheadError,
     StrategyError,
     UnknownNameError,
@@ -188,6 +189,52 @@ def test_strategy_that_never_decides_is_an_error():
 
     with pytest.raises(StrategyError, match="returned None for trial 0"):
         Study(SPACE, Mute()).optimize(bowl, "3trials")
+
+
+OTHER = ConfigurationSpace({"z": (0.0, 1.0)})
+
+
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [
+        (SPACE.get_default_configuration(), "of the type Configuration for trial 0. .* must return a Suggestion"),
+        ({"x": 0.1, "y": 0.2}, "of the type dict for trial 0"),
+        (Suggestion(configuration=OTHER.get_default_configuration()), "another space for trial 0: .* has no 'z'"),
+    ],
+)
+def test_what_is_no_suggestion_in_the_space_is_an_error(returned, text):
+    class Fixed:
+        def __init__(self, space):
+            pass
+
+        def suggest(self, history, rng):
+            return returned
+
+    with pytest.raises(StrategyError, match=text):
+        Study(SPACE, Fixed).ask()
+
+
+def test_class_that_does_not_take_the_space_is_an_error():
+    class Without:
+        def suggest(self, history, rng):
+            return None
+
+    with pytest.raises(StrategyError, match=r"Without cannot be made from a space .*first parameter of its __init__"):
+        Study(SPACE, Without)
+
+
+@pytest.mark.parametrize(
+    ("space", "options", "text"),
+    [
+        ({"x": (0.0, 1.0)}, {}, "space must be a ConfigSpace"),
+        (SPACE, {"seed": "1"}, "seed must be a whole number"),
+        (SPACE, {"seed": -1}, "seed must be a whole number"),
+        (SPACE, {"metric": "brier"}, "metric must be a Metric.*get_metric"),
+    ],
+)
+def test_what_no_study_can_be_made_of_is_refused(space, options, text):
+    with pytest.raises(InvalidParameterError, match=text):
+        Study(space, "random", **options)
 
 
 def test_history_has_the_plan_of_the_study(tmp_path):

@@ -61,7 +61,8 @@ def why_unusable(outcome: object) -> Cause | None:
 
 def _problem_of(outcome: object) -> Cause | None:
     if not isinstance(outcome, Outcome):
-        return _unusable(f"it is of the type {type(outcome).__name__}, not an Outcome")
+        example = "Outcome(status=TrialStatus.SUCCESS, loss=...)"
+        return _unusable(f"it is of the type {type(outcome).__name__}, not an Outcome such as {example}")
     if not isinstance(outcome.status, TrialStatus):
         return _unusable(f"its status is of the type {type(outcome.status).__name__}, not a TrialStatus")
     seconds = (outcome.duration_seconds, outcome.fit_seconds, outcome.predict_seconds)

@@ -166,6 +166,13 @@ class RunDirectory:
         if settings.deployable is not None:
             check_columns_convert(schema)
             self.space, self.restriction = convertible(self.space)
+        if isinstance(settings.strategy, Strategy) and not isinstance(settings.strategy, type):
+            raise InvalidParameterError(
+                "strategy",
+                settings.strategy,
+                "a name, a class, or a function from a space to a strategy",
+                "A strategy that is made already belongs to another space: that of a run is made from the table.",
+            )
         self.strategy: Strategy = make_strategy(settings.strategy, self.space.configuration_space)
         if isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(self.metric)

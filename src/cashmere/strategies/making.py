@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cashmere.exceptions import InvalidParameterError, UnknownNameError
+from cashmere.exceptions import InvalidParameterError, StrategyError, UnknownNameError
 from cashmere.protocols import Strategy
 from cashmere.strategies.registry import find_strategy, strategy_names
 from cashmere.strategies.shared.factories import Preset, StrategyFactory, options_of
@@ -36,6 +36,8 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
         If there is no strategy of that name, or it has no such option.
     InvalidParameterError
         If the value of an option cannot be used, or `strategy` is none of the three.
+    StrategyError
+        If `strategy` is a class that cannot be called with a space alone.
 
     Examples
     --------
@@ -60,6 +62,8 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
                 f"{', '.join(sorted(options))} where it is made."
             )
         return strategy
+    if not options:
+        _check_takes_space(strategy, space)
     made = strategy(space, **_read_strategies(strategy, options)) if callable(strategy) else None
     if not isinstance(made, Strategy):
         expected = (
@@ -67,6 +71,20 @@ def make_strategy(strategy: str | Strategy | StrategyFactory, space: SearchSpace
         )
         raise InvalidParameterError("strategy", strategy, expected)
     return made
+
+
+def _check_takes_space(strategy: object, space: SearchSpace) -> None:
+    """Raise a `StrategyError` if a class cannot be called with a space alone."""
+    if not inspect.isclass(strategy):
+        return
+    try:
+        inspect.signature(strategy).bind(space)
+    except TypeError as error:
+        raise StrategyError(
+            f"{strategy.__name__} cannot be made from a space ({error}). The space must be the first parameter of its "
+            "__init__, and all others need defaults; or pass a function from a space to a strategy.",
+            strategy=strategy,
+        ) from error
 
 
 def parse_strategy(text: str) -> tuple[str, dict[str, Any]]:

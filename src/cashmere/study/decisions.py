@@ -210,7 +210,7 @@ class Decisions:
                     suggestion = self._strategy.suggest(history, rng)
             self._note_seconds(number, clock.elapsed)
             if suggestion is not None:
-                return replace(suggestion, fidelity=self._rungs[0])
+                return replace(self._checked(suggestion, number), fidelity=self._rungs[0])
             self._n_insufficient = visible
             if visible == number:
                 raise StrategyError(
@@ -243,9 +243,32 @@ class Decisions:
                     "suggest_batch() must return as many as it is asked for.",
                     strategy=self._strategy,
                 )
-            self._batch.extend(together[n_passed:])
+            self._batch.extend(self._checked(each, number) for each in together[n_passed:])
             self._note_seconds(number, clock.elapsed)
         return replace(self._batch.popleft(), fidelity=self._rungs[0])
+
+    def _checked(self, suggestion: object, number: int) -> Suggestion:
+        """Return what a strategy has returned if it is a suggestion in the space.
+
+        Raises
+        ------
+        StrategyError
+            If it is anything else, such as a bare configuration, or a configuration of another space.
+        """
+        if not isinstance(suggestion, Suggestion):
+            raise StrategyError(
+                f"{self._strategy!r} returned an object of the type {type(suggestion).__name__} for trial {number}. "
+                "suggest() must return a Suggestion: Suggestion(configuration=..., origin=...).",
+                strategy=self._strategy,
+            )
+        unknown = [name for name in suggestion.configuration if name not in self._encoder.space]
+        if unknown:
+            raise StrategyError(
+                f"{self._strategy!r} suggested a configuration of another space for trial {number}: this space has no "
+                f"{unknown[0]!r}. Make the strategy with the space of the study.",
+                strategy=self._strategy,
+            )
+        return suggestion
 
     @functools.cached_property
     def _batch_size(self) -> int:

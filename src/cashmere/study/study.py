@@ -10,7 +10,8 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from ConfigSpace import Configuration
+import numpy as np
+from ConfigSpace import Configuration, ConfigurationSpace
 
 from cashmere.base.arrays import Float64
 from cashmere.base.pace import Pace
@@ -141,7 +142,15 @@ class Study:
             raise InvalidParameterError("lookahead", lookahead, "at least 1")
         if fold_racing not in FOLD_RACING:
             raise InvalidParameterError("fold_racing", fold_racing, "'none' or 'forgiving'")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InvalidParameterError("seed", seed, "a whole number of at least 0")
+        if isinstance(metric, str):
+            raise InvalidParameterError(
+                "metric", metric, "a Metric", "cashmere.evaluation.get_metric(name, task_type) returns it."
+            )
         self.space = space.space if isinstance(space, SpaceEncoder) else space
+        if not isinstance(self.space, ConfigurationSpace):
+            raise InvalidParameterError("space", space, "a ConfigSpace.ConfigurationSpace")
         self.strategy = make_strategy(strategy, space)
         if metric is not None and isinstance(self.strategy, MetricCheck):
             self.strategy.check_metric(metric)
@@ -219,7 +228,8 @@ class Study:
         UsageError
             If the strategy must see the outcome of an open trial first.
         StrategyError
-            If the strategy has seen all outcomes and still returns None, or if it returns a batch of the wrong size.
+            If the strategy has seen all outcomes and still returns None, if it returns a batch of the wrong size, or
+            anything else than suggestions in the space.
         InconsistentResumeError
             If the store has the outcome of another configuration.
         """
