@@ -89,6 +89,7 @@ def test_not_fitted_is_caught_like_that_of_scikit_learn():
 def test_a_parameter_error_says_what_to_try_last():
     assert str(InvalidParameterError("n", 0, "at least 1", "Use 1.")) == "n must be at least 1; got 0. Use 1."
     assert str(InvalidParameterError("n", 0, "at least 1")) == "n must be at least 1; got 0."
+    assert str(InvalidParameterError("n", "x" * 9999, "at least 1")).endswith("xxx….")
 
 
 def test_a_shape_is_put_into_a_sentence():

@@ -205,6 +205,7 @@ _TELLING_LETTERS = 3
 """Fewer letters are the beginning of too many names."""
 
 _SHOWN_LETTERS = 80
+_SHOWN_VALUE = 300
 
 
 def _shown(name: str) -> str:
@@ -257,7 +258,9 @@ class InvalidParameterError(CashmereError, ValueError):
 
     def __init__(self, parameter: str, value: object, expected: str, advice: str = "") -> None:
         self.parameter, self.value = parameter, value
-        super().__init__(f"{parameter} must be {expected}; got {value!r}." + (f" {advice}" if advice else ""))
+        shown = repr(value)
+        shown = shown if len(shown) <= _SHOWN_VALUE else f"{shown[:_SHOWN_VALUE]}…"
+        super().__init__(f"{parameter} must be {expected}; got {shown}." + (f" {advice}" if advice else ""))
 
 
 class MissingParameterError(CashmereError, ValueError):

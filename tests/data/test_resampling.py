@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import KFold, RepeatedKFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, TimeSeriesSplit
 
 from cashmere.data.resampling import choose_resampling, make_folds
 from cashmere.data.task import TaskType
@@ -69,6 +69,12 @@ def test_auto_depends_on_the_rows(n, expected):
 )
 def test_a_budget_of_time_decides_how_many_folds_there_are(n_rows, n_cells, expected):
     assert choose_resampling(n_rows, n_cells, seconds=60) == expected
+
+
+@pytest.mark.parametrize("splitter", [GroupKFold(3), KFold(13)])
+def test_splitter_that_fails_is_an_error_of_ours(splitter):
+    with pytest.raises(InvalidParameterError, match=r"Its folds cannot be read: .*pass them to fit \(groups=\)"):
+        make_folds(np.zeros(12), REGRESSION, splitter, seed=0, n_columns=2)
 
 
 @pytest.mark.parametrize("splitter", [KFold(3), RepeatedKFold(n_splits=2, n_repeats=2), TimeSeriesSplit(3)])

@@ -185,8 +185,9 @@ def _folds_from_splitter(y: AnyArray, splitter: Any, n_columns: int) -> list[Fol
         raise InvalidParameterError("resampling", splitter, _EXPECTED)
     try:
         folds = [Fold(*map(_row_numbers, pair)) for pair in pairs]
-    except TypeError as error:
-        raise InvalidParameterError("resampling", splitter, _EXPECTED, f"Its folds cannot be read: {error}.") from error
+    except (TypeError, ValueError) as error:  # ValueError: too few rows for the splitter, or no groups
+        advice = f"Its folds cannot be read: {str(error).rstrip('.')}. For groups, pass them to fit (groups=) instead."
+        raise InvalidParameterError("resampling", splitter, _EXPECTED, advice) from error
     parts = [part for fold in folds for part in (fold.train, fold.validation)]
     if not parts or any(not len(part) or part[0] < 0 or part[-1] >= len(y) for part in parts):
         raise InvalidParameterError(

@@ -406,6 +406,8 @@ def test_names_lead_to_spaces():
         make_space("vulcano", profile)
     with pytest.raises(InvalidParameterError, match=r"the name of a space, or a function .* in include"):
         make_space(["lightgbm"], profile)
+    with pytest.raises(InvalidParameterError, match=r"a function that returns a Space.*It returned a NoneType"):
+        make_space(lambda profile: None, profile)
     with pytest.raises(IncompatibleParametersError, match="'default' or 'volcano'"):
         make_space("sklearn12", make_profile(TaskType.REGRESSION))
 

@@ -104,7 +104,7 @@ def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:
     UnknownNameError
         If no space has this name.
     InvalidParameterError
-        If `name` is neither a name nor a function.
+        If `name` is neither a name nor a function that returns a space.
 
     Examples
     --------
@@ -114,7 +114,11 @@ def make_space(name: str | SpaceFactory, profile: TaskProfile) -> Space:
     ['adaboost', 'bagging', 'decision_tree']
     """
     if callable(name):
-        return name(profile)
+        made: object = name(profile)
+        if not isinstance(made, Space):
+            expected = "a function that returns a Space, as cashmere.space.make_space does"
+            raise InvalidParameterError("space", name, expected, f"It returned a {type(made).__name__}.")
+        return made
     if not isinstance(name, str):
         expected = "the name of a space, or a function from TaskProfile to Space"
         raise InvalidParameterError("space", name, expected, "To search some algorithms only, name them in include.")
