@@ -39,6 +39,20 @@ def test_how_long_models_take_to_load_is_learned_for_each_algorithm(tmp_path):
         assert 0 < members.loading_seconds(forest) < 10
 
 
+def test_small_models_are_expected_to_take_no_longer_than_others(tmp_path):
+    def boosting(profile):
+        return make_space("classic", profile).restricted_to(["xgboost"])
+
+    frame, folder = demo_table().head(100), tmp_path / "run"
+    model = AutoClassifier(budget="1trials", space=boosting, isolation="none", run_directory=folder)
+    model.fit(frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET])
+    with RunStore(folder) as store:
+        members = Members(store, load_fold_models(store.baseline_path), pace=Pace())
+        of_others = members.loading_seconds(0)
+        members.look(model.study_.history)
+        assert of_others < members.loading_seconds(0) < 1.3 * of_others
+
+
 def test_one_trial_of_each_algorithm_tells_how_long_the_others_take(tmp_path):
     frame, folder = demo_table().head(100), tmp_path / "run"
     model = AutoClassifier(budget="4trials", space=two_algorithms, isolation="none", run_directory=folder)

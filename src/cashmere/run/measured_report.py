@@ -25,7 +25,7 @@ class MeasuredReport:
 
     def __init__(self, write: Callable[[], object] | None) -> None:
         self._write = write
-        self._pace, self._next = Pace(), 0.0
+        self._pace, self._next, self._n_written = Pace(), 0.0, 0
 
     @property
     def seconds(self) -> float:
@@ -47,5 +47,9 @@ class MeasuredReport:
         clock = time.perf_counter()
         self._write()
         seconds = time.perf_counter() - clock
+        if self._n_written == 1:
+            self._pace = Pace()  # the first time took longer, as libraries were imported and templates compiled
         self._pace.note(_REPORT, seconds)
-        self._next = deadline.elapsed + _SPACING * seconds
+        if self._n_written > 0:  # otherwise write it again soon: the next time tells how long it really takes
+            self._next = deadline.elapsed + _SPACING * seconds
+        self._n_written += 1

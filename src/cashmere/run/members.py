@@ -109,7 +109,7 @@ class Members:
 
     def adding_seconds(self, number: int) -> float:
         """Return a bound on the time to add the models of one more split to a trial."""
-        expected = 2 * self._expected_seconds(number)  # it loads two archives and writes one
+        expected = 2 * self._expected_rate(number)  # it loads two archives and writes one
         return self._pace.bound(self._step(_ADDING, number), self._size_mib(number), expected=expected)
 
     def exists(self, number: int) -> bool:
@@ -152,7 +152,7 @@ class Members:
         """Return a bound on the time to load the models of a trial; 0 for models in memory."""
         if number in self._loaded:
             return 0.0
-        expected = self._expected_seconds(number)
+        expected = self._expected_rate(number)
         return self._pace.bound(self._step(_LOADING, number), self._size_mib(number), expected=expected)
 
     def learn_loading(self, numbers: Sequence[int], fits: Callable[[float], bool]) -> None:
@@ -179,8 +179,11 @@ class Members:
         if len(sys.modules) == n_modules:
             self._pace.note(self._step(what, number), time.perf_counter() - clock, size)
 
-    def _expected_seconds(self, number: int) -> float:
-        return _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
+    def _expected_rate(self, number: int) -> float:
+        """Return the expected seconds per MiB of `_size_mib`; of the constant, none takes longer than others."""
+        rate = _EXPECTED_SECONDS.get(self._algorithms.get(number, ""), _EXPECTED_SECONDS_OF_OTHERS)
+        size = self._size_mib(number)
+        return (min(rate, _EXPECTED_SECONDS_OF_OTHERS) * _CONSTANT_MIB + rate * (size - _CONSTANT_MIB)) / size
 
     def _step(self, what: str, number: int) -> str:
         return f"{what} {self._algorithms.get(number, '')}"
