@@ -123,6 +123,7 @@ class FollowedCandidates:
         most_seconds: float = 60.0,
         first: int | None = None,
         seed: int = 0,
+        changed: Callable[[Space], Space] = lambda space: space,
     ) -> FollowedCandidates:
         """Return a copy with the missing candidates, and those that stand for another configuration now.
 
@@ -140,6 +141,8 @@ class FollowedCandidates:
             Follow only this many of the offered candidates, the first ones.
         seed : int
             Draws the rows and the folds.
+        changed : callable
+            Returns the space to use instead of ``default``.
 
         Raises
         ------
@@ -150,7 +153,7 @@ class FollowedCandidates:
         kept = np.sort(np.random.default_rng(seed).permutation(len(rows.y))[:n_rows])
         rows = replace(rows, frame=rows.frame.iloc[kept].reset_index(drop=True), y=rows.y[kept])
         self._check(table.name, rows.y, most_seconds)
-        space = rows.make_space("default", len(rows.y))
+        space = changed(rows.make_space("default", len(rows.y)))
         candidates = {key: space.completed(values) for key, values in offered(space).items()}
         texts = {key: json.dumps(plain_values(each), sort_keys=True) for key, each in candidates.items()}
         known = {key for key in self.tried.keys() & candidates.keys() if self.tried[key] in ("", texts[key])}

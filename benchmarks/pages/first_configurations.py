@@ -38,6 +38,18 @@ CHOSEN = {
 }
 """Names of candidates on the page."""
 
+LINEAR = ("logistic_regression", "ridge")
+
+CLIPPING = {
+    "extra_trees": "extra trees",
+    "linear": "linear model",
+    "mlp": "MLP",
+    "knn": "neighbours",
+    "svm": "support vectors",
+    "ensemble": "ensemble",
+}
+"""Learners that clip outliers, and the ensemble, on the page."""
+
 ORDERS = {
     "opening": "the opening (defaults, then learnt), then draws",
     "defaults, then any": "defaults, then any candidate in random order",
@@ -50,6 +62,7 @@ def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
     yield _defaults()
     yield _categories()
+    yield from _outliers()
     yield from _opening()
     yield from _networks()
     yield _features()
@@ -108,6 +121,36 @@ def _categories() -> Body:
     means = [float(np.exp(np.log(of).mean())) for of in (*ratios, seconds)]
     lines.append(row("mean", *(signed(_change(mean), 1) for mean in means[:-1]), f"x {means[-1]:.1f}"))
     return Body(header="| table | alone | ensemble, instead | ensemble, both | CPU seconds |", lines=tuple(lines))
+
+
+def _outliers() -> Iterator[Statement | Body]:
+    rows = kept("outliers")
+    rows = rows.assign(
+        change=np.log(rows["clipped"] / rows["kept"]), learner=rows["algorithm"].replace(LINEAR, "linear")
+    )
+    changes = rows.pivot_table(index="table", columns="learner", values="change")[list(CLIPPING)]
+    means = pd.DataFrame({"mean": changes.mean(), "median": changes.median()}).T
+    yield Body(
+        header="| table | " + " | ".join(CLIPPING.values()) + " |",
+        lines=tuple(
+            row(str(name), *("" if np.isnan(change) else signed(100 * np.expm1(change), 1) for change in of_row))
+            for name, of_row in pd.concat([changes, means]).iterrows()
+        ),
+    )
+    others, seconds = changes.drop("eeg"), rows[rows["algorithm"] == "ensemble"]
+    yield Statement(
+        text="Without eeg, the mean for extra trees is {trees:.1f} %, for neighbours {neighbours:.1f} %, and for the "
+        "ensemble {ensemble:.2f} %, which is lower on {better} of {tables} tables. Clipping and its effects "
+        "change the CPU seconds of these learners by {seconds:+.0f} %",
+        values={
+            "trees": 100 * np.expm1(others["extra_trees"].mean()),
+            "neighbours": 100 * np.expm1(others["knn"].mean()),
+            "ensemble": 100 * np.expm1(others["ensemble"].mean()),
+            "better": int((others["ensemble"] < 0).sum()),
+            "tables": len(others),
+            "seconds": 100 * (seconds["clipped_seconds"].sum() / seconds["kept_seconds"].sum() - 1),
+        },
+    )
 
 
 def _networks() -> Iterator[Statement | Body]:

@@ -37,7 +37,7 @@ MATCH = (
 )  # fmt: skip
 """The tables of the match: 205 to 45,211 rows, 2 to 11 classes or values, some with categories, some with gaps.
 
-Seven of them had no part in choosing a default: those named in docs/benchmarks.md.
+Six of them had no part in choosing a default: those named in docs/benchmarks.md.
 """
 
 

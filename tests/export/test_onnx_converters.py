@@ -19,8 +19,10 @@ from cashmere.export.converting import _fold_model  # noqa: E402
 from cashmere.export.graph import Graph  # noqa: E402
 from cashmere.export.inputs import onnx_inputs, with_gaps_and_unseen_levels  # noqa: E402
 from cashmere.export.normal_quantiles import normal_quantile  # noqa: E402
+from cashmere.export.steps import outlier_clipper  # noqa: E402
 from cashmere.model.fold_model import fit_fold_model  # noqa: E402
 from cashmere.space.component import BuildContext  # noqa: E402
+from cashmere.space.estimators.outliers import OutlierClipper  # noqa: E402
 from cashmere.space.named.registry import make_space  # noqa: E402
 
 N_ROWS, N_TRAIN = 160, 120
@@ -109,6 +111,20 @@ def test_normal_quantiles_are_those_of_scipy():
     graph.output("quantile", normal_quantile(graph, share, least=1e-9), 1)
     inside = np.clip(table["share"].to_numpy().astype(np.float32).astype(np.float64), 1e-9, 1 - 1e-9)
     np.testing.assert_allclose(run(graph, schema, table)[:, 0], norm.ppf(inside), rtol=1e-12, atol=1e-14)
+
+
+def test_outliers_are_clipped_as_in_the_model():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.normal(size=300), "b": np.exp(rng.normal(size=300))})
+    table.loc[[3, 4], "a"], table.loc[5, "b"], table.loc[6, "a"] = (1e30, -1e6), 1e4, None
+    schema = infer_schema(table)
+    matrix = schema.code(table).values.astype(np.float32)
+    clipper = OutlierClipper(np.zeros(2, dtype=bool)).fit(matrix)
+    graph = Graph()
+    graph.output("clipped", outlier_clipper(graph, clipper, coded_columns(graph, schema).numbers), 2)
+    expected = clipper.transform(matrix)
+    assert (expected != matrix)[~np.isnan(matrix)].sum() == 3
+    np.testing.assert_array_equal(run(graph, schema, table), expected)
 
 
 def difference(task, name, encoding, values, data):

@@ -28,6 +28,7 @@ _STEPS: Mapping[str, Converter] = {
     "RobustScaler": steps.robust_scaler,
     "QuantileTransformer": steps.quantile_transformer,
     "PiecewiseLinearColumns": steps.piecewise_linear_columns,
+    "OutlierClipper": steps.outlier_clipper,
     "DoublePrecision": steps.double_precision,
     "Nystroem": steps.similarities,
     "ArithmeticFeatures": steps.arithmetic_features,

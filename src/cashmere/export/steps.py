@@ -21,6 +21,12 @@ _AT_THE_ENDS = 1e-7
 """`BOUNDS_THRESHOLD` of scikit-learn: ranks this close to an end are 0 or 1. Normal scores are clipped there."""
 
 
+def outlier_clipper(graph: Graph, step: Any, matrix: Value) -> Value:
+    """Replace numbers beyond the bounds of their columns by these; NaN stay."""
+    matrix = graph.where(matrix > step.most_, step.most_, matrix)
+    return graph.where(matrix < step.least_, step.least_, matrix)
+
+
 def standard_scaler(graph: Graph, step: Any, matrix: Value) -> Value:
     """Subtract means and divide by deviations, in the type of the matrix."""
     scaled: Value = (matrix - step.mean_) / step.scale_

@@ -46,6 +46,7 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.space.estimators.neighbours.LimitedNeighboursClassifier": "_tree",
     "cashmere.space.estimators.networks.EarlyStoppedMLPClassifier": "_label_binarizer _optimizer",
     "cashmere.space.estimators.networks.EarlyStoppedMLPRegressor": "_optimizer",
+    "cashmere.space.estimators.outliers.OutlierClipper": "",
     "cashmere.space.estimators.realmlp.RealMLPClassifier": "",
     "cashmere.space.estimators.realmlp.RealMLPRegressor": "",
     "cashmere.space.estimators.standardisation.StandardisedColumns": "",

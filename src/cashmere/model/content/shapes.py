@@ -18,6 +18,7 @@ SHAPES: dict[str, str] = {
     "PowerTransformer": "lambdas_ F~",
     "QuantileTransformer": "quantiles_ q F~, references_ q",
     "PiecewiseLinearColumns": "edges_ e F~",
+    "OutlierClipper": "least_ F, most_ F",
     "StandardisedColumns": "filling_ F, mean_ F, scale_ F",
     "SimpleImputer": "statistics_ F~",
     "VarianceThreshold": "variances_ F~",

@@ -28,6 +28,9 @@ DENSE = (Encoding.ONEHOT, Encoding.TARGET)
 
 SCALERS = ("standard", "robust", "quantile")
 
+OUTLIERS = "outliers"
+"""Name of the step that clips outliers."""
+
 
 def scaler(name: str, context: BuildContext) -> Any:
     """Return the transformer that scales columns to a common range.
@@ -51,10 +54,19 @@ def scaler(name: str, context: BuildContext) -> Any:
 
 
 def scaled(name: str, learner: Any, context: BuildContext) -> Any:
-    """Return a pipeline of scaler and learner."""
+    """Return a pipeline that clips outliers, scales columns, and ends with a learner."""
+    pipeline = without_outliers(learner, context)
+    pipeline.steps.insert(-1, ("scaler", scaler(name, context)))
+    return pipeline
+
+
+def without_outliers(learner: Any, context: BuildContext, *, factor: float = 3.0) -> Any:
+    """Return a pipeline that clips outliers before a learner, see `OutlierClipper`."""
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([("scaler", scaler(name, context)), ("model", learner)])
+    from cashmere.space.estimators.outliers import OutlierClipper
+
+    return Pipeline([(OUTLIERS, OutlierClipper(context.categorical, factor)), ("model", learner)])
 
 
 def standardised_target(regressor: Any) -> Any:
@@ -326,7 +338,9 @@ def _build_extra_trees(values: Values, context: BuildContext) -> Any:
     from cashmere.space.estimators.forests import ExponentExtraTreesClassifier, ExponentExtraTreesRegressor
 
     learner = ExponentExtraTreesClassifier if _is_classification(context) else ExponentExtraTreesRegressor
-    return learner(**values, **_forest_settings(context))
+    # They draw splits between the smallest and the largest number of a column. If all drawn for a node leave too few
+    # rows on one side, it becomes a leaf, so long tails are harmful, too: docs/benchmarks.md#outliers.
+    return without_outliers(learner(**values, **_forest_settings(context)), context, factor=1.0)
 
 
 RANDOM_FOREST = Algorithm(
