@@ -53,6 +53,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _loss_tau()
     yield _last_step()
     yield _spare_time()
+    yield _spare_time_of_longer_tables()
     yield from refining.parts()
     yield from ablation.parts()
     yield from coverage.parts()
@@ -479,8 +480,13 @@ def _last_step() -> Body:
 WAYS = ("search", "second layer", "repeats, same weights", "repeats, chosen again", "repeats, only these")
 
 
+LONGER = 9000
+"""Rows drawn from each of the longer tables, to learn from and to judge on."""
+
+
 def _spare_time() -> Body:
     rows = kept("spare_time")
+    rows = rows[rows["drawn"] < LONGER]
     runs = rows[["table", "rows", "budget"]].drop_duplicates().sort_values(["rows", "budget"])
     test = rows.pivot(index=["table", "budget"], columns="way", values="test_loss")
     change = 100 * test.div(test["none"], axis=0) - 100
@@ -498,6 +504,30 @@ def _spare_time() -> Body:
     return Body(
         header="| table | rows that learn | more trials | second layer | repeats, same weights | chosen again among "
         "all | chosen again among the repeated |",
+        lines=tuple(lines),
+    )
+
+
+def _spare_time_of_longer_tables() -> Body:
+    rows = kept("spare_time")
+    rows = rows[rows["drawn"] == LONGER]
+    changes = {}
+    for loss in ("test_loss", "unseen_loss"):
+        losses = rows.pivot(index="table", columns="way", values=loss)
+        changes[loss] = 100 * losses.div(losses["none"], axis=0) - 100
+    test, n_rows = changes["test_loss"], rows.groupby("table")["rows"].first()
+    columns = [
+        test["search"],
+        test["second layer"],
+        changes["unseen_loss"]["second layer"],
+        test["repeats, only these"],
+    ]
+    lines = [row(name, str(n_rows[name]), *(signed(of[name], 2) for of in columns)) for name in test.index]
+    lines.append(row("**mean**", "", *(signed(of.mean(), 2) for of in columns)))
+    lines.append(row("**median**", "", *(signed(of.median(), 2) for of in columns)))
+    return Body(
+        header="| table | rows that learn | more trials | second layer | its cross-fitted loss | chosen again among "
+        "the repeated |",
         lines=tuple(lines),
     )
 
