@@ -46,10 +46,11 @@ MODEL_VERSION = 6
 forests in narrow types, version 5 compressed archives, which earlier programs would call damaged. In version 6, models
 may predict with the newest fold only, which earlier programs would ignore."""
 
-ATTEMPTS = 10
+_ATTEMPTS = 10
 """How often to try to read a model that is replaced meanwhile; a run at work does so once a second at most."""
 
 Result = TypeVar("Result")
+Manifest = TypeVar("Manifest")
 
 Encoders = list[dict[Encoding, FoldEncoder]]
 """Fitted encoders, per fold and encoding."""
@@ -230,23 +231,29 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_model(folder: Path, read: Callable[[dict[str, Any]], Result]) -> Result:
-    """Return what `read` makes of the model in a folder, given its manifest.
-
-    A run at work replaces its model from time to time, and removes files that belong to the old one only. If they are
-    missed, the new model is read instead.
+    """Return what `read` makes of the model in a folder, given its manifest; see `read_of_present_model`.
 
     Raises
     ------
     ModelFileError
         As `read_manifest` and `read`; also if the model is replaced again and again.
     """
-    manifest = read_manifest(folder)
-    for _ in range(ATTEMPTS - 1):
+    return read_of_present_model(lambda: read_manifest(folder), read)
+
+
+def read_of_present_model(find_manifest: Callable[[], Manifest], read: Callable[[Manifest], Result]) -> Result:
+    """Return what `read` makes of a model, given its manifest as `find_manifest` returns it.
+
+    A run at work replaces its model from time to time, and removes files that belong to the old one only. If they are
+    missed, the new model is read instead.
+    """
+    manifest = find_manifest()
+    for _ in range(_ATTEMPTS - 1):
         try:
             return read(manifest)
         except ModelFileError:
-            before, manifest = manifest, read_manifest(folder)
-            if manifest["checksum"] == before["checksum"]:
+            before, manifest = manifest, find_manifest()
+            if manifest == before:
                 raise
     return read(manifest)
 

@@ -12,7 +12,7 @@ from cashmere.base.files import MOST_BYTES, failures_as, is_regular, own_folder,
 from cashmere.base.json_files import JSON_BYTES
 from cashmere.base.remote import below, fetch
 from cashmere.exceptions import ModelFileError
-from cashmere.model.files import ATTEMPTS, entry_path, file_digest, read_manifest
+from cashmere.model.files import entry_path, file_digest, read_manifest, read_of_present_model
 from cashmere.model.signature import signature_path
 
 CACHE_VARIABLE = "CASHMERE_CACHE_FOLDER"
@@ -43,21 +43,16 @@ def local_copy(url: str) -> Path:
     """
     with tempfile.TemporaryDirectory(prefix="cashmere-") as temporary:
         found = Path(temporary) / "manifest.json"
-        url = _fetch_manifest(url, found)
-        content = read_file(found, limit=JSON_BYTES)
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return _copied(url, content)
-            except ModelFileError:
-                _fetch_manifest(url, found)
-                before, content = content, read_file(found, limit=JSON_BYTES)
-                if content == before:
-                    raise
-    return _copied(url, content)
+
+        def fetched_manifest() -> tuple[str, bytes]:
+            return _fetch_manifest(url, found), read_file(found, limit=JSON_BYTES)
+
+        return read_of_present_model(fetched_manifest, _copied)
 
 
-def _copied(url: str, content: bytes) -> Path:
-    """Return a local folder with the model that has this manifest."""
+def _copied(manifest_at_url: tuple[str, bytes]) -> Path:
+    """Return a local folder with the model at a URL that has this manifest."""
+    url, content = manifest_at_url
     folder = _cache() / hashlib.sha256(content).hexdigest()[:32]
     with failures_as(ModelFileError, folder, f"Set {CACHE_VARIABLE} to a folder that you may write."):
         own_folder(folder)
