@@ -36,6 +36,9 @@ Values = Mapping[str, Any]
 Offered = Callable[[Space], Mapping[Key, Values]]
 """The candidates that a space offers."""
 
+SpaceChange = Callable[[Space], Space]
+"""Makes the space to use from ``default``."""
+
 _FOLDS = "3fold"
 
 
@@ -123,7 +126,7 @@ class FollowedCandidates:
         most_seconds: float = 60.0,
         first: int | None = None,
         seed: int = 0,
-        changed: Callable[[Space], Space] = lambda space: space,
+        changed: SpaceChange = lambda space: space,
     ) -> FollowedCandidates:
         """Return a copy with the missing candidates, and those that stand for another configuration now.
 
@@ -142,7 +145,7 @@ class FollowedCandidates:
         seed : int
             Draws the rows and the folds.
         changed : callable
-            Returns the space to use instead of ``default``.
+            See `SpaceChange`.
 
         Raises
         ------
@@ -213,12 +216,18 @@ def first_candidates(space: Space) -> dict[Key, Values]:
 
 
 def follow_once(
-    table: BenchmarkTable, work: Path, offered: Offered, *, n_rows: int, most_seconds: float = 60.0
+    table: BenchmarkTable,
+    work: Path,
+    offered: Offered,
+    *,
+    n_rows: int,
+    most_seconds: float = 60.0,
+    changed: SpaceChange = lambda space: space,
 ) -> FollowedCandidates:
     """Return what the candidates predict for a table, following only those that are not in the folder of work."""
     path = work / f"{table.name}.npz"
     known = FollowedCandidates.read(path)
-    followed = known.completed(table, offered, n_rows=n_rows, most_seconds=most_seconds)
+    followed = known.completed(table, offered, n_rows=n_rows, most_seconds=most_seconds, changed=changed)
     if followed.tried != known.tried:
         followed.save(path)
     return followed

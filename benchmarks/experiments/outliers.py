@@ -21,7 +21,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
 from benchmarks.tables.manifest import add_data_argument, find_tables
@@ -129,13 +129,14 @@ def main(arguments: argparse.Namespace) -> None:
     found: list[JudgedOutliers] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
-            path = arguments.work / f"{table.name}.npz"
-            known = FollowedCandidates.read(path)
-            followed = known.completed(
-                table, offers, n_rows=arguments.rows, most_seconds=arguments.seconds, changed=with_twins
+            followed = follow_once(
+                table,
+                arguments.work,
+                offers,
+                n_rows=arguments.rows,
+                most_seconds=arguments.seconds,
+                changed=with_twins,
             )
-            if followed.tried != known.tried:
-                followed.save(path)
             found += judged(followed, table.name)
     if not found:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
 from cashmere.data.schema import LARGEST
@@ -17,7 +17,7 @@ _MOST_ROWS = 100_000
 """Bounds are learned from at most this many rows, evenly spaced."""
 
 
-class OutlierClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OutlierClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Clip single numbers that are far away from all others, such as errors of sensors.
 
     One such number determines the mean and the deviation by which a column is scaled, and the range in which extremely
@@ -59,11 +59,6 @@ class OutlierClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the columns within their bounds, of the same type; NaN stay."""
         clipped: AnyArray = np.clip(X, self.least_, self.most_)
         return clipped
-
-    def get_feature_names_out(self, input_features: AnyArray | None = None) -> AnyArray:
-        """Return the names of the columns."""
-        names = [f"x{j}" for j in range(self.n_features_in_)] if input_features is None else list(input_features)
-        return np.array(names, dtype=object)
 
 
 def _bounds(numbers: FloatArray, factor: float) -> tuple[float, float]:
