@@ -31,7 +31,7 @@ SPACE = "default"
 METRIC = get_metric("log_loss", TaskType.BINARY)
 
 BOOSTERS = ["lightgbm", "xgboost", "catboost", "hist_gradient_boosting"]
-FOLLOWED = [*BOOSTERS, "random_forest", "extra_trees", "logistic_regression", "mlp", "knn"]
+FOLLOWED = [*BOOSTERS, "random_forest", "extra_trees", "logistic_regression", "mlp", "knn", "svm"]
 
 
 @functools.cache
@@ -198,8 +198,18 @@ def test_trial_without_time_ends_where_it_is(four_folds, n_positions):
 
 def test_algorithms_without_a_path_have_no_checkpoints(four_folds):
     watch = Watch()
-    outcome = four_folds.run(make_trial(four_folds, "svm"), watch)
+    outcome = four_folds.run(make_trial(four_folds, "knn"), watch)
     assert (outcome.path, outcome.cut_short, watch.kept) == (None, None, [])
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "roc_auc"])
+def test_sharpness_is_chosen_by_the_log_loss_whatever_the_metric(four_folds, metric):
+    by_log_loss = four_folds(make_trial(four_folds, "svm"))
+    other = dataclasses.replace(four_folds, metric=get_metric(metric, TaskType.BINARY))(make_trial(four_folds, "svm"))
+    assert other.path == by_log_loss.path
+    assert len(other.path.positions) == 12
+    assert np.array_equal(other.predictions, by_log_loss.predictions)
+    assert other.loss != by_log_loss.loss
 
 
 def test_hopeless_trials_stop_after_their_first_fold(four_folds):

@@ -168,6 +168,7 @@ CASES = [
     (TaskType.REGRESSION, "ridge", Encoding.ONEHOT, {"basis": "similarities", "scaling": "standard"}),
     (TaskType.MULTICLASS, "mlp", Encoding.TARGET, {"basis": "bins"}),
     (TaskType.MULTICLASS, "svm", Encoding.TARGET, {}),
+    (TaskType.BINARY, "svm", Encoding.ONEHOT, {}),
     (TaskType.REGRESSION, "svm", Encoding.ONEHOT, {}),
 ]
 SLOW_CASES = [

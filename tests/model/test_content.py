@@ -25,6 +25,7 @@ from cashmere.model.content import ContentError, check_objects
 from cashmere.model.content.lightgbm_text import check_lightgbm
 from cashmere.model.content.ubjson import read_ubjson
 from cashmere.model.content.xgboost_document import check_xgboost
+from cashmere.space.estimators.margins import CoupledMargins
 from cashmere.space.estimators.realmlp import RealMLPClassifier, RealMLPRegressor
 
 X, Y = load_iris(return_X_y=True)
@@ -48,6 +49,7 @@ def models():
         "histograms": HistGradientBoostingClassifier(max_iter=2, categorical_features=[3]).fit(X.round(), Y),
         "neighbours": KNeighborsClassifier(algorithm="kd_tree", leaf_size=5).fit(X, Y),
         "vectors": SVC().fit(X, Y),
+        "coupled": CoupledMargins(SVC(decision_function_shape="ovo")).fit(X, Y),
         "network": network,
         "lda": LinearDiscriminantAnalysis().fit(X, Y),
         "logistic": LogisticRegression(max_iter=300).fit(X, Y),
@@ -170,6 +172,8 @@ def test_a_search_tree_is_refused(models, position, change):
         ("vectors", "support_vectors_", np.zeros((3, 4))),
         ("vectors", "_intercept_", np.zeros(2)),
         ("vectors", "kernel", "precomputed"),
+        ("coupled", "sharpness", float("nan")),
+        ("coupled", "estimator_", SVC(decision_function_shape="ovr")),
         ("network", "intercepts_", [np.zeros(5), np.zeros(2)]),
         ("network", "activation", "unknown"),
         ("realmlp", "center_", np.zeros(3)),

@@ -35,6 +35,7 @@ LATER = (
     "cashmere.space.estimators.bases.PiecewiseLinearColumns",
     "cashmere.space.estimators.category_catboost.CategoryCatBoostClassifier",
     "cashmere.space.estimators.category_catboost.CategoryCatBoostRegressor",
+    "cashmere.space.estimators.margins.CoupledMargins",
     "cashmere.space.estimators.outliers.OutlierClipper",
     "cashmere.space.estimators.realmlp.RealMLPClassifier",
     "cashmere.space.estimators.realmlp.RealMLPRegressor",

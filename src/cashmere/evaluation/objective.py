@@ -18,7 +18,7 @@ from cashmere.base.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from cashmere.data.prepared import PreparedFolds
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.evaluation.following import FollowedFolds
-from cashmere.evaluation.metrics import Metric
+from cashmere.evaluation.metrics import Metric, get_metric
 from cashmere.model.fold_model import FoldModel, fit_fold_model
 from cashmere.model.fold_path import FoldPath
 from cashmere.protocols import Supervisor
@@ -90,7 +90,7 @@ class CrossValidationObjective:
 
     def has_checkpoints(self, configuration: Configuration) -> bool:
         """Return whether the algorithm is followed along a path."""
-        return self.space.algorithm_of(configuration).path is not None
+        return self.space.path_of(configuration) is not None
 
     def files(self) -> Mapping[str, Path]:
         """Return the files of the prepared folds."""
@@ -103,7 +103,7 @@ class CrossValidationObjective:
     def run(self, trial: Trial, supervisor: Supervisor) -> Outcome:
         """Evaluate the trial's configuration on every fold, and hand over checkpoints in case the trial is stopped."""
         evaluation = _Evaluation(self, trial)
-        path = self.space.algorithm_of(trial.configuration).path
+        path = self.space.path_of(trial.configuration)
         return evaluation.fit_folds() if path is None else evaluation.follow_folds(path, supervisor)
 
     def fit(self, trial: Trial, followed: FollowedPath | None) -> list[FoldModel]:
@@ -117,7 +117,7 @@ class CrossValidationObjective:
             How far to follow the path of the algorithm, if it has one: to the chosen position.
         """
         evaluation = _Evaluation(self, trial)
-        path = self.space.algorithm_of(trial.configuration).path
+        path = self.space.path_of(trial.configuration)
         numbers = range(evaluation.n_folds)
         if path is None or followed is None:
             return [evaluation.fit(k)[0] for k in numbers]
@@ -196,15 +196,16 @@ class _Evaluation:
 
     def _follow_folds(self, path: PathParameter, supervisor: Supervisor) -> Outcome:
         n_folds = len(self._folds.folds)
+        metric = self._metric if path.metric is None else get_metric(path.metric, self._profile.task_type)
         positions = path.positions(len(self._train_rows(0)), self._n_classes)
         followed = FollowedFolds(
             path.name,
             positions,
             path.patience,
-            self._pooled_loss,
+            functools.partial(self._pooled_loss, metric),
             n_folds=n_folds,
             beyond=path.beyond,
-            is_smooth=self._metric.needs != "labels",
+            is_smooth=metric.needs != "labels",
         )
         is_raced = self._trial.stop_above < float("inf")
         reached_end = True
@@ -255,11 +256,11 @@ class _Evaluation:
             self._added.append(begun.added)
         return begun
 
-    def _pooled_loss(self, predictions: Sequence[NDArray[np.float32]]) -> float:
+    def _pooled_loss(self, metric: Metric, predictions: Sequence[NDArray[np.float32]]) -> float:
         """Return the loss of the predictions of the first folds together."""
         rows, mean = self._mean(predictions)
         weight = self._folds.weight
-        return float(self._metric.loss(self._folds.y[rows], mean, None if weight is None else weight[rows]))
+        return float(metric.loss(self._folds.y[rows], mean, None if weight is None else weight[rows]))
 
     def _followed_so_far(self, followed: FollowedFolds) -> Outcome:
         self.fit_seconds, self.predict_seconds = followed.fit_seconds, followed.predict_seconds

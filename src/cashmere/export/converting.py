@@ -62,6 +62,7 @@ _LEARNERS: Mapping[str, Converter] = {
     "RealMLPClassifier": learners.realmlp_classifier,
     "RealMLPRegressor": learners.realmlp_regressor,
     "MarginProbabilities": learners.squashed_margins,
+    "CoupledMargins": learners.coupled_margins,
     "SVR": learners.support_vector_regressor,
     "DummyClassifier": learners.constant_classifier,
     "DummyRegressor": learners.constant_regressor,

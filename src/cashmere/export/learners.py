@@ -137,17 +137,40 @@ def support_vector_regressor(graph: Graph, learner: Any, matrix: Value) -> Value
 
 def squashed_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
     """Support vector classification with a Gaussian kernel, whose margins become probabilities."""
-    machine = learner.estimator_
-    kernel = _similarity(graph, machine, matrix)
-    n_classes = len(machine.classes_)
+    duels, n_classes = _margins(graph, learner.estimator_, matrix), len(learner.estimator_.classes_)
     if n_classes == 2:
-        return _from_margins(graph, _linear(kernel, machine.dual_coef_.T, machine.intercept_), 2)
-    duels = _linear(kernel, _duels(machine), machine.intercept_)
-    firsts, seconds = (np.eye(n_classes)[k] for k in np.triu_indices(n_classes, 1))
+        return _from_margins(graph, duels, 2)
+    firsts, seconds = _ends_of_pairs(n_classes)
     is_lost = (duels < 0.0).cast(np.float64)
     votes = (1.0 - is_lost) @ firsts + is_lost @ seconds
     sums = duels @ (firsts - seconds)
     return _from_margins(graph, votes + sums / (graph.node("Abs", sums) * 3.0 + 3.0), n_classes)
+
+
+def coupled_margins(graph: Graph, learner: Any, matrix: Value) -> Value:
+    """Support vector classification with a Gaussian kernel, whose margins between classes are coupled."""
+    n_classes = len(learner.estimator_.classes_)
+    duels = _margins(graph, learner.estimator_, matrix) * float(learner.sharpness)
+    if n_classes == 2:
+        return _from_margins(graph, duels, 2)
+    firsts, seconds = _ends_of_pairs(n_classes)
+    # log(sigmoid(m)) = min(m, 0) - log(1 + exp(-|m|)), of which exp cannot overflow
+    least = graph.node("Log", graph.node("Exp", -graph.node("Abs", duels)) + 1.0)
+    won, lost = duels.at_most(0.0) - least, (-duels).at_most(0.0) - least
+    return _from_margins(graph, won @ firsts + lost @ seconds, n_classes)
+
+
+def _margins(graph: Graph, machine: Any, matrix: Value) -> Value:
+    """Return the margins between every two classes, ``(n_rows, n_pairs)``; of two classes, that of the second."""
+    kernel = _similarity(graph, machine, matrix)
+    weights = machine.dual_coef_.T if len(machine.classes_) == 2 else _duels(machine)
+    return _linear(kernel, weights, machine.intercept_)
+
+
+def _ends_of_pairs(n_classes: int) -> tuple[AnyArray, AnyArray]:
+    """Return which class is the first and which the second of each pair, ``(n_pairs, n_classes)`` each."""
+    firsts, seconds = (np.eye(n_classes)[k] for k in np.triu_indices(n_classes, 1))
+    return firsts, seconds
 
 
 def _similarity(graph: Graph, machine: Any, matrix: Value) -> Value:

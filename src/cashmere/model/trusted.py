@@ -42,6 +42,7 @@ TRUSTED_OBJECTS: Mapping[str, str] = {
     "cashmere.space.estimators.forests.ExponentForestClassifier": "_first_tree estimator estimator_",
     "cashmere.space.estimators.forests.ExponentForestRegressor": "_first_tree estimator estimator_",
     "cashmere.space.estimators.forests.OrderedForestClassifier": "_first_tree estimator estimator_",
+    "cashmere.space.estimators.margins.CoupledMargins": "estimator estimator_",
     "cashmere.space.estimators.margins.MarginProbabilities": "estimator estimator_",
     "cashmere.space.estimators.neighbours.LimitedNeighboursClassifier": "_tree",
     "cashmere.space.estimators.networks.EarlyStoppedMLPClassifier": "_label_binarizer _optimizer",

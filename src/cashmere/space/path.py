@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from cashmere.base.arrays import AnyArray, BoolArray, FloatArray
+from cashmere.data.task import TaskType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class PathParameter:
     Attributes
     ----------
     name : str
-        For reports: ``"rounds"``, ``"trees"``, ``"epochs"``, ``"C"``, ``"alpha"``.
+        For reports: ``"rounds"``, ``"trees"``, ``"epochs"``, ``"C"``, ``"alpha"``, ``"sharpness"``.
     positions : callable
         Rows and classes of the first fold -> the values to try, in the order in which a fit reaches them.
     follow : callable
@@ -97,6 +98,11 @@ class PathParameter:
     pace : str or None
         Name of a hyper-parameter, such as a learning rate, to which the speed of the path is proportional: with twice
         its value, the lowest loss comes after half as many positions.
+    metric : str or None
+        Name of the metric that chooses the position; None: that of the search. For parameters of calibration, which
+        labels and ranks, and so most metrics, hardly depend on.
+    tasks : frozenset of TaskType
+        Where the algorithm is followed; elsewhere, it is fitted as without a path.
     """
 
     name: str
@@ -105,3 +111,5 @@ class PathParameter:
     patience: int | None = None
     beyond: int = 0
     pace: str | None = None
+    metric: str | None = None
+    tasks: frozenset[TaskType] = frozenset(TaskType)

@@ -30,6 +30,7 @@ from ConfigSpace.types import NotSet
 from cashmere.data.task import Encoding, TaskProfile
 from cashmere.exceptions import InvalidParameterError, MetricError, SpaceError, UnknownNameError
 from cashmere.space.component import EXTRAS, Algorithm, BuildContext, Component, Operator, Resample, Resampler, Subspace
+from cashmere.space.path import PathParameter
 from cashmere.space.splitting.group_trees import group_meta
 
 if TYPE_CHECKING:
@@ -193,6 +194,11 @@ class Space:
         """Return the algorithm that a configuration chooses."""
         return _named(self.algorithms, configuration[ALGORITHM])
 
+    def path_of(self, configuration: Configuration) -> PathParameter | None:
+        """Return the path along which a configuration is followed, or None."""
+        path = self.algorithm_of(configuration).path
+        return path if path is not None and self.profile.task_type in path.tasks else None
+
     def encoding_of(self, configuration: Configuration) -> Encoding:
         """Return the prepared form of the table that a configuration learns from.
 
@@ -310,7 +316,7 @@ class Space:
         factor : float
             At most the given one: the range of the pace may end before.
         """
-        path = self.algorithm_of(configuration).path
+        path = self.path_of(configuration)
         if path is None or path.pace is None:
             return configuration, 1.0
         name = f"{configuration[ALGORITHM]}:{path.pace}"

@@ -186,7 +186,7 @@ def reached(row: Mapping[str, Any]) -> str:
     """
     parts = []
     if (path := row.get("path")) is not None:
-        is_count = float(path.chosen).is_integer() and path.parameter not in ("C", "alpha")
+        is_count = float(path.chosen).is_integer() and path.parameter not in ("C", "alpha", "sharpness")
         name = _SINGULAR.get(path.parameter, path.parameter) if path.chosen == 1 else path.parameter
         parts.append(f"{path.chosen:g} {name}" if is_count else f"{name} {path.chosen:.2g}")
     if row.get("fidelity", 1.0) < 1:

@@ -26,7 +26,12 @@ def default_space(task):
     return make_space("default", profile)
 
 
-CASES = [(task, a.name) for task in TaskType for a in default_space(task).algorithms if a.path is not None]
+CASES = [
+    (task, name)
+    for task in TaskType
+    for name in (a.name for a in default_space(task).algorithms)
+    if default_space(task).path_of(default_space(task).completed({"algorithm": name})) is not None
+]
 
 
 @pytest.fixture(autouse=True)
@@ -98,6 +103,10 @@ def test_learners_at_earlier_positions_predict_what_the_fit_did(task, name, weig
     assert len({np.asarray(p).tobytes() for p in seen}) > 1  # the parameter matters
 
 
+def test_support_vectors_are_followed_for_classification_only():
+    assert [task for task, name in CASES if name == "svm"] == [TaskType.BINARY, TaskType.MULTICLASS]
+
+
 @pytest.mark.parametrize("basis", ["bins", "similarities"])
 @pytest.mark.parametrize("task", TaskType)
 def test_linear_models_on_bases_follow_their_penalty(task, basis):
@@ -120,6 +129,7 @@ DIRECTLY = {
     "random_forest": ("n_estimators", 20),
     "extra_trees": ("n_estimators", 20),
     "logistic_regression": ("C", 0.1),
+    "svm": ("sharpness", 4.0),
 }
 
 

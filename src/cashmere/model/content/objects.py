@@ -15,7 +15,7 @@ from cashmere.model.content.histograms import check_histogram_boosting
 from cashmere.model.content.layers import check_network, check_realmlp
 from cashmere.model.content.neighbours import check_neighbours, check_search_tree
 from cashmere.model.content.shapes import SHAPES, check_clusters, check_polynomial, check_shapes
-from cashmere.model.content.support_vectors import check_support_vectors
+from cashmere.model.content.support_vectors import check_coupled_margins, check_support_vectors
 from cashmere.model.content.trees import check_forest, check_gradient_boosting, check_tree_estimator, check_trees
 
 Check = Callable[[str, Any], None]
@@ -30,6 +30,7 @@ CHECKS: dict[str, Check] = {
     "BinaryTree64": check_search_tree,
     "NeighborsBase": check_neighbours,
     "BaseLibSVM": check_support_vectors,
+    "CoupledMargins": check_coupled_margins,
     "BaseMultilayerPerceptron": check_network,
     "RealMLP": check_realmlp,
     "FeatureAgglomeration": check_clusters,
@@ -43,6 +44,7 @@ CHECKS: dict[str, Check] = {
 _FITTED = {
     "BaseDecisionTree": "tree_",
     "BaseLibSVM": "support_vectors_",
+    "CoupledMargins": "estimator_",
     "NeighborsBase": "_fit_X",
     "LGBMModel": "_Booster",
     "BaseHistGradientBoosting": "_predictors",

@@ -39,6 +39,15 @@ def check_support_vectors(where: str, model: Any) -> None:
     require(tuple(model.shape_fit_)[1:] == (n_features,), where, f"was fitted to the shape {model.shape_fit_}.")
 
 
+def check_coupled_margins(where: str, model: Any) -> None:
+    """Check `CoupledMargins`."""
+    sharpness, shape = model.sharpness, model.estimator_.decision_function_shape
+    require(
+        isinstance(sharpness, float) and 0.0 < sharpness < np.inf, where, f"has the sharpness {str(sharpness)[:40]}."
+    )
+    require(shape == "ovo", where, f"couples margins of the shape {str(shape)[:40]!r}.")
+
+
 def _dense(where: str, model: Any, value: Any, shape: tuple[int, int]) -> Any:
     """Check an array that is sparse if the model was fitted to sparse rows."""
     if not model._sparse:

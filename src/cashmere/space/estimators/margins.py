@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from cashmere.base.arrays import AnyArray, FloatArray
@@ -51,3 +52,60 @@ class MarginProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the most probable class of each row."""
         labels: AnyArray = self.classes_[np.argmax(self.predict_proba(X), axis=1)]
         return labels
+
+
+class CoupledMargins(MarginProbabilities):
+    """Classifier whose probabilities follow from the margins between every two classes.
+
+    Two classes: the sigmoid of the margin times a sharpness. More: the probability of class i is proportional to the
+    product over all other classes j of the sigmoid of the sharpness times the margin of i over j.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Learner whose ``decision_function`` compares every two classes: `SVC` with ``decision_function_shape="ovo"``.
+    sharpness : float
+        How fast probabilities approach 0 and 1 as margins grow.
+    """
+
+    def __init__(self, estimator: Any, sharpness: float = 2.0) -> None:
+        super().__init__(estimator)
+        self.sharpness = sharpness
+
+    def decision_function(self, X: FloatArray) -> FloatArray:
+        """Return the margins, ``(n_samples,)`` for two classes, else ``(n_samples, n_pairs)``.
+
+        The pairs are (0, 1), (0, 2), ..., (1, 2), ...; a positive margin is for the first class of its pair, but with
+        only two classes for the second one.
+        """
+        return super().decision_function(X)
+
+    def predict_proba(self, X: FloatArray) -> FloatArray:
+        """Return probabilities, ``(n_samples, n_classes)``."""
+        return coupled_margins(self.decision_function(X), self.sharpness)
+
+
+def coupled_margins(margins: FloatArray, sharpness: float) -> FloatArray:
+    """Return probabilities of classes, see `CoupledMargins`.
+
+    Parameters
+    ----------
+    margins : (n_rows,) or (n_rows, n_pairs) array
+        As returned by `CoupledMargins.decision_function`.
+    sharpness : float
+        Factor of the margins.
+
+    Examples
+    --------
+    >>> coupled_margins(np.array([-1.0, 0.0, 1.0]), 3.0).round(2)[:, 1].tolist()
+    [0.05, 0.5, 0.95]
+    >>> coupled_margins(np.array([[1.0, 1.0, 0.0]]), 3.0).round(2).tolist()
+    [[0.95, 0.02, 0.02]]
+    """
+    duels = np.asarray(sharpness * margins, dtype=np.float64)
+    if duels.ndim == 1:
+        duels = -duels[:, None]
+    n_classes = (1 + math.isqrt(1 + 8 * duels.shape[1])) // 2
+    firsts, seconds = (np.eye(n_classes)[k] for k in np.triu_indices(n_classes, 1))
+    probabilities: FloatArray = softmax(log_expit(duels) @ firsts + log_expit(-duels) @ seconds, axis=1)
+    return probabilities

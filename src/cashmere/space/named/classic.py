@@ -497,16 +497,17 @@ def _svm_subspace(profile: TaskProfile) -> Subspace:
     )
 
 
+def svm_settings(values: Values, context: BuildContext) -> dict[str, Any]:
+    """Return the settings of a support vector machine; its width is relative to the number of columns."""
+    return {"C": values["C"], "gamma": values["gamma_factor"] / context.n_features, "max_iter": 100_000}
+
+
 def _build_svm(values: Values, context: BuildContext) -> Any:
     from sklearn.svm import SVC, SVR
 
     from cashmere.space.estimators.margins import MarginProbabilities
 
-    settings: dict[str, Any] = {
-        "C": values["C"],
-        "gamma": values["gamma_factor"] / context.n_features,
-        "max_iter": 100_000,
-    }
+    settings = svm_settings(values, context)
     learner: Any
     if _is_classification(context):
         learner = MarginProbabilities(SVC(**settings, random_state=context.seed))

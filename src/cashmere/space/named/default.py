@@ -11,7 +11,7 @@ from ConfigSpace import Float, Integer
 from ConfigSpace.hyperparameters import Hyperparameter
 
 from cashmere.data.task import TaskProfile
-from cashmere.space.component import Algorithm, BuildContext, Subspace
+from cashmere.space.component import CLASSIFICATION, Algorithm, BuildContext, Subspace
 from cashmere.space.named import bases, boosters, classic, realmlp
 from cashmere.space.named.features import added_columns, with_features
 from cashmere.space.path import FittedPath, PathData, PathParameter
@@ -49,6 +49,10 @@ def _inverse_penalties(n_rows: int, n_classes: int) -> tuple[float, ...]:
 
 def _penalties(n_rows: int, n_classes: int) -> tuple[float, ...]:
     return tuple(10.0 ** (k / 2) for k in range(8, -7, -1))
+
+
+def _sharpness(n_rows: int, n_classes: int) -> tuple[float, ...]:
+    return tuple(2.0 ** (k / 2) for k in range(-3, 9))
 
 
 def _follow_lightgbm(learner: Any, data: PathData) -> FittedPath:
@@ -94,6 +98,12 @@ def _follow_ridge(learner: Any, data: PathData) -> FittedPath:
     return StandardisedTargetPath(RidgePath, learner, data)
 
 
+def _follow_sharpness(learner: Any, data: PathData) -> FittedPath:
+    from cashmere.space.paths.sharpness import SharpnessPath
+
+    return SharpnessPath(learner, data)
+
+
 def _follow_epochs(learner: Any, data: PathData) -> FittedPath:
     from cashmere.space.paths.epochs import EpochsPath
     from cashmere.space.paths.standardised_target import StandardisedTargetPath
@@ -137,10 +147,23 @@ def _extra_trees_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
 
 
 def _of_support_vectors(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
+    # For classification, 0.1 is worse than 1, and 1 mostly worse than 3: docs/paths.md#sharpness.
+    least, width = (1.0, 1.0) if profile.task_type.is_classification else (1e-2, 0.3)
     return [
-        Float("C", (1e-2, 1e3), log=True, default=10.0),
-        Float("gamma_factor", (1e-2, 10.0), log=True, default=0.3),
+        Float("C", (least, 1e3), log=True, default=10.0),
+        Float("gamma_factor", (1e-2, 10.0), log=True, default=width),
     ]
+
+
+def _build_svm(values: Mapping[str, Any], context: BuildContext) -> Any:
+    if not context.task_type.is_classification:
+        return classic.SVM.build(values, context)
+    from sklearn.svm import SVC
+
+    from cashmere.space.estimators.margins import CoupledMargins
+
+    machine = SVC(**classic.svm_settings(values, context), decision_function_shape="ovo", random_state=context.seed)
+    return classic.scaled(values["scaling"], CoupledMargins(machine), context)
 
 
 def _without(subspace: Callable[[TaskProfile], Subspace], name: str, profile: TaskProfile) -> Subspace:
@@ -198,7 +221,13 @@ DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
         bases.MLP, path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1)
     ),
     _changing(classic.KNN, _of_neighbours),
-    _changing(classic.SVM, _of_support_vectors),
+    replace(
+        _changing(classic.SVM, _of_support_vectors),
+        build=_build_svm,
+        path=PathParameter(
+            name="sharpness", positions=_sharpness, follow=_follow_sharpness, metric="log_loss", tasks=CLASSIFICATION
+        ),
+    ),
     # Each position takes as long as all before it, so one that is no better ends the fit.
     replace(realmlp.REALMLP, path=PathParameter(name="epochs", positions=_cycles, follow=_follow_realmlp, patience=1)),
 )
