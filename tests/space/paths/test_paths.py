@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import itertools
+import pickle
 
+import lightgbm
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from cashmere.data.task import Encoding, TaskProfile, TaskType
+from cashmere.model.archives import dump
 from cashmere.space import BuildContext, make_space
 from cashmere.space.path import PathData
 from cashmere.space.paths.positions import geometric
@@ -227,3 +231,35 @@ def test_positions_grow_by_the_ratio(first, growth, ratio):
     steps = np.diff(positions)
     assert (steps >= 1).all()
     assert all(after <= (before + 1) * ratio + 1 for before, after in itertools.pairwise(positions))
+
+
+@pytest.mark.parametrize("task", TaskType)
+def test_text_of_lightgbm_is_written_once_for_the_model_file(task, monkeypatch):
+    _, _, data, path = begin(task, "lightgbm")
+    path.advance(8)
+    path.advance(16)
+    written = []
+    original = lightgbm.Booster.model_to_string
+    monkeypatch.setattr(
+        lightgbm.Booster, "model_to_string", lambda *args, **kwargs: written.append(1) or original(*args, **kwargs)
+    )
+    learner = path.learner_at(8)
+    file = dump([learner])
+    assert len(written) == 1
+    again = pickle.loads(pickle.dumps(learner))
+    assert len(written) == 1
+    assert again._Booster.num_trees() == learner._Booster.num_trees() < path._booster.num_trees()
+    np.testing.assert_array_equal(predict(again, data), predict(learner, data))
+    monkeypatch.undo()
+    # Nothing is kept beside the text that LightGBM itself would write, so files are as before.
+    fresh = copy.copy(learner)
+    del fresh._text
+    assert dump([fresh]) == file
+
+
+def test_fit_forgets_the_text_of_an_earlier_booster():
+    _, _, data, path = begin(TaskType.REGRESSION, "lightgbm")
+    path.advance(8)
+    learner = path.learner_at(8)
+    learner.set_params(n_estimators=3).fit(np.asarray(data.X), data.y)
+    assert pickle.loads(pickle.dumps(learner))._Booster.num_trees() == 3

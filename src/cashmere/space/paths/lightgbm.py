@@ -50,10 +50,9 @@ class LightGBMPath:
 
     def learner_at(self, position: float) -> Any:
         """Return a learner with the first rounds."""
-        text = self._booster.model_to_string(num_iteration=min(int(position), self._n_rounds))
         learner = fitted_shell(self._learner, self._data)
         learner.n_estimators = int(position)
-        learner._Booster = Booster(model_str=text)
+        learner.take(self._booster, min(int(position), self._n_rounds))
         return learner
 
 
