@@ -62,6 +62,8 @@ def fitted(space: Space, configuration: Configuration, quantile: float | None = 
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", FutureWarning)
         warnings.filterwarnings("ignore", "No features were selected|Features .* are constant")
+        # Fast ICA with cubes diverges or not, depending on how the processor rounds (docs/spaces.md#volcano).
+        warnings.filterwarnings("ignore", "overflow encountered|invalid value encountered", RuntimeWarning)
         return space.build(configuration, context).fit(X, y), X
 
 
@@ -166,7 +168,9 @@ def every_pipeline() -> Iterator[tuple[str, Any, np.ndarray, str]]:
                 try:
                     pipeline, X = fitted(space, configuration)
                 except (TypeError, ValueError) as error:
-                    known = "leaves no column|Found array with 0 feature|Sparse data was passed"
+                    known = (
+                        "leaves no column|Found array with 0 feature|Sparse data was passed|infs or NaNs|contains NaN"
+                    )
                     assert re.search(known, str(error)), error
                     continue
                 yield f"{label} {task.value}", pipeline, X, "predict_proba" if task.is_classification else "predict"
