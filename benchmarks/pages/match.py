@@ -85,6 +85,20 @@ def summary() -> Statement:
     )
 
 
+def others_summary() -> Statement:
+    """Return the sentence of that page on tables named before the first run on them."""
+    losses = _losses("peers.jsonl", LONGER_PEERS, among=(*OTHER_TABLES, *NAMED_TABLES))
+    ours, theirs = losses[OURS], losses["autogluon"]
+    return Statement(
+        text="lower loss than AutoGluon on {wins} of {n}, {median:.1f} % lower in the median; one seed",
+        values={
+            "wins": int((ours < theirs).sum()),
+            "n": len(losses),
+            "median": 100 * (1 - float((ours / theirs).median())),
+        },
+    )
+
+
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
     losses = match_losses()
