@@ -43,8 +43,7 @@ class _LightGBMCategories(PackedState):
     def take(self, booster: Booster, n_rounds: int) -> None:
         """Take over the first rounds of a booster, and keep their text for the model file.
 
-        LightGBM would write the text again each time, which takes up to a quarter of the time in which the trees grew
-        (docs/benchmarks.md#making-use-of-time).
+        Without it, LightGBM would write the same text again (docs/benchmarks.md#making-use-of-time).
 
         Parameters
         ----------
