@@ -15,6 +15,7 @@ def main() -> None:
     from benchmarks.experiments import (
         ablation,
         categories,
+        contributions,
         coverage,
         defaults,
         emulator_study,
@@ -74,6 +75,7 @@ def main() -> None:
         "coverage": coverage,
         "newest-fold": newest_fold,
         "outliers": outliers,
+        "contributions": contributions,
         "defaults": defaults,
         "emulator": emulator_study,
         "patience": patience,

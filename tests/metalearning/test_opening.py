@@ -54,11 +54,11 @@ def test_a_saved_opening_is_loaded_unchanged(tmp_path):
 
 
 def after_the_defaults(opening, space):
-    """Return what follows the defaults and variants, which come first with the same gain."""
+    """Return what follows the defaults and variants, which come first with their share of the same gain."""
     gains = opening.gains(space)
-    first = space.first_configurations()
-    assert tuple(gains)[: len(first)] == first
-    assert {gains[c] for c in first} == {opening.first_gain}
+    first = space.first_gains()
+    assert tuple(gains)[: len(first)] == tuple(first)
+    assert [gains[c] for c in first] == [opening.first_gain * gain for gain in first.values()]
     return {c: gain for c, gain in gains.items() if c not in first}
 
 

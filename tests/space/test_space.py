@@ -111,6 +111,12 @@ def test_variants_follow_all_defaults():
     assert make().first_configurations() == defaults
 
 
+def test_first_configurations_have_the_gains_of_their_algorithms():
+    more = replace(PLAIN, variants=lambda profile: [{"rate": 0.2}], gain=0.5, gain_of_variants=0.25)
+    gains = make(algorithms=(NESTED, more)).first_gains()
+    assert list(gains.values()) == [1.0, 0.5, 0.25]
+
+
 def test_the_builder_gets_its_own_values_without_prefix_as_plain_objects():
     space = make(operators={"step": (WIDE, NO_OPERATOR)})
     pipeline = space.build(space.default_configurations()[0], CONTEXT)

@@ -104,7 +104,7 @@ class Opening:
             The space of a table: its defaults and variants, then the steps. Values that it lacks are left out of these,
             and configurations that are then alike count once.
         """
-        found = {configuration_key(c): (c, self.first_gain) for c in space.first_configurations()}
+        found = {configuration_key(c): (c, self.first_gain * gain) for c, gain in space.first_gains().items()}
         for step in self.steps:
             if (configuration := _configuration(step.values, space)) is not None:
                 found.setdefault(configuration_key(configuration), (configuration, step.gain))

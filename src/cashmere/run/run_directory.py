@@ -455,7 +455,7 @@ class RunDirectory:
 
     def _first_gains(self, *, in_time: bool) -> dict[Configuration, float]:
         opening = self._opening() if in_time else None
-        return dict.fromkeys(self.space.first_configurations(), 1.0) if opening is None else opening.gains(self.space)
+        return self.space.first_gains() if opening is None else opening.gains(self.space)
 
     def _hastened(self, gains: Mapping[Configuration, float]) -> dict[Configuration, tuple[Configuration, float]]:
         """Return each with its path as short as the budget asks for, and by what factor that is shorter."""

@@ -186,6 +186,9 @@ class Algorithm(Component):
     variants : callable
         Returns, for a `TaskProfile`, values (names without prefix) that differ from the defaults, each of a further
         configuration worth a trial before the strategy is asked.
+    gain, gain_of_variants : float
+        What the default and each variant are expected to gain for an ensemble of all first configurations, relative to
+        the others, positive. Under a time budget, those with the largest gain per predicted second come first.
     """
 
     encodings: tuple[Encoding, ...] = (Encoding.ONEHOT,)
@@ -196,6 +199,8 @@ class Algorithm(Component):
     path: PathParameter | None = None
     onnx: tuple[Encoding, ...] = ()
     variants: Callable[[TaskProfile], Sequence[Mapping[str, Any]]] = _no_variants
+    gain: float = 1.0
+    gain_of_variants: float = 1.0
 
     def forms(self, profile: TaskProfile) -> tuple[Encoding, ...]:
         """Return the prepared forms that the algorithm may learn from for a task."""

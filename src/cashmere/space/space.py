@@ -279,12 +279,20 @@ class Space:
 
     def first_configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations that a search begins with: the defaults of all algorithms, then their variants."""
+        return tuple(self.first_gains())
+
+    def first_gains(self) -> dict[Configuration, float]:
+        """Return the first configurations in order, each with its expected gain, see `Algorithm.gain`."""
+        defaults = zip(self.default_configurations(), (algorithm.gain for algorithm in self.algorithms), strict=True)
         variants = (
-            self.completed({ALGORITHM: algorithm.name} | {f"{algorithm.name}:{name}": v for name, v in values.items()})
-            for algorithm in self.algorithms
-            for values in algorithm.variants(self.profile)
+            (
+                self.completed({ALGORITHM: each.name} | {f"{each.name}:{name}": v for name, v in values.items()}),
+                each.gain_of_variants,
+            )
+            for each in self.algorithms
+            for values in each.variants(self.profile)
         )
-        return (*self.default_configurations(), *variants)
+        return dict((*defaults, *variants))
 
     def completed(self, values: Mapping[str, Any]) -> Configuration:
         """Return the configuration with the given values and all other active ones at their defaults.

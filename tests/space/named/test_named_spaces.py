@@ -308,10 +308,27 @@ def test_bases_of_long_tables_stay_small():
 
 
 def test_default_space_orders_boosting_first_and_drops_slow_kernels_on_long_tables():
-    profile = make_profile(TaskType.BINARY, n_rows=6000)
+    profile = make_profile(TaskType.BINARY, n_rows=20_001)
     space = make_space("default", profile)
     assert space.algorithms[0].name == "lightgbm"
-    assert "up to 5000 rows" in space.left_out["svm"]
+    assert "up to 20000 rows" in space.left_out["svm"]
+
+
+def test_default_space_tries_forests_late_and_leaves_of_single_rows_first():
+    space = make_space("default", make_profile(TaskType.BINARY, n_rows=600))
+    gains = space.first_gains()
+    late = {c["algorithm"] for c, gain in gains.items() if gain < 1}
+    assert late == {"hist_gradient_boosting", "random_forest", "extra_trees", "logistic_regression", "svm"}
+    assert gains[space.completed({"algorithm": "logistic_regression"})] == 1
+    leaves = [c["extra_trees:min_samples_leaf"] for c in gains if c["algorithm"] == "extra_trees"]
+    assert leaves == [1, 2]
+
+
+@pytest.mark.parametrize(("n_rows", "leaves"), [(4_999, [1, 2]), (15_000, [4, 5]), (10**6, [20, 21])])
+def test_leaves_of_extra_trees_grow_with_the_rows(n_rows, leaves):
+    space = make_space("default", make_profile(TaskType.BINARY, n_rows=n_rows))
+    trees = [c for c in space.first_configurations() if c["algorithm"] == "extra_trees"]
+    assert [c["extra_trees:min_samples_leaf"] for c in trees] == leaves
 
 
 # Limits of the space "volcano" ----------------------------------------------------------------------------------------

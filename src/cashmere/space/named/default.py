@@ -142,8 +142,17 @@ def _of_histograms(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
     return [boosters.learning_rate(0.06, profile)]
 
 
+def _of_extra_trees(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
+    # Where rows are repeated with small changes, leaves of single rows are much better: docs/benchmarks.md#single-rows.
+    return [Integer("min_samples_leaf", (1, 30), log=True, default=_smallest_leaf(profile))]
+
+
+def _smallest_leaf(profile: TaskProfile) -> int:
+    return min(20, 1 + profile.n_rows // 5000)  # keeps files small with many rows
+
+
 def _extra_trees_variants(profile: TaskProfile) -> Sequence[Mapping[str, Any]]:
-    return [{"max_features": 0.85}]
+    return [{"max_features": 0.85, "min_samples_leaf": _smallest_leaf(profile) + 1}]
 
 
 def _of_support_vectors(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
@@ -197,6 +206,9 @@ def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
     )
 
 
+_SMALL = 1 / 3
+"""Gain of those that rarely lower the loss of an ensemble of the others: docs/benchmarks.md#contributions."""
+
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
 
 DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
@@ -207,22 +219,41 @@ DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
         variants=added_columns,
     ),
     with_features(_followed(boosters.CATBOOST, _boosting(_follow_catboost), "iterations", 100)),
-    _followed(_changing(classic.HIST_GRADIENT_BOOSTING, _of_histograms), _boosting(_follow_histogram), "max_iter", 100),
-    replace(classic.RANDOM_FOREST, path=_TREES),
-    replace(classic.EXTRA_TREES, path=_TREES, variants=_extra_trees_variants),
-    _followed(
-        bases.LOGISTIC_REGRESSION,
-        PathParameter(name="C", positions=_inverse_penalties, follow=_follow_logistic, patience=_PATIENCE),
-        "C",
-        1.0,
+    replace(
+        _followed(
+            _changing(classic.HIST_GRADIENT_BOOSTING, _of_histograms), _boosting(_follow_histogram), "max_iter", 100
+        ),
+        gain=_SMALL,
     ),
-    _followed(bases.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
+    replace(classic.RANDOM_FOREST, path=_TREES, gain=_SMALL),
+    replace(
+        _changing(classic.EXTRA_TREES, _of_extra_trees),
+        path=_TREES,
+        variants=_extra_trees_variants,
+        gain=_SMALL,
+        gain_of_variants=_SMALL,
+    ),
+    replace(
+        _followed(
+            bases.LOGISTIC_REGRESSION,
+            PathParameter(name="C", positions=_inverse_penalties, follow=_follow_logistic, patience=_PATIENCE),
+            "C",
+            1.0,
+        ),
+        gain_of_variants=_SMALL,
+    ),
+    replace(
+        _followed(bases.RIDGE, PathParameter(name="alpha", positions=_penalties, follow=_follow_ridge), "alpha", 1.0),
+        gain_of_variants=_SMALL,
+    ),
     replace(
         bases.MLP, path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1)
     ),
     _changing(classic.KNN, _of_neighbours),
     replace(
         _changing(classic.SVM, _of_support_vectors),
+        max_rows=20_000,
+        gain=_SMALL,  # except with many classes, where it is cheap
         build=_build_svm,
         path=PathParameter(
             name="sharpness", positions=_sharpness, follow=_follow_sharpness, metric="log_loss", tasks=CLASSIFICATION
