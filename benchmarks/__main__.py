@@ -32,6 +32,7 @@ def main() -> None:
         quantisation,
         real_runs,
         spare_time,
+        swaps,
     )
     from benchmarks.experiments import tpe as tpe_study
     from benchmarks.experiments.costs import calibration as cost_study
@@ -76,6 +77,7 @@ def main() -> None:
         "newest-fold": newest_fold,
         "outliers": outliers,
         "contributions": contributions,
+        "swaps": swaps,
         "defaults": defaults,
         "emulator": emulator_study,
         "patience": patience,

@@ -11,6 +11,7 @@ import pandas as pd
 from benchmarks.experiments.learners import best_without, by_origin, held_out, log_ratios
 from benchmarks.experiments.networks import chosen_by_others
 from benchmarks.experiments.opening.study import compared
+from benchmarks.experiments.swaps import CHANGES
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
 
@@ -50,6 +51,20 @@ CLIPPING = {
 }
 """Learners that clip outliers, and the ensemble, on the page."""
 
+CONTRIBUTING = {
+    "lightgbm": "LightGBM",
+    "xgboost": "XGBoost",
+    "catboost": "CatBoost",
+    "hist_gradient_boosting": "histograms",
+    "random_forest": "forest",
+    "extra_trees": "extra trees",
+    "linear": "linear",
+    "mlp": "MLP",
+    "knn": "neighbours",
+    "svm": "support vectors",
+}
+"""Algorithms in the table of contributions."""
+
 ORDERS = {
     "opening": "the opening (defaults, then learnt), then draws",
     "defaults, then any": "defaults, then any candidate in random order",
@@ -63,6 +78,8 @@ def parts() -> Iterator[Statement | Body]:
     yield _defaults()
     yield _categories()
     yield from _outliers()
+    yield from _contributions()
+    yield from _swaps()
     yield from _opening()
     yield from _networks()
     yield _features()
@@ -150,6 +167,47 @@ def _outliers() -> Iterator[Statement | Body]:
             "tables": len(others),
             "seconds": 100 * (seconds["clipped_seconds"].sum() / seconds["kept_seconds"].sum() - 1),
         },
+    )
+
+
+def _contributions() -> Iterator[Statement | Body]:
+    rows = kept("contributions")
+    rows = rows.assign(
+        learner=rows["algorithm"].replace(LINEAR, "linear"),
+        change=np.log(rows["everyone"] / rows["without"]),
+        share=100 * rows["seconds"] / (rows["seconds"] + rows["others_seconds"]),
+    )
+    by_table = rows.pivot_table(index="table", columns="learner", values=["change", "share"], sort=False)
+    means = pd.DataFrame({"mean": by_table.mean(), "median": by_table.median()}).T
+    lines = []
+    for name, of_row in pd.concat([by_table, means]).iterrows():
+        cells = [
+            f"{signed(100 * np.expm1(of_row['change', learner]), 1)} ({of_row['share', learner]:.0f})"
+            for learner in CONTRIBUTING
+        ]
+        lines.append(row(str(name), *cells))
+    yield Body(header="| table | " + " | ".join(CONTRIBUTING.values()) + " |", lines=tuple(lines))
+
+
+def _swaps() -> Iterator[Statement | Body]:
+    rows = kept("swaps")
+    changes = pd.DataFrame(
+        {
+            (change, kind): of_change.set_index("table")[kind] / of_change.set_index("table")["ensemble"]
+            for change, of_change in rows.groupby("change", sort=False)
+            for kind in ("instead", "beside")
+        }
+    )
+    leaves, sums = CHANGES
+    shown = 100 * (changes[[(leaves, "instead"), (sums, "instead"), (sums, "beside")]] - 1)
+    logs: Frame = np.log1p(shown / 100)
+    means = pd.DataFrame({"mean": 100 * np.expm1(logs.mean()), "median": 100 * np.expm1(logs.median())}).T
+    yield Body(
+        header="| table | extra trees, leaves of two rows instead | neighbours, sums instead | and beside |",
+        lines=tuple(
+            row(str(name), *(signed(change, 1) for change in of_row))
+            for name, of_row in pd.concat([shown, means]).iterrows()
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -115,8 +116,8 @@ class Component:
         Supported tasks.
     requires : tuple of str
         Modules that must be importable.
-    max_rows : int or None
-        The component is offered only up to this many rows.
+    max_rows : int, callable or None
+        The component is offered only up to this many rows; a callable returns them for a `TaskProfile`.
     """
 
     name: str
@@ -125,13 +126,19 @@ class Component:
     group: tuple[str, ...] = ()
     tasks: frozenset[TaskType] = ALL_TASKS
     requires: tuple[str, ...] = ()
-    max_rows: int | None = None
+    max_rows: int | Callable[[TaskProfile], int] | None = None
+
+    def most_rows(self, profile: TaskProfile) -> float:
+        """Return the number of rows up to which the component is offered for such a task; infinity without a limit."""
+        if self.max_rows is None:
+            return math.inf
+        return self.max_rows(profile) if callable(self.max_rows) else self.max_rows
 
     def is_available(self, profile: TaskProfile) -> bool:
         """Return whether the component can serve this task on this machine."""
         return (
             profile.task_type in self.tasks
-            and (self.max_rows is None or profile.n_rows <= self.max_rows)
+            and profile.n_rows <= self.most_rows(profile)
             and all(importlib.util.find_spec(module) is not None for module in self.requires)
         )
 

@@ -379,8 +379,8 @@ def _reason(component: Component, profile: TaskProfile) -> str | None:
         return None
     if profile.task_type not in component.tasks:
         return f"does not support {profile.task_type} targets"
-    if component.max_rows is not None and profile.n_rows > component.max_rows:
-        return f"is offered up to {component.max_rows} rows, and the table has {profile.n_rows}"
+    if profile.n_rows > component.most_rows(profile):
+        return f"is offered up to {component.most_rows(profile)} rows, and the table has {profile.n_rows}"
     if isinstance(component, Resampler) and profile.fractional_weights:
         return "cannot carry the weights of rows"
     if isinstance(component, Algorithm):

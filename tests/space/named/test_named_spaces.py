@@ -308,10 +308,26 @@ def test_bases_of_long_tables_stay_small():
 
 
 def test_default_space_orders_boosting_first_and_drops_slow_kernels_on_long_tables():
-    profile = make_profile(TaskType.BINARY, n_rows=20_001)
-    space = make_space("default", profile)
+    space = make_space("default", make_profile(TaskType.BINARY, n_rows=6000))
     assert space.algorithms[0].name == "lightgbm"
-    assert "up to 20000 rows" in space.left_out["svm"]
+    assert "up to 5000 rows" in space.left_out["svm"]
+
+
+@pytest.mark.parametrize(
+    ("task", "n_classes", "most"),
+    [
+        (TaskType.REGRESSION, 1, 5_000),
+        (TaskType.BINARY, 2, 5_000),
+        (TaskType.MULTICLASS, 3, 7_500),
+        (TaskType.MULTICLASS, 26, 20_000),
+    ],
+)
+def test_default_space_offers_support_vectors_on_5000_rows_for_every_two_classes(task, n_classes, most):
+    for n_rows in (most, most + 1):
+        profile = TaskProfile(task_type=task, n_rows=n_rows, n_columns=4, n_classes=n_classes)
+        left_out = make_space("default", profile).left_out
+        assert ("svm" in left_out) == (n_rows > most)
+    assert f"up to {most} rows" in left_out["svm"]
 
 
 def test_default_space_tries_forests_late_and_leaves_of_single_rows_first():

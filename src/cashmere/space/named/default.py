@@ -164,6 +164,11 @@ def _of_support_vectors(profile: TaskProfile) -> Sequence[Hyperparameter[Any, An
     ]
 
 
+def _most_rows_of_support_vectors(profile: TaskProfile) -> int:
+    # About 5,000 rows for every two classes: docs/benchmarks.md#contributions.
+    return max(5_000, min(20_000, 2_500 * profile.n_classes))
+
+
 def _build_svm(values: Mapping[str, Any], context: BuildContext) -> Any:
     if not context.task_type.is_classification:
         return classic.SVM.build(values, context)
@@ -252,8 +257,8 @@ DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
     _changing(classic.KNN, _of_neighbours),
     replace(
         _changing(classic.SVM, _of_support_vectors),
-        max_rows=20_000,
-        gain=_SMALL,  # except with many classes, where it is cheap
+        max_rows=_most_rows_of_support_vectors,
+        gain=_SMALL,
         build=_build_svm,
         path=PathParameter(
             name="sharpness", positions=_sharpness, follow=_follow_sharpness, metric="log_loss", tasks=CLASSIFICATION

@@ -1,0 +1,171 @@
+"""What another default of an algorithm would do to the first ensemble of the space ``default``.
+
+    python -m benchmarks swaps --data DIR --changes extra_trees:min_samples_leaf=2 knn:p=1
+
+Each configuration that a search begins with follows its path on each table, without the network that needs torch, and
+so does the default of an algorithm with each change. The ensemble is chosen on one half of the validation rows and
+judged on the other, and the other way round: as it is, with the changed default instead, and with both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.runs.interruption import until_interrupted
+from benchmarks.runs.row_file import write_anew
+from benchmarks.tables.manifest import add_data_argument, find_tables
+from cashmere.space.space import Space
+
+TABLES = (
+    "wine-quality-white", "churn", "page-blocks", "phoneme", "satimage", "eucalyptus", "wine_quality", "abalone",
+    "vehicle", "cylinder-bands", "credit-g", "cardiotocography", "colic", "autos", "yeast", "cmc", "qsar-biodeg",
+    "pc4", "sick", "delta_elevators", "bank-marketing", "fri_c3_1000_25", "colleges_usnews",
+)  # fmt: skip
+CHANGES = ("extra_trees:min_samples_leaf=2", "knn:p=1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedSwap:
+    """A changed default on one table.
+
+    Attributes
+    ----------
+    table, n_rows, change
+        Which one; how many rows of the table were used.
+    loss, changed_loss : float
+        Of the default and of the changed one alone, on rows that were not learned from.
+    ensemble, instead, beside : float
+        Loss of the ensemble of all first configurations; with the changed default in place of it, and with both.
+    seconds, changed_seconds : float
+        CPU seconds of the two on all folds.
+    """
+
+    table: str
+    n_rows: int
+    change: str
+    loss: float
+    changed_loss: float
+    ensemble: float
+    instead: float
+    beside: float
+    seconds: float
+    changed_seconds: float
+
+
+def parse_change(change: str) -> tuple[str, str, Any]:
+    """Return algorithm, hyper-parameter and value of a change.
+
+    Examples
+    --------
+    >>> parse_change("knn:p=1"), parse_change("xgboost:encoding=target")
+    (('knn', 'p', 1), ('xgboost', 'encoding', 'target'))
+    """
+    name, separator, text = change.partition("=")
+    algorithm, colon, hyperparameter = name.partition(":")
+    if not (separator and colon):
+        raise SystemExit(f"--changes: expected ALGORITHM:NAME=VALUE, such as {CHANGES[0]}; got {change!r}.")
+    for kind in (int, float):
+        try:
+            return algorithm, hyperparameter, kind(text)
+        except ValueError:
+            continue
+    return algorithm, hyperparameter, text
+
+
+def offers(changes: Sequence[str], space: Space) -> dict[Key, Values]:
+    """Return the first configurations without the network that needs torch, and the changed defaults of the space."""
+    offered = {key: values for key, values in first_candidates(space).items() if key[0] != "realmlp"}
+    for change in changes:
+        algorithm, name, value = parse_change(change)
+        default = offered.get((algorithm, "first 1"), {})
+        if f"{algorithm}:{name}" in default:
+            offered[algorithm, change] = {**default, f"{algorithm}:{name}": value}
+    return offered
+
+
+def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedSwap]:
+    """Yield the rows of a table."""
+    first = [key for key in followed.predictions if key[1].startswith("first ")]
+    ensemble, seconds = followed.ensemble_loss(first), followed.cpu_seconds
+    for key in followed.predictions:
+        if key in first:
+            continue
+        default = (key[0], "first 1")
+        losses = [float(followed.metric.loss(followed.y, followed.predictions[k], None)) for k in (default, key)]
+        yield JudgedSwap(
+            table=table,
+            n_rows=len(followed.y),
+            change=key[1],
+            loss=losses[0],
+            changed_loss=losses[1],
+            ensemble=ensemble,
+            instead=followed.ensemble_loss([key if each == default else each for each in first]),
+            beside=followed.ensemble_loss([*first, key]),
+            seconds=round(seconds[default], 3),
+            changed_seconds=round(seconds[key], 3),
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_data_argument(parser)
+    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--changes", nargs="+", default=list(CHANGES), metavar="ALGORITHM:NAME=VALUE")
+    parser.add_argument("--rows", type=int, default=3_000, help="of each table, at most")
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds after which a path ends")
+    parser.add_argument("--work", type=Path, default=Path(".replay/swaps"), help="predictions; followed once")
+    parser.add_argument("--out", type=Path, default=Path(".replay/swaps.csv"), help="rows; written anew")
+
+
+def main(arguments: argparse.Namespace) -> None:
+    console = Console()
+    for change in arguments.changes:
+        parse_change(change)
+    found: list[JudgedSwap] = []
+    with until_interrupted(console):
+        for table in find_tables(arguments.data, arguments.tables):
+            followed = follow_once(
+                table,
+                arguments.work,
+                functools.partial(offers, arguments.changes),
+                n_rows=arguments.rows,
+                most_seconds=arguments.seconds,
+            )
+            found += judged(followed, table.name)
+            write_anew(arguments.out, found)
+    if found:
+        console.print(report(pd.DataFrame([asdict(each) for each in found])))
+
+
+def report(rows: pd.DataFrame) -> Table:
+    """Show how much each change would change the losses, in per cent: per table, mean and median."""
+    changes = list(dict.fromkeys(rows["change"]))
+    rows = rows.assign(
+        instead_change=np.log(rows["instead"] / rows["ensemble"]),
+        beside_change=np.log(rows["beside"] / rows["ensemble"]),
+    )
+    both = ["instead_change", "beside_change"]
+    by_table = rows.pivot_table(index="table", columns="change", values=both, sort=False)
+    columns = [(kind, change) for change in changes for kind in both]
+    shown = Table("table", *(f"{change}, {kind.removesuffix('_change')}" for kind, change in columns))
+    shown.title = "change of the loss of the first ensemble, per cent"
+    for table, row in by_table[columns].iterrows():
+        shown.add_row(str(table), *map(_per_cent, row))
+    shown.add_section()
+    shown.add_row("mean", *map(_per_cent, by_table[columns].mean()))
+    shown.add_row("median", *map(_per_cent, by_table[columns].median()))
+    return shown
+
+
+def _per_cent(change: float) -> str:
+    return "" if np.isnan(change) else f"{100 * np.expm1(change):+.2f}"
