@@ -31,7 +31,7 @@ LONGER_PEERS = (OURS, "autogluon")
 """Peers that have run for 300 s, too."""
 
 
-UNUSED = ("bank32nh", "mfeat-fourier", "pc4", "PhishingWebsites", "waveform-5000", "yeast")
+UNUSED = ("mfeat-fourier", "waveform-5000")
 """Tables of the match on which nothing of the package was ever chosen."""
 
 
