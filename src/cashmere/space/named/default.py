@@ -143,7 +143,7 @@ def _of_histograms(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
 
 
 def _of_extra_trees(profile: TaskProfile) -> Sequence[Hyperparameter[Any, Any]]:
-    # Where rows are repeated with small changes, leaves of single rows are much better: docs/benchmarks.md#leaves-of-single-rows.
+    # Leaves of single rows are sometimes much better: docs/benchmarks.md#leaves-of-single-rows.
     return [Integer("min_samples_leaf", (1, 30), log=True, default=_smallest_leaf(profile))]
 
 
