@@ -12,17 +12,23 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.experiments.followed_candidates import (
+    FollowedCandidates,
+    Key,
+    Values,
+    add_followed_arguments,
+    first_candidates,
+    follow_once,
+)
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
+from benchmarks.tables.manifest import find_tables
 from cashmere.space.space import Space
 
 TABLES = (
@@ -70,7 +76,7 @@ def offers(space: Space) -> dict[Key, Values]:
 
 def judged(followed: FollowedCandidates, table: str) -> JudgedCategories:
     """Return the row of a table."""
-    losses = {key: float(followed.metric.loss(followed.y, p, None)) for key, p in followed.predictions.items()}
+    losses = {key: followed.loss(key) for key in followed.predictions}
     others = [key for key in followed.predictions if key not in (OWN, LEVELS)]
     return JudgedCategories(
         table=table,
@@ -86,11 +92,7 @@ def judged(followed: FollowedCandidates, table: str) -> JudgedCategories:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=4000, help="of each table, at most")
-    parser.add_argument("--work", type=Path, default=Path(".replay/categories"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/categories.csv"), help="rows; written anew")
+    add_followed_arguments(parser, "categories", TABLES, rows=4000)
 
 
 def main(arguments: argparse.Namespace) -> None:

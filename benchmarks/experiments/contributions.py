@@ -12,18 +12,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.experiments.followed_candidates import (
+    FollowedCandidates,
+    add_followed_arguments,
+    first_without_network,
+    follow_once,
+)
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
-from cashmere.space.space import Space
+from benchmarks.tables.manifest import find_tables
 
 TABLES = (
     "pendigits", "eeg", "PhishingWebsites", "pol", "letter", "MagicTelescope", "eye_movements", "bank32nh", "puma32H",
@@ -62,11 +65,6 @@ class Contribution:
     without: float
 
 
-def offers(space: Space) -> dict[Key, Values]:
-    """Return the first configurations, without the network that needs torch."""
-    return {key: values for key, values in first_candidates(space).items() if key[0] != "realmlp"}
-
-
 def contributions(followed: FollowedCandidates, table: str) -> Iterator[Contribution]:
     """Yield the rows of a table."""
     keys = list(followed.predictions)
@@ -80,7 +78,7 @@ def contributions(followed: FollowedCandidates, table: str) -> Iterator[Contribu
             n_rows=len(y),
             n_classes=1 if y.dtype.kind == "f" else len(np.unique(y)),
             algorithm=algorithm,
-            loss=min(float(followed.metric.loss(y, followed.predictions[key], None)) for key in own),
+            loss=min(followed.loss(key) for key in own),
             seconds=round(sum(seconds[key] for key in own), 3),
             others_seconds=round(sum(seconds[key] for key in others), 3),
             everyone=everyone,
@@ -89,12 +87,7 @@ def contributions(followed: FollowedCandidates, table: str) -> Iterator[Contribu
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=20_000, help="of each table, at most")
-    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds after which a path ends")
-    parser.add_argument("--work", type=Path, default=Path(".replay/contributions"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/contributions.csv"), help="rows; written anew")
+    add_followed_arguments(parser, "contributions", TABLES, rows=20_000, seconds=20.0)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -102,7 +95,9 @@ def main(arguments: argparse.Namespace) -> None:
     found: list[Contribution] = []
     with until_interrupted(console):
         for table in find_tables(arguments.data, arguments.tables):
-            followed = follow_once(table, arguments.work, offers, n_rows=arguments.rows, most_seconds=arguments.seconds)
+            followed = follow_once(
+                table, arguments.work, first_without_network, n_rows=arguments.rows, most_seconds=arguments.seconds
+            )
             found += contributions(followed, table.name)
             write_anew(arguments.out, found)
     if found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import tempfile
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs.cpu_clock import CpuSecondsOfTrial
-from benchmarks.tables.manifest import BenchmarkTable
+from benchmarks.tables.manifest import BenchmarkTable, add_data_argument
 from benchmarks.tables.search_table import SearchTable
 from cashmere.base.arrays import AnyArray, FloatArray
 from cashmere.data.resampling import make_folds
@@ -38,6 +39,9 @@ Offered = Callable[[Space], Mapping[Key, Values]]
 
 SpaceChange = Callable[[Space], Space]
 """Makes the space to use from ``default``."""
+
+NETWORK = "realmlp"
+"""The algorithm that needs PyTorch."""
 
 _FOLDS = "3fold"
 
@@ -200,6 +204,10 @@ class FollowedCandidates:
             found, wanted = f"{self.most_seconds:g}", f"{most_seconds:g}"
             raise SystemExit(f"{table}: known paths ended after {found} s, not {wanted}. Choose another --work.")
 
+    def loss(self, key: Key) -> float:
+        """Return the loss of a candidate alone, on rows that it did not learn from."""
+        return float(self.metric.loss(self.y, self.predictions[key], None))
+
     def ensemble_loss(self, pool: Iterable[Key], *, n_seeds: int = 5) -> float:
         """Return the loss of ensembles chosen from a pool on halves of the rows, on the other halves."""
         return halves_loss([self.predictions[key] for key in pool], self.y, self.metric, n_seeds=n_seeds)
@@ -213,6 +221,24 @@ def first_candidates(space: Space) -> dict[Key, Values]:
         number = sum(algorithm == name for algorithm, _ in offered)
         offered[name, f"first {number + 1}"] = dict(configuration)
     return offered
+
+
+def first_without_network(space: Space) -> dict[Key, Values]:
+    """Return the first configurations of a search without the network that needs PyTorch."""
+    return {key: values for key, values in first_candidates(space).items() if key[0] != NETWORK}
+
+
+def add_followed_arguments(
+    parser: argparse.ArgumentParser, name: str, tables: Sequence[str], *, rows: int, seconds: float | None = None
+) -> None:
+    """Add the options of a study of followed candidates; without `seconds`, it has no option for them."""
+    add_data_argument(parser)
+    parser.add_argument("--tables", nargs="+", default=list(tables))
+    parser.add_argument("--rows", type=int, default=rows, help="of each table, at most")
+    if seconds is not None:
+        parser.add_argument("--seconds", type=float, default=seconds, help="CPU seconds after which a path ends")
+    parser.add_argument("--work", type=Path, default=Path(f".replay/{name}"), help="predictions; followed once")
+    parser.add_argument("--out", type=Path, default=Path(f".replay/{name}.csv"), help="rows; written anew")
 
 
 def follow_once(

@@ -22,10 +22,16 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, follow_once
+from benchmarks.experiments.followed_candidates import (
+    FollowedCandidates,
+    Key,
+    Values,
+    add_followed_arguments,
+    follow_once,
+)
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
+from benchmarks.tables.manifest import find_tables
 from cashmere.space.space import Space
 
 TABLES = (
@@ -257,11 +263,7 @@ def held_out(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=4000, help="of each table, at most")
-    parser.add_argument("--work", type=Path, default=Path(".replay/learners"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/learners.csv"), help="rows; written anew")
+    add_followed_arguments(parser, "learners", TABLES, rows=4000)
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,25 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.experiments.followed_candidates import (
+    NETWORK,
+    FollowedCandidates,
+    Key,
+    Values,
+    add_followed_arguments,
+    first_without_network,
+    follow_once,
+)
 from benchmarks.experiments.learners import by_origin
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
+from benchmarks.tables.manifest import find_tables
 from cashmere.costs.predicted import OVERHEAD_SECONDS
 from cashmere.costs.relative import log_relative_costs
 from cashmere.space.space import Space
 
 TABLES = ("credit-g", "vehicle", "cmc", "phoneme", "churn", "wine_quality", "abalone", "eye_movements")
 
-NETWORK = "realmlp"
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "default": {},
@@ -73,7 +79,7 @@ class JudgedNetwork:
 
 def offers(space: Space) -> dict[Key, Values]:
     """Return the first configurations of a space, of which the network's are replaced by its variants."""
-    offered = {key: values for key, values in first_candidates(space).items() if key[0] != NETWORK}
+    offered = first_without_network(space)
     for variant, values in VARIANTS.items():
         offered[NETWORK, variant] = {"algorithm": NETWORK, **{f"{NETWORK}:{k}": v for k, v in values.items()}}
     return offered
@@ -83,7 +89,7 @@ def judged(followed: FollowedCandidates, table: str, origin: str) -> list[Judged
     """Return the rows of a table."""
     pool = [key for key in followed.predictions if key[0] != NETWORK]
     without = followed.ensemble_loss(pool)
-    losses = {key: float(followed.metric.loss(followed.y, p, None)) for key, p in followed.predictions.items()}
+    losses = {key: followed.loss(key) for key in followed.predictions}
     seconds = followed.cpu_seconds
     boosted, plain = ("lightgbm", "first 1"), ("mlp", "first 1")
     return [
@@ -127,11 +133,7 @@ def chosen_by_others(rows: pd.DataFrame) -> dict[str, str]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=4000, help="of each table, at most")
-    parser.add_argument("--work", type=Path, default=Path(".replay/networks"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/networks.csv"), help="rows; written anew")
+    add_followed_arguments(parser, "networks", TABLES, rows=4000)
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -13,7 +13,6 @@ import argparse
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,15 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.experiments.followed_candidates import (
+    FollowedCandidates,
+    add_followed_arguments,
+    first_without_network,
+    follow_once,
+)
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
+from benchmarks.tables.manifest import find_tables
 from cashmere.space.component import BuildContext
 from cashmere.space.named.classic import OUTLIERS
 from cashmere.space.space import Space
@@ -82,11 +86,6 @@ def _build(build: Any, values: Mapping[str, Any], context: BuildContext) -> Any:
     return pipeline
 
 
-def offers(space: Space) -> dict[Key, Values]:
-    """Return the first configurations of a space with twins, without the network that needs torch."""
-    return {key: values for key, values in first_candidates(space).items() if key[0] != "realmlp"}
-
-
 def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedOutliers]:
     """Yield the rows of a table."""
     clipped = [key for key in followed.predictions if not key[0].endswith(_KEPT)]
@@ -94,13 +93,12 @@ def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedOutliers]
     seconds, n_rows = followed.cpu_seconds, len(followed.y)
     for key, twin in pairs.items():
         if key[1] == "first 1":
-            losses = [float(followed.metric.loss(followed.y, followed.predictions[k], None)) for k in (key, twin)]
             yield JudgedOutliers(
                 table=table,
                 n_rows=n_rows,
                 algorithm=key[0],
-                clipped=losses[0],
-                kept=losses[1],
+                clipped=followed.loss(key),
+                kept=followed.loss(twin),
                 clipped_seconds=round(seconds[key], 3),
                 kept_seconds=round(seconds[twin], 3),
             )
@@ -116,12 +114,7 @@ def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedOutliers]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=12_000, help="of each table, at most")
-    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds after which a path ends")
-    parser.add_argument("--work", type=Path, default=Path(".replay/outliers"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/outliers.csv"), help="rows; written anew")
+    add_followed_arguments(parser, "outliers", TABLES, rows=12_000, seconds=20.0)
 
 
 def main(arguments: argparse.Namespace) -> None:
@@ -132,7 +125,7 @@ def main(arguments: argparse.Namespace) -> None:
             followed = follow_once(
                 table,
                 arguments.work,
-                offers,
+                first_without_network,
                 n_rows=arguments.rows,
                 most_seconds=arguments.seconds,
                 changed=with_twins,

@@ -13,7 +13,6 @@ import argparse
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,17 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
+from benchmarks.experiments.followed_candidates import (
+    FollowedCandidates,
+    Key,
+    Values,
+    add_followed_arguments,
+    first_without_network,
+    follow_once,
+)
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
+from benchmarks.tables.manifest import find_tables
 from cashmere.space.space import Space
 
 TABLES = (
@@ -85,7 +91,7 @@ def parse_change(change: str) -> tuple[str, str, Any]:
 
 def offers(changes: Sequence[str], space: Space) -> dict[Key, Values]:
     """Return the first configurations without the network that needs torch, and the changed defaults of the space."""
-    offered = {key: values for key, values in first_candidates(space).items() if key[0] != "realmlp"}
+    offered = first_without_network(space)
     for change in changes:
         algorithm, name, value = parse_change(change)
         default = offered.get((algorithm, "first 1"), {})
@@ -102,13 +108,12 @@ def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedSwap]:
         if key in first:
             continue
         default = (key[0], "first 1")
-        losses = [float(followed.metric.loss(followed.y, followed.predictions[k], None)) for k in (default, key)]
         yield JudgedSwap(
             table=table,
             n_rows=len(followed.y),
             change=key[1],
-            loss=losses[0],
-            changed_loss=losses[1],
+            loss=followed.loss(default),
+            changed_loss=followed.loss(key),
             ensemble=ensemble,
             instead=followed.ensemble_loss([key if each == default else each for each in first]),
             beside=followed.ensemble_loss([*first, key]),
@@ -118,13 +123,8 @@ def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedSwap]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    add_followed_arguments(parser, "swaps", TABLES, rows=3_000, seconds=20.0)
     parser.add_argument("--changes", nargs="+", default=list(CHANGES), metavar="ALGORITHM:NAME=VALUE")
-    parser.add_argument("--rows", type=int, default=3_000, help="of each table, at most")
-    parser.add_argument("--seconds", type=float, default=20.0, help="CPU seconds after which a path ends")
-    parser.add_argument("--work", type=Path, default=Path(".replay/swaps"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/swaps.csv"), help="rows; written anew")
 
 
 def main(arguments: argparse.Namespace) -> None:

@@ -45,7 +45,11 @@ def test_a_number_of_trials_begins_with_the_defaults(tmp_path):
 )
 def test_without_an_opening_it_begins_with_the_defaults(tmp_path, settings):
     with made_run(tmp_path / "run", **settings) as run:
-        assert list(run.first_configurations(in_time=True).items()) == list(run.space.first_gains().items())
+        found = run.first_configurations(in_time=True)
+        assert tuple(found) == run.space.first_configurations()
+        assert list(found.values()) == list(run.space.first_gains().values())
+        if run.space.name != "default":
+            assert set(found.values()) == {1.0}
 
 
 def test_an_opening_of_the_user_goes_with_the_run(tmp_path):

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates, Key, Values, first_candidates, follow_once
-from benchmarks.experiments.networks import NETWORK
+from benchmarks.experiments.followed_candidates import (
+    FollowedCandidates,
+    add_followed_arguments,
+    first_without_network,
+    follow_once,
+)
 from benchmarks.runs.interruption import until_interrupted
 from benchmarks.runs.row_file import write_anew
-from benchmarks.tables.manifest import add_data_argument, find_tables
-from cashmere.space.space import Space
+from benchmarks.tables.manifest import find_tables
 
 TABLES = (
     "vowel", "letter", "pendigits", "texture", "LED-display-domain-7digit", "mfeat-morphological", "flags", "glass",
@@ -48,11 +50,6 @@ class FirstSeconds:
     cpu_seconds: float
 
 
-def offers(space: Space) -> dict[Key, Values]:
-    """Return the first configurations of a space without the network that needs PyTorch, whose cost is known apart."""
-    return {key: values for key, values in first_candidates(space).items() if key[0] != NETWORK}
-
-
 def timed(followed: FollowedCandidates, table: str, origin: str) -> list[FirstSeconds]:
     """Return the rows of a table."""
     return [
@@ -62,19 +59,16 @@ def timed(followed: FollowedCandidates, table: str, origin: str) -> list[FirstSe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_data_argument(parser)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
-    parser.add_argument("--rows", type=int, default=400, help="of each table, at most")
-    parser.add_argument("--seconds", type=float, default=10.0, help="CPU seconds after which a path ends")
-    parser.add_argument("--work", type=Path, default=Path(".replay/first_seconds"), help="predictions; followed once")
-    parser.add_argument("--out", type=Path, default=Path(".replay/first_seconds.csv"), help="rows; written anew")
+    add_followed_arguments(parser, "first_seconds", TABLES, rows=400, seconds=10.0)
 
 
 def main(arguments: argparse.Namespace) -> None:
     rows: list[FirstSeconds] = []
     with until_interrupted(Console()):
         for table in find_tables(arguments.data, arguments.tables):
-            followed = follow_once(table, arguments.work, offers, n_rows=arguments.rows, most_seconds=arguments.seconds)
+            followed = follow_once(
+                table, arguments.work, first_without_network, n_rows=arguments.rows, most_seconds=arguments.seconds
+            )
             rows += timed(followed, table.name, table.origin)
     if rows:
         write_anew(arguments.out, rows)

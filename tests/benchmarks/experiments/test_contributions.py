@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from benchmarks.experiments.contributions import contributions, offers, report
-from benchmarks.experiments.followed_candidates import FollowedCandidates
+from benchmarks.experiments.contributions import contributions, report
+from benchmarks.experiments.followed_candidates import FollowedCandidates, first_without_network
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space import make_space
 
@@ -47,5 +47,5 @@ def test_the_report_shows_tables_and_means(followed):
 
 def test_everything_that_a_search_begins_with_takes_part():
     space = make_space("default", TaskProfile(task_type=TaskType.BINARY, n_rows=500, n_columns=4, n_classes=2))
-    found = {space.completed(values) for values in offers(space).values()}
+    found = {space.completed(values) for values in first_without_network(space).values()}
     assert found == {c for c in space.first_configurations() if c["algorithm"] != "realmlp"}

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.experiments.followed_candidates import FollowedCandidates
-from benchmarks.experiments.outliers import CLIPPING, judged, offers, report, with_twins
+from benchmarks.experiments.followed_candidates import FollowedCandidates, first_without_network
+from benchmarks.experiments.outliers import CLIPPING, judged, report, with_twins
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space import make_space
 from cashmere.space.component import BuildContext
@@ -17,7 +17,7 @@ def test_twins_differ_by_the_clipping_alone():
     context = BuildContext(
         task_type=TaskType.BINARY, n_classes=2, n_rows=500, n_features=3, categorical=np.zeros(3, dtype=bool)
     )
-    offered = offers(space)
+    offered = first_without_network(space)
     for name in set(CLIPPING) - {"ridge"}:
         steps = [
             [step for step, _ in space.build(space.completed(offered[key, "first 1"]), context).steps]
