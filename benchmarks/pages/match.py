@@ -51,6 +51,13 @@ MORE_TABLES = (
 """Still more tables, named before the first comparison on them."""
 
 
+UNTOUCHED = (
+    *("hill-valley", "wind", "optdigits", "wall-robot-navigation", "cnae-9", "cjs", "leaf", "mfeat-karhunen"),
+    "texture",
+)
+"""Those of `OTHER_TABLES` and `MORE_TABLES` on which nothing was chosen after the first comparison."""
+
+
 def match_losses() -> Frame:
     """Return the losses of the first seed and 60 s: rows the tables of the match, columns `PEERS`."""
     return _losses("peers.jsonl", PEERS)
@@ -89,14 +96,23 @@ def others_summary() -> Statement:
     """Return the sentence of that page on the tables named before the first comparison on them."""
     losses = _losses("peers.jsonl", LONGER_PEERS, among=(*OTHER_TABLES, *MORE_TABLES))
     ours, theirs = losses[OURS], losses["autogluon"]
+    first = _first_losses()
     return Statement(
-        text="lower loss than AutoGluon on {wins} of {n}, {median:.1f} % lower in the median; one seed",
+        text="lower loss than AutoGluon on {wins} of {n}, {median:.1f} % lower in the median (in the first comparison, "
+        "with the code of then, on {first_wins}, {first_median:.1f} %); one seed",
         values={
             "wins": int((ours < theirs).sum()),
             "n": len(losses),
             "median": 100 * (1 - float((ours / theirs).median())),
+            "first_wins": int((first < theirs).sum()),
+            "first_median": 100 * (1 - float((first / theirs).median())),
         },
     )
+
+
+def _first_losses() -> Frame:
+    """Return our losses in the first comparison on the tables named before it."""
+    return _losses("first_comparison.jsonl", (OURS,), among=(*OTHER_TABLES, *MORE_TABLES))[OURS]
 
 
 def parts() -> Iterator[Statement | Body]:
@@ -131,6 +147,15 @@ def parts() -> Iterator[Statement | Body]:
         "median.",
         values={"mean": 100 * (1 - _ratio(ours, before)), "median": 100 * (1 - float(np.median(ours / before)))},
     )
+    on_faster = _losses("faster_machine.jsonl", ("autogluon", "autogluon_torch"))
+    yield Statement(
+        text="On this machine, the loss of AutoGluon is {plain:.3f} times as high as on the faster one (geometric "
+        "mean), with torch {torch:.3f} times",
+        values={
+            "plain": _ratio(losses["autogluon"], on_faster["autogluon"]),
+            "torch": _ratio(losses["autogluon_torch"], on_faster["autogluon_torch"]),
+        },
+    )
     yield from _longer_parts()
     yield from _haste_parts()
     yield from _other_parts()
@@ -155,12 +180,14 @@ def _longer_parts() -> Iterator[Statement | Body]:
 def _haste_parts() -> Iterator[Body]:
     """Yield the parts on tables with more rows, before and after runs began in haste."""
     losses = _losses("peers.jsonl", LONGER_PEERS, among=LONGER_TABLES)
-    before = _losses("without_haste.jsonl", (OURS,), among=LONGER_TABLES)[OURS]
+    before, after = (
+        _losses(name, (OURS,), among=LONGER_TABLES)[OURS] for name in ("without_haste.jsonl", "with_haste.jsonl")
+    )
     lines = [
-        row(str(table), *(f"{value:.4f}" for value in (before[table], of[OURS], of["autogluon"])))
+        row(str(table), *(f"{value:.4f}" for value in (before[table], after[table], of[OURS], of["autogluon"])))
         for table, of in losses.iterrows()
     ]
-    yield Body(header="| data set, 60 s | cashmere before | cashmere | AutoGluon |", lines=tuple(lines))
+    yield Body(header="| data set, 60 s | before | in haste | now | AutoGluon |", lines=tuple(lines))
 
 
 def _other_parts() -> Iterator[Statement | Body]:
@@ -177,6 +204,29 @@ def _other_parts() -> Iterator[Statement | Body]:
     yield Statement(
         text="In the median of these {n:word} tables, cashmere has {median:.3f} of AutoGluon's loss.",
         values={"n": len(more), "median": float((more[OURS] / more["autogluon"]).median())},
+    )
+    now, first = _losses("peers.jsonl", LONGER_PEERS, among=(*OTHER_TABLES, *MORE_TABLES)), _first_losses()
+    ours, theirs = now[OURS], now["autogluon"]
+    yield Statement(
+        text="In the first comparison, with the code of then, its loss was lower than AutoGluon's on {wins} of the {n} "
+        "tables, {median:.1f} % lower in the median; now it is lower on {wins_now}, {median_now:.1f} % in the median.",
+        values={
+            "wins": int((first < theirs).sum()),
+            "n": len(now),
+            "median": 100 * (1 - float((first / theirs).median())),
+            "wins_now": int((ours < theirs).sum()),
+            "median_now": 100 * (1 - float((ours / theirs).median())),
+        },
+    )
+    untouched = list(UNTOUCHED)
+    yield Statement(
+        text="On the {n:word} tables on which nothing was chosen in between, the loss is {median:.3f} of that in the "
+        "first comparison in the median, and lower than AutoGluon's on {wins:word}.",
+        values={
+            "n": len(untouched),
+            "median": float((ours / first)[untouched].median()),
+            "wins": int((ours < theirs)[untouched].sum()),
+        },
     )
 
 
