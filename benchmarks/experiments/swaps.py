@@ -39,6 +39,7 @@ TABLES = (
     "pc4", "sick", "delta_elevators", "bank-marketing", "fri_c3_1000_25", "colleges_usnews",
 )  # fmt: skip
 CHANGES = ("extra_trees:min_samples_leaf=2", "knn:p=1")
+LEFT_OUT = "the algorithm's default has no such hyper-parameter on this table, or the trial failed."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +123,11 @@ def judged(followed: FollowedCandidates, table: str) -> Iterator[JudgedSwap]:
         )
 
 
+def absent(changes: Sequence[str], rows: Sequence[JudgedSwap]) -> list[str]:
+    """Return the changes without a row."""
+    return [change for change in changes if change not in {row.change for row in rows}]
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_followed_arguments(parser, "swaps", TABLES, rows=3_000, seconds=20.0)
     parser.add_argument("--changes", nargs="+", default=list(CHANGES), metavar="ALGORITHM:NAME=VALUE")
@@ -141,7 +147,10 @@ def main(arguments: argparse.Namespace) -> None:
                 n_rows=arguments.rows,
                 most_seconds=arguments.seconds,
             )
-            found += judged(followed, table.name)
+            rows = list(judged(followed, table.name))
+            for change in absent(arguments.changes, rows):
+                console.print(f"{table.name}: {change} is left out; {LEFT_OUT}", markup=False, highlight=False)
+            found += rows
             write_anew(arguments.out, found)
     if found:
         console.print(report(pd.DataFrame([asdict(each) for each in found])))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.experiments.followed_candidates import FollowedCandidates
-from benchmarks.experiments.swaps import CHANGES, judged, offers, parse_change, report
+from benchmarks.experiments.swaps import CHANGES, absent, judged, offers, parse_change, report
 from cashmere.data.task import TaskProfile, TaskType
 from cashmere.space import make_space
 
@@ -43,5 +43,6 @@ def test_the_ensemble_is_judged_with_the_changed_default_instead_and_beside():
     assert (found.seconds, found.changed_seconds) == (2.0, 4.0)
     assert found.loss == pytest.approx(0.8, rel=0.2) and found.changed_loss == pytest.approx(0.4, rel=0.2)
     assert found.instead < found.ensemble and found.beside < found.ensemble
+    assert absent(["knn:p=1", "knn:pp=1"], [found]) == ["knn:pp=1"]
     shown = report(pd.DataFrame([found]))
     assert [column.header for column in shown.columns] == ["table", "knn:p=1, instead", "knn:p=1, beside"]
