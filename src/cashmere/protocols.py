@@ -148,8 +148,11 @@ class DiversitySurrogate(Protocol):
 class Objective(Protocol):
     """The function that a trial runs; it must be picklable by cloudpickle and is called inside a worker."""
 
-    def __call__(self, trial: Trial) -> Outcome:
-        """Evaluate the trial's configuration. Exceptions are turned into failed outcomes by the executor."""
+    def __call__(self, trial: Trial) -> Outcome | float:
+        """Evaluate the trial's configuration: return its outcome, or just its loss.
+
+        Exceptions are turned into failed outcomes by the executor.
+        """
         ...
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import wait
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from ConfigSpace import Configuration, ConfigurationSpace
 
@@ -115,7 +117,13 @@ class ExecutorContract:
         assert outcome.status is TrialStatus.ERROR
         assert "nan" in str(outcome.error)
 
-    @pytest.mark.parametrize("returned", [None, 0.25, Outcome(status="success", loss=0.25)])
+    @pytest.mark.parametrize("returned", [0.25, np.float32(0.25), Fraction(1, 4)])
+    def test_loss_alone_is_a_success(self, executor, returned):
+        outcome = executor.submit(lambda trial: returned, trial(0)).result(timeout=60)
+        assert (outcome.status, outcome.loss, type(outcome.loss)) == (TrialStatus.SUCCESS, 0.25, float)
+        assert outcome.duration_seconds > 0
+
+    @pytest.mark.parametrize("returned", [None, "0.25", True, Outcome(status="success", loss=0.25)])
     def test_what_is_no_outcome_is_an_error(self, executor, returned):
         outcome = executor.submit(lambda trial: returned, trial(0)).result(timeout=60)
         assert (outcome.status, outcome.error.kind) == (TrialStatus.ERROR, CauseKind.UNUSABLE)

@@ -359,6 +359,14 @@ def test_aborted_outcome_is_not_an_observation():
     assert len(study.history) == 0
 
 
+def test_losses_alone_are_returned_and_told():
+    study = Study(SPACE, "random", lookahead=2)
+    first, second = study.ask(), study.ask()
+    assert [told.loss for told in study.tell(first, 0.5)] == [0.5]
+    assert study.tell(second, float("nan"))[0].outcome.error.kind is CauseKind.NOT_FINITE
+    assert study.optimize(lambda trial: trial.number, "5trials").losses[2:].tolist() == [2, 3, 4]
+
+
 @pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("loss", [float("inf"), "low", None])
 def test_told_outcome_that_cannot_be_stored_is_a_failure(loss, together, tmp_path):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from cashmere.execution.exception_cause import cause_of_exception
-from cashmere.execution.outcome_check import why_unusable
+from cashmere.execution.outcome_check import outcome_of, why_unusable
 from cashmere.protocols import Objective, SupervisedObjective, Supervisor
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
@@ -36,7 +36,7 @@ def run_trial(objective: Objective, trial: Trial, supervisor: Supervisor | None 
             if supervisor is not None and isinstance(objective, SupervisedObjective):
                 outcome = objective.run(trial, supervisor)
             else:
-                outcome = objective(trial)
+                outcome = outcome_of(objective(trial))  # type: ignore[assignment]  # checked below
     except MemoryError as error:
         outcome = Outcome(
             status=TrialStatus.MEMORY,

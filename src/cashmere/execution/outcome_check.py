@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 
@@ -42,6 +43,19 @@ def restored_checkpoint(answer: bytes) -> Outcome:
     return Outcome(status=TrialStatus.ERROR, error=replace(problem, text=f"checkpoint: {problem.text}"))
 
 
+def outcome_of(result: object) -> object:
+    """Return a number as a successful outcome with this loss, anything else as it is.
+
+    Examples
+    --------
+    >>> outcome_of(0.25).loss, outcome_of("0.25")
+    (0.25, '0.25')
+    """
+    if isinstance(result, Real) and not isinstance(result, bool):
+        return Outcome(status=TrialStatus.SUCCESS, loss=float(result))
+    return result
+
+
 def why_unusable(outcome: object) -> Cause | None:
     """Return why a study cannot store an outcome or a strategy cannot use it; None if they can.
 
@@ -62,7 +76,9 @@ def why_unusable(outcome: object) -> Cause | None:
 def _problem_of(outcome: object) -> Cause | None:
     if not isinstance(outcome, Outcome):
         example = "Outcome(status=TrialStatus.SUCCESS, loss=...)"
-        return _unusable(f"it is of the type {type(outcome).__name__}, not an Outcome such as {example}")
+        return _unusable(
+            f"it is of the type {type(outcome).__name__}, neither a number nor an Outcome such as {example}"
+        )
     if not isinstance(outcome.status, TrialStatus):
         return _unusable(f"its status is of the type {type(outcome.status).__name__}, not a TrialStatus")
     seconds = (outcome.duration_seconds, outcome.fit_seconds, outcome.predict_seconds)

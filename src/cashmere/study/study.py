@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -17,7 +17,7 @@ from cashmere.base.arrays import Float64
 from cashmere.base.pace import Pace
 from cashmere.exceptions import InconsistentResumeError, InvalidParameterError, LookaheadError, UsageError
 from cashmere.execution.in_process import InProcessExecutor
-from cashmere.execution.outcome_check import why_unusable
+from cashmere.execution.outcome_check import outcome_of, why_unusable
 from cashmere.protocols import Executor, MetricCheck, Objective, Strategy, SupervisedObjective
 from cashmere.records.budget import Budget, Deadline
 from cashmere.records.cause import Cause, CauseKind
@@ -318,8 +318,10 @@ class Study:
 
     # ------------------------------------------------------------ tell
 
-    def tell(self, trial: Trial, outcome: Outcome) -> list[Observation]:
-        """Store an outcome, commit all that is complete so far, and return the newly committed observations.
+    def tell(self, trial: Trial, outcome: Outcome | float) -> list[Observation]:
+        """Store an outcome, or the loss of a successful trial, and commit what is complete so far.
+
+        Returns the newly committed observations.
 
         Aborted outcomes are not stored: the same trial is decided again on resume. The trial counts as a failure if the
         outcome cannot be stored, such as one with an infinite loss, or if the predictions are for other rows or classes
@@ -332,11 +334,12 @@ class Study:
         """
         return self.tell_all([(trial, outcome)])
 
-    def tell_all(self, finished: Sequence[tuple[Trial, Outcome]]) -> list[Observation]:
+    def tell_all(self, finished: Sequence[tuple[Trial, Outcome | float]]) -> list[Observation]:
         """Store outcomes as `tell` does, but in one transaction: hundreds of workers would wait for the disk."""
         kept: dict[int, tuple[Trial, Outcome]] = {}
-        for trial, outcome in finished:
+        for trial, result in finished:
             self._check_open(trial, told=kept)
+            outcome = cast(Outcome, outcome_of(result))
             if (problem := why_unusable(outcome)) is not None:
                 outcome = Outcome(status=TrialStatus.ERROR, error=problem)
             if outcome.status is not TrialStatus.ABORTED:
@@ -405,7 +408,7 @@ class Study:
         Parameters
         ----------
         objective : callable
-            Function from `Trial` to `Outcome`.
+            Function from `Trial` to `Outcome`, or to the loss of a successful trial.
         budget : str, float, Budget or None
             A number of trials includes those of earlier calls; seconds count from this call. The first budget becomes
             the plan of a study that has none. With None, only `stop` ends the loop.
