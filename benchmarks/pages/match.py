@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from benchmarks.pages.kept_rows import RESULTS, Frame
-from benchmarks.pages.statement import Body, Statement, row
+from benchmarks.pages.statement import Body, PageError, Statement, row
 from benchmarks.peers.environments import OURS
 from benchmarks.peers.report import improvability, to_frame
 from benchmarks.peers.runs import PeerProtocol, PeerRun
@@ -64,13 +64,23 @@ def match_losses() -> Frame:
 
 
 def _losses(name: str, peers: Sequence[str], seconds: float = 60.0, among: Sequence[str] = MATCH) -> Frame:
-    """Return the losses of the first seed, on the tables among these on which all peers have run this long."""
+    """Return the losses of the first seed, on the tables among these on which all peers have run this long.
+
+    Raises
+    ------
+    PageError
+        If there is no such table.
+    """
     kept = FinishedRuns(RESULTS / "match" / name, PeerRun, SuiteKey)
     protocol = PeerProtocol(seconds=seconds, threads=2)
-    runs = [kept.find(protocol.key(table, peer, 0)) for table in among for peer in peers]
-    rows = to_frame([run for run in runs if run is not None])
-    on_all = rows.groupby("table")["peer"].nunique() == len(peers)
-    tables = [table for table in among if on_all.get(table, False)]
+    runs = {table: [kept.find(protocol.key(table, peer, 0)) for peer in peers] for table in among}
+    tables = [table for table, of in runs.items() if all(run is not None for run in of)]
+    if not tables:
+        raise PageError(
+            f"{name} has no table on which {', '.join(peers)} have run for {seconds:g} s, expected {', '.join(among)}. "
+            "Runs with --fresh replace the rows: wait until they have ended, or restore the file."
+        )
+    rows = to_frame([run for table in tables for run in runs[table] if run is not None])
     return rows.pivot(index="table", columns="peer", values="loss").loc[tables, list(peers)]
 
 

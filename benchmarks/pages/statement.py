@@ -17,7 +17,7 @@ _WORD = "(?i:" + "|".join(WORDS) + ")"
 
 
 class PageError(Exception):
-    """A statement is not in its page, or more than once."""
+    """A statement is not in its page, or more than once, or its rows are missing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> None:
     found = []
     for name, compute in PARTS.items():
-        parts = tuple(compute())
         try:
+            parts = tuple(compute())
             found += [f"{name}: {line}" for line in differences(name, parts)]
             if not arguments.check:
                 (ROOT / name).write_text(written((ROOT / name).read_text(), parts))

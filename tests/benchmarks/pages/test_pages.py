@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.pages import how_good
+from benchmarks.pages import how_good, match
 from benchmarks.pages.statement import Body, PageError, Statement, unexplained, written
 from benchmarks.pages.write import PARTS, ROOT, differences
 
@@ -63,3 +63,9 @@ def test_numbers_that_nothing_computes_are_found():
 def test_parts_must_be_in_the_page_exactly_once(part):
     with pytest.raises(PageError, match="expected o"):
         written(PAGE, (part,))
+
+
+def test_missing_rows_are_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(match, "RESULTS", tmp_path)
+    with pytest.raises(PageError, match=r"peers\.jsonl has no table on which cashmere, autogluon.* expected "):
+        match.match_losses()
