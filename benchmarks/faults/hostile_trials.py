@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from ConfigSpace import Configuration
@@ -280,7 +280,7 @@ def after_a_checkpoint(attack: Objective) -> Supervised:
 
     def run(trial: Trial, supervisor: Supervisor) -> Outcome:
         supervisor.keep(_checkpoint())
-        return attack(trial)
+        return cast(Outcome, attack(trial))
 
     return Supervised(f"{name_of(attack)}_after_a_checkpoint", run)
 

@@ -6,9 +6,10 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from cashmere.execution.limits import Limits
+from cashmere.execution.outcome_check import outcome_of
 from cashmere.protocols import Objective, PortableObjective
 from cashmere.records.cause import Cause, CauseKind
 from cashmere.records.trial import Outcome, Trial, TrialStatus
@@ -109,7 +110,7 @@ class CpuTimedObjective:
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial."""
         start = time.process_time()
-        outcome = self.objective(trial)
+        outcome = cast(Outcome, outcome_of(self.objective(trial)))
         seconds = time.process_time() - start
         if seconds > self.limit_seconds:
             cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self.limit_seconds, used=seconds)
