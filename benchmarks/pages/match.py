@@ -104,25 +104,27 @@ def summary() -> Statement:
 
 def others_summary() -> Statement:
     """Return the sentence of that page on the tables named before the first comparison on them."""
-    losses = _losses("peers.jsonl", LONGER_PEERS, among=(*OTHER_TABLES, *MORE_TABLES))
-    ours, theirs = losses[OURS], losses["autogluon"]
-    first = _first_losses()
     return Statement(
-        text="lower loss than AutoGluon on {wins} of {n}, {median:.1f} % lower in the median (in the first comparison, "
-        "with the code of then, on {first_wins}, {first_median:.1f} %); one seed",
-        values={
-            "wins": int((ours < theirs).sum()),
-            "n": len(losses),
-            "median": 100 * (1 - float((ours / theirs).median())),
-            "first_wins": int((first < theirs).sum()),
-            "first_median": 100 * (1 - float((first / theirs).median())),
-        },
+        text="lower loss than AutoGluon on {wins_now} of {n}, {median_now:.1f} % lower in the median (in the first "
+        "comparison, with the code of then, on {wins}, {median:.1f} %); one seed",
+        values=_then_and_now(_other_losses()),
     )
 
 
-def _first_losses() -> Frame:
-    """Return our losses in the first comparison on the tables named before it."""
-    return _losses("first_comparison.jsonl", (OURS,), among=(*OTHER_TABLES, *MORE_TABLES))[OURS]
+def _other_losses() -> Frame:
+    """Return the losses on the tables named before the first comparison on them: then, now, and AutoGluon's."""
+    tables = (*OTHER_TABLES, *MORE_TABLES)
+    now = _losses("peers.jsonl", LONGER_PEERS, among=tables).rename(columns={OURS: "now", "autogluon": "theirs"})
+    return now.assign(then=_losses("first_comparison.jsonl", (OURS,), among=tables)[OURS])
+
+
+def _then_and_now(losses: Frame) -> dict[str, float]:
+    """Return how often cashmere is ahead of AutoGluon and by how many per cent in the median, in both comparisons."""
+    values: dict[str, float] = {"n": len(losses)}
+    for column, ending in (("then", ""), ("now", "_now")):
+        values[f"wins{ending}"] = int((losses[column] < losses["theirs"]).sum())
+        values[f"median{ending}"] = 100 * (1 - float((losses[column] / losses["theirs"]).median()))
+    return values
 
 
 def parts() -> Iterator[Statement | Body]:
@@ -220,27 +222,20 @@ def _other_parts() -> Iterator[Statement | Body]:
         text="In the median of these {n:word} tables, cashmere has {median:.3f} of AutoGluon's loss.",
         values={"n": len(more), "median": float((more[OURS] / more["autogluon"]).median())},
     )
-    now, first = _losses("peers.jsonl", LONGER_PEERS, among=(*OTHER_TABLES, *MORE_TABLES)), _first_losses()
-    ours, theirs = now[OURS], now["autogluon"]
+    losses = _other_losses()
     yield Statement(
         text="In the first comparison, with the code of then, its loss was lower than AutoGluon's on {wins} of the {n} "
         "tables, {median:.1f} % lower in the median; now it is lower on {wins_now}, {median_now:.1f} % in the median.",
-        values={
-            "wins": int((first < theirs).sum()),
-            "n": len(now),
-            "median": 100 * (1 - float((first / theirs).median())),
-            "wins_now": int((ours < theirs).sum()),
-            "median_now": 100 * (1 - float((ours / theirs).median())),
-        },
+        values=_then_and_now(losses),
     )
-    untouched = list(UNTOUCHED)
+    untouched = losses.loc[list(UNTOUCHED)]
     yield Statement(
         text="On the {n:word} tables on which nothing was chosen in between, the loss is {median:.3f} of that in the "
         "first comparison in the median, and lower than AutoGluon's on {wins:word}.",
         values={
             "n": len(untouched),
-            "median": float((ours / first)[untouched].median()),
-            "wins": int((ours < theirs)[untouched].sum()),
+            "median": float((untouched["now"] / untouched["then"]).median()),
+            "wins": int((untouched["now"] < untouched["theirs"]).sum()),
         },
     )
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from cashmere.execution.limits import Limits
 from cashmere.execution.outcome_check import outcome_of
@@ -110,7 +110,7 @@ class CpuTimedObjective:
     def __call__(self, trial: Trial) -> Outcome:
         """Evaluate the trial."""
         start = time.process_time()
-        outcome = cast(Outcome, outcome_of(self.objective(trial)))
+        outcome = outcome_of(self.objective(trial))
         seconds = time.process_time() - start
         if seconds > self.limit_seconds:
             cause = Cause(kind=CauseKind.CPU_LIMIT, limit=self.limit_seconds, used=seconds)

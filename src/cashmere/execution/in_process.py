@@ -36,7 +36,7 @@ def run_trial(objective: Objective, trial: Trial, supervisor: Supervisor | None 
             if supervisor is not None and isinstance(objective, SupervisedObjective):
                 outcome = objective.run(trial, supervisor)
             else:
-                outcome = outcome_of(objective(trial))  # type: ignore[assignment]  # checked below
+                outcome = outcome_of(objective(trial))
     except MemoryError as error:
         outcome = Outcome(
             status=TrialStatus.MEMORY,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Real
+from typing import cast
 
 import numpy as np
 
@@ -43,17 +44,17 @@ def restored_checkpoint(answer: bytes) -> Outcome:
     return Outcome(status=TrialStatus.ERROR, error=replace(problem, text=f"checkpoint: {problem.text}"))
 
 
-def outcome_of(result: object) -> object:
-    """Return a number as a successful outcome with this loss, anything else as it is.
+def outcome_of(result: Outcome | float) -> Outcome:
+    """Return a number as a successful outcome with this loss, anything else as it is: `why_unusable` judges that.
 
     Examples
     --------
-    >>> outcome_of(0.25).loss, outcome_of("0.25")
-    (0.25, '0.25')
+    >>> outcome_of(0.25).loss
+    0.25
     """
     if isinstance(result, Real) and not isinstance(result, bool):
         return Outcome(status=TrialStatus.SUCCESS, loss=float(result))
-    return result
+    return cast(Outcome, result)
 
 
 def why_unusable(outcome: object) -> Cause | None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from ConfigSpace import Configuration, ConfigurationSpace
@@ -339,7 +339,7 @@ class Study:
         kept: dict[int, tuple[Trial, Outcome]] = {}
         for trial, result in finished:
             self._check_open(trial, told=kept)
-            outcome = cast(Outcome, outcome_of(result))
+            outcome = outcome_of(result)
             if (problem := why_unusable(outcome)) is not None:
                 outcome = Outcome(status=TrialStatus.ERROR, error=problem)
             if outcome.status is not TrialStatus.ABORTED:
