@@ -200,8 +200,6 @@ def test_converted_learners_predict_the_same(case, frame, target, schema, unseen
     task, name, encoding, values = case
     if name in ("xgboost", "catboost"):
         pytest.importorskip(name)
-    elif name == "realmlp":
-        pytest.importorskip("torch")
     largest = difference(task, name, encoding, values, (frame, target, schema, unseen))
     assert largest < 1e-5  # XGBoost adds up in float32
 

@@ -20,7 +20,6 @@ from cashmere.model.trusted import FIXED_VALUES, KEY_TYPES, LOADERS_IN, LONG_TEX
 from support.real_archives import encoders, every_pipeline
 
 pytest.importorskip("imblearn")
-pytest.importorskip("torch")
 
 EARLIER = Path(__file__).parent / "earlier" / "types-0.1.skops.xz"
 

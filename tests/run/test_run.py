@@ -36,19 +36,19 @@ def test_seconds_of_earlier_calls_are_kept(tmp_path):
     assert facts_of(tmp_path / "run")["suggest_seconds"] > before["suggest_seconds"]
 
 
-def networks_if_possible(profile):
+def boosters_if_possible(profile):
     space = make_space("default", profile)
-    return space.restricted_to([a.name for a in space.algorithms if a.name in ("logistic_regression", "realmlp")])
+    return space.restricted_to([a.name for a in space.algorithms if a.name in ("logistic_regression", "xgboost")])
 
 
 def test_resume_without_a_package_of_earlier_trials_names_it(tmp_path, monkeypatch):
-    pytest.importorskip("torch")
+    pytest.importorskip("xgboost")
     frame = demo_table().head(200)
     X, y = frame.drop(columns=DEMO_TARGET), frame[DEMO_TARGET]
     settings = {"isolation": "none", "resampling": "holdout", "run_directory": tmp_path / "run"}
-    first = AutoClassifier(budget="2trials", space=networks_if_possible, **settings).fit(X, y)
-    assert set(first.leaderboard_["algorithm"]) == {"logistic_regression", "realmlp"}
-    monkeypatch.setitem(sys.modules, "torch", None)  # as if it were not installed
-    expected = r"'realmlp', which needs a package that is not installed: torch \(pip install .*\[torch\]'\)"
+    first = AutoClassifier(budget="2trials", space=boosters_if_possible, **settings).fit(X, y)
+    assert set(first.leaderboard_["algorithm"]) == {"logistic_regression", "xgboost"}
+    monkeypatch.setitem(sys.modules, "xgboost", None)  # as if it were not installed
+    expected = r"'xgboost', which needs a package that is not installed: xgboost \(pip install .*\[boost\]'\)"
     with pytest.raises(RunDirectoryError, match=expected):
-        AutoClassifier(budget="3trials", resume=True, space=networks_if_possible, **settings).fit(X, y)
+        AutoClassifier(budget="3trials", resume=True, space=boosters_if_possible, **settings).fit(X, y)

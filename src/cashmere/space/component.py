@@ -27,7 +27,7 @@ MAX_COLUMNS = 2000
 MAX_BYTES = 2 * 1024**3
 """Largest size in bytes, as float64, of a matrix made by a feature operator."""
 
-EXTRAS: Mapping[str, str] = {"catboost": "boost", "imblearn": "imbalance", "torch": "torch", "xgboost": "boost"}
+EXTRAS: Mapping[str, str] = {"catboost": "boost", "imblearn": "imbalance", "xgboost": "boost"}
 """The extra of cashmere that installs a module, for messages."""
 
 

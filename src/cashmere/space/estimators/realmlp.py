@@ -1,4 +1,4 @@
-"""RealMLP: a network for tables with tuned defaults. PyTorch fits it; it predicts with numpy."""
+"""RealMLP: a network for tables with tuned defaults."""
 
 from __future__ import annotations
 
@@ -109,8 +109,6 @@ class RealMLP(BaseEstimator):  # type: ignore[misc]
 
         Raises
         ------
-        MissingDependencyError
-            If PyTorch is not installed.
         FloatingPointError
             If the weights diverge.
         """

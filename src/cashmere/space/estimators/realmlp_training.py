@@ -1,16 +1,19 @@
-"""Fits of `RealMLP` by gradient descent; the only part of it that needs PyTorch."""
+"""Fits of `RealMLP` by gradient descent, with gradients written by hand."""
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
 
-from cashmere.base.arrays import AnyArray, FloatArray
-from cashmere.exceptions import MissingDependencyError
+from cashmere.base.arrays import AnyArray, FloatArray, IntArray
+from cashmere.base.threads import one_blas_thread
+from cashmere.space.estimators.adamw import AdamW, WeightGroup
+from cashmere.space.estimators.realmlp_gradients import mish, selu, write_gradient
 
 FIRST_CYCLE = 4
 """Epochs of the first cycle of the learning rate; each takes twice as long as the one before."""
@@ -27,8 +30,8 @@ class RealMLPTraining:
     The learning rate rises from zero and falls back in cycles that double their length. At the end of each, the network
     is as good as after a fit of just that length.
 
-    PyTorch works on the arrays of the network, so that it can predict at any time, and uses one thread: sums depend on
-    the number of threads, but results must not.
+    The weights of the network become views of one vector, which every step changes, so that it can predict at any time.
+    Products use one thread: sums depend on the number of threads, but results must not.
 
     Parameters
     ----------
@@ -40,53 +43,57 @@ class RealMLPTraining:
         Classes or values.
     weight : (n_rows,) array, optional
         Row weights.
-
-    Raises
-    ------
-    MissingDependencyError
-        If PyTorch is not installed.
     """
 
     def __init__(self, network: Any, X: FloatArray, y: AnyArray, weight: FloatArray | None = None) -> None:
-        self._torch: Any = _torch()
         self._network = network
-        coded = network.begin(X, y)
-        as_tensor = self._torch.from_numpy
-        self._X, self._y = as_tensor(network.scaled(X)), as_tensor(coded)
+        self._y = network.begin(X, y)
+        self._X = network.scaled(X)
         self._weight: Any = None
         if weight is not None:
             weight = np.asarray(weight, dtype=np.float64)
-            self._weight = as_tensor((weight / weight.mean()).astype(np.float32))
-        self._embedded = as_tensor(network.embedded_)
-        self._random = self._torch.Generator().manual_seed(network.random_state)
+            self._weight = (weight / weight.mean()).astype(np.float32)
+        self._random = np.random.default_rng((network.random_state, 1))  # the weights were drawn from (random_state, 0)
         self._n_epochs = 0
-        self._tensors: dict[str, Any] = {}
-        self._rates: list[float] = []
-        groups = []
-        for tensors, factor, decay in self._groups():
-            groups.append({"params": tensors, "weight_decay": decay})
-            self._rates.append(network.learning_rate * factor)
-        self._optimizer = self._torch.optim.AdamW(groups, lr=0.0, betas=_DECAYS, foreach=True)
+        groups = list(self._groups())
+        self._vector = np.empty(sum(group.size for _, group in groups), dtype=np.float32)
+        self._gradient = np.zeros_like(self._vector)
+        self._weights, self._derivatives = (self._views(vector) for vector in (self._vector, self._gradient))
+        for name, values in self._weights.items():
+            for view, drawn in zip(_listed(values), _listed(getattr(network, name)), strict=True):
+                view[...] = drawn
+            setattr(network, name, values)
+        self._optimiser = AdamW(self._vector, [group for _, group in groups], _DECAYS)
 
-    def _groups(self) -> Iterator[tuple[list[Any], float, float]]:
-        """Yield tensors, the factor of their learning rate, and their decay."""
-        decay = self._network.weight_decay
-        yield self._shared("front_"), _FRONT, decay
-        yield [*self._shared("frequencies_"), *self._shared("mixing_"), *self._shared("slopes_")], _SLOW, decay
-        yield [*self._shared("phases_"), *self._shared("shifts_"), *self._shared("intercepts_")], _SLOW, 0.0
-        for layer in self._shared("coefs_"):
+    def _groups(self) -> Iterator[tuple[str, WeightGroup]]:
+        """Yield the names of weights, in the order of the vector, with their rates and decays."""
+        network, decay = self._network, self._network.weight_decay
+        rates = {"front_": (_FRONT, decay)}
+        rates |= dict.fromkeys(("frequencies_", "mixing_", "slopes_"), (_SLOW, decay))
+        rates |= dict.fromkeys(("phases_", "shifts_", "intercepts_"), (_SLOW, 0.0))
+        for name, (factor, share) in rates.items():
+            size = sum(each.size for each in _listed(getattr(network, name)))
+            yield name, WeightGroup(size=size, rate=factor * network.learning_rate, decay=share)
+        for layer in network.coefs_:
             # Weights of n inputs have a standard deviation of n^(-1/2): their steps are smaller by the same factor, and
             # the decay per step is that of the others.
-            yield [layer], len(layer) ** -0.5, decay * len(layer) ** 0.5
+            rate, share = len(layer) ** -0.5 * network.learning_rate, len(layer) ** 0.5 * decay
+            yield "coefs_", WeightGroup(size=layer.size, rate=rate, decay=share)
 
-    def _shared(self, name: str) -> list[Any]:
-        """Return tensors that share their memory with weights of the network."""
-        value = getattr(self._network, name)
-        tensors = [
-            self._torch.from_numpy(each).requires_grad_() for each in (value if isinstance(value, list) else [value])
-        ]
-        self._tensors[name] = tensors if isinstance(value, list) else tensors[0]
-        return tensors
+    def _views(self, vector: FloatArray) -> dict[str, Any]:
+        """Return the parts of a vector by name, in the shapes of the weights."""
+        views: dict[str, Any] = {}
+        begin = 0
+        for name in dict.fromkeys(name for name, _ in self._groups()):
+            like = getattr(self._network, name)
+            ends = itertools.accumulate((each.size for each in _listed(like)), initial=begin)
+            parts = [
+                vector[start:end].reshape(each.shape)
+                for (start, end), each in zip(itertools.pairwise(ends), _listed(like), strict=True)
+            ]
+            begin += sum(each.size for each in parts)
+            views[name] = parts if isinstance(like, list) else parts[0]
+        return views
 
     def learn(self, n_epochs: float) -> None:
         """Continue until the network has seen all rows `n_epochs` times.
@@ -96,71 +103,58 @@ class RealMLPTraining:
         FloatingPointError
             If a weight becomes NaN or infinite.
         """
-        with self._one_thread():
+        with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
             while self._n_epochs < n_epochs:
                 self._learn_for_an_epoch()
-        tensors = (each for group in self._optimizer.param_groups for each in group["params"])
-        if not all(bool(self._torch.isfinite(each).all()) for each in tensors):
+        if not np.isfinite(self._vector).all():
             raise FloatingPointError("a network has diverged")
 
     def _learn_for_an_epoch(self) -> None:
         n_rows = len(self._X)
         size = min(_BATCH, n_rows)
-        order = self._torch.randperm(n_rows, generator=self._random)
+        order = self._random.permutation(n_rows)
         n_batches = n_rows // size  # the last rows of the order wait for another epoch
         for k in range(n_batches):
             cycle = math.log2(1 + (self._n_epochs + k / n_batches) / FIRST_CYCLE)
-            height = 0.5 * (1 - math.cos(2 * math.pi * cycle))
-            for group, rate in zip(self._optimizer.param_groups, self._rates, strict=True):
-                group["lr"] = rate * height
-            rows = order[k * size : (k + 1) * size]
-            self._optimizer.zero_grad()
-            self._loss(rows).backward()
-            self._optimizer.step()
+            self._write_gradient(order[k * size : (k + 1) * size])
+            self._optimiser.step(self._gradient, height=0.5 * (1 - math.cos(2 * math.pi * cycle)))
         self._n_epochs += 1
 
-    def _loss(self, rows: Any) -> Any:
-        functional = self._torch.nn.functional
-        outputs, y = self._outputs(self._X[rows]), self._y[rows]
+    def _write_gradient(self, rows: IntArray) -> None:
+        x = self._X[rows]
+        write_gradient(
+            self._weights,
+            x,
+            x[:, self._network.embedded_],
+            activation=selu if hasattr(self._network, "classes_") else mish,
+            kept=self._kept(len(rows)),
+            output_derivatives=lambda outputs: self._output_derivatives(outputs, rows),
+            out=self._derivatives,
+        )
+
+    def _kept(self, n_rows: int) -> list[FloatArray]:
+        """Draw which neurons stay in a step; those that do make up for those that do not."""
+        keep = 1 - self._network.dropout
+        if keep == 1:
+            return []
+        shape = (n_rows, self._network.width)
+        drawn = (self._random.random(shape, dtype=np.float32) < keep for _ in range(self._network.n_layers))
+        return [each * np.float32(1 / keep) for each in drawn]
+
+    def _output_derivatives(self, outputs: FloatArray, rows: IntArray) -> FloatArray:
+        """Return the derivatives of the mean loss by the outputs: log loss of classes, half the squared error."""
+        y = self._y[rows]
         if outputs.shape[1] > 1:
-            losses = functional.cross_entropy(outputs, y, reduction="none")
-        elif hasattr(self._network, "classes_"):
-            losses = functional.binary_cross_entropy_with_logits(outputs[:, 0], y, reduction="none")
+            derivatives = softmax(outputs, axis=1)
+            derivatives[np.arange(len(rows)), y] -= 1
         else:
-            losses = (outputs[:, 0] - y) ** 2 / 2
-        return losses.mean() if self._weight is None else (losses * self._weight[rows]).mean()
-
-    def _outputs(self, x: Any) -> Any:
-        """Return the same as `RealMLP.outputs`, but with dropout."""
-        torch, weights, keep = self._torch, self._tensors, 1 - self._network.dropout
-        activated = torch.nn.functional.selu if hasattr(self._network, "classes_") else torch.nn.functional.mish
-        if len(self._embedded):
-            columns = x[:, self._embedded].T[:, :, None]
-            waves = torch.cos(torch.addcmul(weights["phases_"][:, None], columns, weights["frequencies_"][:, None]))
-            embedded = torch.baddbmm(weights["shifts_"][:, None], waves, weights["mixing_"])
-            x = torch.cat([x, embedded.transpose(0, 1).flatten(1)], dim=1)
-        values = x * weights["front_"]
-        *hidden, last = zip(weights["coefs_"], weights["intercepts_"], strict=True)
-        for (coefs, offset), slope in zip(hidden, weights["slopes_"], strict=True):
-            values = torch.addmm(offset, values, coefs)
-            values = torch.lerp(values, activated(values), slope)
-            if keep < 1:
-                values = values * torch.empty_like(values).bernoulli_(keep, generator=self._random).div_(keep)
-        return torch.addmm(last[1], values, last[0])
-
-    @contextlib.contextmanager
-    def _one_thread(self) -> Iterator[None]:
-        before = self._torch.get_num_threads()
-        self._torch.set_num_threads(1)
-        try:
-            yield
-        finally:
-            self._torch.set_num_threads(before)
+            predicted = expit(outputs) if hasattr(self._network, "classes_") else outputs
+            derivatives = predicted - y[:, None]
+        if self._weight is not None:
+            derivatives *= self._weight[rows, None]
+        derivatives /= np.float32(len(rows))
+        return derivatives
 
 
-def _torch() -> Any:
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingDependencyError("torch", "The algorithm 'realmlp'", "torch") from error
-    return torch
+def _listed(value: Any) -> list[FloatArray]:
+    return value if isinstance(value, list) else [value]

@@ -1,4 +1,4 @@
-"""RealMLP in the space ``default``, where PyTorch is installed (extra ``torch``)."""
+"""RealMLP in the space ``default``."""
 
 from __future__ import annotations
 
@@ -43,6 +43,5 @@ REALMLP = Algorithm(
     group=("neural",),
     encodings=classic.DENSE,
     onnx=classic.DENSE,
-    requires=("torch",),
     max_rows=_MOST_ROWS,
 )
