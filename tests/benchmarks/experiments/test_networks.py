@@ -15,7 +15,6 @@ from cashmere.space import make_space
 
 @pytest.mark.parametrize("task", [TaskType.BINARY, TaskType.REGRESSION])
 def test_pools_hold_the_first_configurations_of_a_search(task):
-    pytest.importorskip("torch")
     profile = TaskProfile(task_type=task, n_rows=500, n_columns=4, n_classes=2 if task.is_classification else 1)
     space = make_space("default", profile)
     offered = offers(space)

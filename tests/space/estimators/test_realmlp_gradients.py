@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.timings.realmlp_time import as_tensors, loss_in_pytorch
 from cashmere.space.estimators.adamw import AdamW, WeightGroup
 from cashmere.space.estimators.realmlp import WEIGHTS, RealMLPClassifier, RealMLPRegressor
 from cashmere.space.estimators.realmlp_gradients import mish, selu
@@ -17,29 +18,6 @@ N_ROWS = 200
 
 def listed(value):
     return value if isinstance(value, list) else [value]
-
-
-def loss_in_pytorch(tensors, x, embedded, kept, y, weight, n_classes):
-    """Return the mean loss, independently of `write_gradient`."""
-    if embedded.shape[1]:
-        columns = embedded.T[:, :, None]
-        waves = torch.cos(columns * tensors["frequencies_"][:, None] + tensors["phases_"][:, None])
-        embeddings = waves @ tensors["mixing_"] + tensors["shifts_"][:, None]
-        x = torch.cat([x, embeddings.transpose(0, 1).flatten(1)], dim=1)
-    values = x * tensors["front_"]
-    activation = torch.nn.functional.mish if n_classes == 1 else torch.nn.functional.selu
-    *hidden, last = zip(tensors["coefs_"], tensors["intercepts_"], strict=True)
-    for (W, b), s, mask in zip(hidden, tensors["slopes_"], kept, strict=True):
-        values = values @ W + b
-        values = torch.lerp(values, activation(values), s) * mask
-    outputs = values @ last[0] + last[1]
-    if n_classes == 1:
-        losses = (outputs[:, 0] - y) ** 2 / 2
-    elif n_classes == 2:
-        losses = torch.nn.functional.binary_cross_entropy_with_logits(outputs[:, 0], y, reduction="none")
-    else:
-        losses = torch.nn.functional.cross_entropy(outputs, y, reduction="none")
-    return (losses * weight).mean()
 
 
 def trained(n_classes, **settings):
@@ -61,20 +39,18 @@ def trained(n_classes, **settings):
 def test_gradient_is_that_of_pytorch(n_classes, n_layers, dropout):
     training = trained(n_classes, n_layers=n_layers, dropout=dropout)
     rows = np.random.default_rng(1).permutation(N_ROWS)[:64]
-    kept = training._kept(len(rows)) or [np.ones((len(rows), 16), dtype=np.float32)] * n_layers
+    kept = training._kept(len(rows))
+    assert len(kept) == (n_layers if dropout else 0)
     training._kept = lambda n_rows: kept
     training._write_gradient(rows)
-    tensors = {
-        name: [torch.from_numpy(each.copy()).requires_grad_() for each in listed(value)]
-        for name, value in training._weights.items()
-    }
-    one = {name: value if isinstance(training._weights[name], list) else value[0] for name, value in tensors.items()}
+    tensors = as_tensors(training._weights)
     x, y, weight = (torch.from_numpy(each[rows]) for each in (training._X, training._y, training._weight))
     masks = [torch.from_numpy(each) for each in kept]
-    loss_in_pytorch(one, x, x[:, training._network.embedded_], masks, y, weight, n_classes).backward()
+    embedded = x[:, training._network.embedded_]
+    loss_in_pytorch(tensors, x, embedded, y=y, weight=weight, kept=masks, n_classes=n_classes).backward()
     assert set(tensors) == set(WEIGHTS)
     for name, expected in tensors.items():
-        for derivative, tensor in zip(listed(training._derivatives[name]), expected, strict=True):
+        for derivative, tensor in zip(listed(training._derivatives[name]), listed(expected), strict=True):
             largest = float(tensor.grad.abs().max())
             assert largest > 0
             assert derivative == pytest.approx(tensor.grad.numpy(), abs=1e-5 * largest), name

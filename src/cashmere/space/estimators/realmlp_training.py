@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from scipy.special import expit, softmax
 
 from cashmere.base.arrays import AnyArray, FloatArray, IntArray
 from cashmere.base.threads import one_blas_thread
-from cashmere.space.estimators.adamw import AdamW, WeightGroup
+from cashmere.space.estimators.adamw import AdamW, WeightGroup, views_of
 from cashmere.space.estimators.realmlp_gradients import mish, selu, write_gradient
 
 FIRST_CYCLE = 4
@@ -43,6 +42,11 @@ class RealMLPTraining:
         Classes or values.
     weight : (n_rows,) array, optional
         Row weights.
+
+    Attributes
+    ----------
+    n_epochs : int
+        How often the network has seen all rows.
     """
 
     def __init__(self, network: Any, X: FloatArray, y: AnyArray, weight: FloatArray | None = None) -> None:
@@ -54,7 +58,7 @@ class RealMLPTraining:
             weight = np.asarray(weight, dtype=np.float64)
             self._weight = (weight / weight.mean()).astype(np.float32)
         self._random = np.random.default_rng((network.random_state, 1))  # the weights were drawn from (random_state, 0)
-        self._n_epochs = 0
+        self.n_epochs = 0
         groups = list(self._groups())
         self._vector = np.empty(sum(group.size for _, group in groups), dtype=np.float32)
         self._gradient = np.zeros_like(self._vector)
@@ -82,18 +86,13 @@ class RealMLPTraining:
 
     def _views(self, vector: FloatArray) -> dict[str, Any]:
         """Return the parts of a vector by name, in the shapes of the weights."""
-        views: dict[str, Any] = {}
-        begin = 0
-        for name in dict.fromkeys(name for name, _ in self._groups()):
-            like = getattr(self._network, name)
-            ends = itertools.accumulate((each.size for each in _listed(like)), initial=begin)
-            parts = [
-                vector[start:end].reshape(each.shape)
-                for (start, end), each in zip(itertools.pairwise(ends), _listed(like), strict=True)
-            ]
-            begin += sum(each.size for each in parts)
-            views[name] = parts if isinstance(like, list) else parts[0]
-        return views
+        names = list(dict.fromkeys(name for name, _ in self._groups()))
+        values = [getattr(self._network, name) for name in names]
+        parts = iter(views_of(vector, [each for value in values for each in _listed(value)]))
+        return {
+            name: [next(parts) for _ in value] if isinstance(value, list) else next(parts)
+            for name, value in zip(names, values, strict=True)
+        }
 
     def learn(self, n_epochs: float) -> None:
         """Continue until the network has seen all rows `n_epochs` times.
@@ -104,7 +103,7 @@ class RealMLPTraining:
             If a weight becomes NaN or infinite.
         """
         with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
-            while self._n_epochs < n_epochs:
+            while self.n_epochs < n_epochs:
                 self._learn_for_an_epoch()
         if not np.isfinite(self._vector).all():
             raise FloatingPointError("a network has diverged")
@@ -115,10 +114,10 @@ class RealMLPTraining:
         order = self._random.permutation(n_rows)
         n_batches = n_rows // size  # the last rows of the order wait for another epoch
         for k in range(n_batches):
-            cycle = math.log2(1 + (self._n_epochs + k / n_batches) / FIRST_CYCLE)
+            cycle = math.log2(1 + (self.n_epochs + k / n_batches) / FIRST_CYCLE)
             self._write_gradient(order[k * size : (k + 1) * size])
             self._optimiser.step(self._gradient, height=0.5 * (1 - math.cos(2 * math.pi * cycle)))
-        self._n_epochs += 1
+        self.n_epochs += 1
 
     def _write_gradient(self, rows: IntArray) -> None:
         x = self._X[rows]

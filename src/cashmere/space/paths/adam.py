@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from cashmere.base.arrays import FloatArray, IntArray
+from cashmere.space.estimators.adamw import AdamW, WeightGroup, views_of
 from cashmere.space.path import PathData
 
 _DECAYS = (0.9, 0.999)
-_EPSILON = 1e-8
 
 
 class AdamEpochs:
@@ -25,11 +25,6 @@ class AdamEpochs:
         After its first `partial_fit`; its weights are replaced by equal ones, which `learn` changes.
     data : PathData
         As in that fit.
-
-    References
-    ----------
-    Kingma and Ba (2015), Adam: A Method for Stochastic Optimization, ICLR, algorithm 1,
-    https://arxiv.org/abs/1412.6980
     """
 
     def __init__(self, learner: Any, data: PathData) -> None:
@@ -39,15 +34,15 @@ class AdamEpochs:
         self._weight: Any = None
         if data.weight is not None:
             self._weight = data.weight.astype(data.X.dtype)[:, None]
-        self._batch_size, self._alpha, self._rate = learner.batch_size, learner.alpha, learner.learning_rate_init
+        self._batch_size, self._alpha = learner.batch_size, learner.alpha
         # One order for all epochs, as in `partial_fit`: with new ones, losses jump, and paths end too soon.
         self._order = np.random.default_rng(learner.random_state).permutation(len(data.X))
         arrays = [*learner.coefs_, *learner.intercepts_]
         self._all = np.concatenate([each.ravel() for each in arrays])
-        self._gradient, self._mean, self._square = (np.zeros_like(self._all) for _ in range(3))
-        self._n_steps = 0
+        self._gradient = np.zeros_like(self._all)
+        self._adam = AdamW(self._all, [WeightGroup(size=self._all.size, rate=learner.learning_rate_init)], _DECAYS)
         n_layers = len(learner.coefs_)
-        views, gradients = _views(self._all, arrays), _views(self._gradient, arrays)
+        views, gradients = views_of(self._all, arrays), views_of(self._gradient, arrays)
         self._weights, self._biases = views[:n_layers], views[n_layers:]
         self._weight_gradients, self._bias_gradients = gradients[:n_layers], gradients[n_layers:]
         learner.coefs_, learner.intercepts_ = self._weights, self._biases
@@ -63,7 +58,7 @@ class AdamEpochs:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for start in range(0, len(self._order), self._batch_size):
                 self._compute_gradient(self._order[start : start + self._batch_size])
-                self._step()
+                self._adam.step(self._gradient)
         if not np.isfinite(self._all).all():
             raise FloatingPointError("a network has diverged")
 
@@ -94,17 +89,3 @@ class AdamEpochs:
             return values
         probabilities: FloatArray = expit(values) if self._n_classes == 2 else softmax(values, axis=1)
         return probabilities
-
-    def _step(self) -> None:
-        self._n_steps += 1
-        gradient, (beta_1, beta_2) = self._gradient, _DECAYS
-        self._mean += (1 - beta_1) * (gradient - self._mean)
-        self._square += (1 - beta_2) * (gradient**2 - self._square)
-        rate = self._rate * np.sqrt(1 - beta_2**self._n_steps) / (1 - beta_1**self._n_steps)
-        self._all -= float(rate) * self._mean / (np.sqrt(self._square) + _EPSILON)
-
-
-def _views(flat: FloatArray, like: list[FloatArray]) -> list[FloatArray]:
-    """Split an array into views with the shapes of other arrays."""
-    ends = np.cumsum([each.size for each in like])
-    return [flat[end - each.size : end].reshape(each.shape) for end, each in zip(ends, like, strict=True)]
