@@ -56,6 +56,7 @@ def statements() -> Iterator[Statement]:
     """Yield the parts of the page that hold results."""
     yield from _lightgbm()
     yield match.summary()
+    yield match.seeds_summary()
     yield match.others_summary()
     yield from _papers_methods()
     yield from _searches()
