@@ -2,7 +2,7 @@
 
     python -m benchmarks categories --data DIR
 
-Each configuration that a search begins with follows its path on each table, without the network that needs torch.
+Each configuration that a search begins with follows its path on each table, without RealMLP.
 CatBoost takes part with its own categories, and with one column per level, codes where there are many: the ensemble is
 chosen with the second alone, with the first alone, and with both, on one half of the validation rows, judged on the
 other, and the other way round.

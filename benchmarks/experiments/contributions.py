@@ -2,7 +2,7 @@
 
     python -m benchmarks contributions --data DIR
 
-Each configuration that a search begins with follows its path on each table, without the network that needs torch. The
+Each configuration that a search begins with follows its path on each table, without RealMLP. The
 ensemble is chosen on one half of the validation rows and judged on the other, and the other way round: from all of
 them, and from those of all algorithms but one.
 """

@@ -41,7 +41,7 @@ SpaceChange = Callable[[Space], Space]
 """Makes the space to use from ``default``."""
 
 NETWORK = "realmlp"
-"""The algorithm that needs PyTorch."""
+"""The slowest algorithm, which most studies leave out."""
 
 _FOLDS = "3fold"
 
@@ -224,7 +224,7 @@ def first_candidates(space: Space) -> dict[Key, Values]:
 
 
 def first_without_network(space: Space) -> dict[Key, Values]:
-    """Return the first configurations of a search without the network that needs PyTorch."""
+    """Return the first configurations of a search without RealMLP."""
     return {key: values for key, values in first_candidates(space).items() if key[0] != NETWORK}
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks outliers --data DIR
 
-Each configuration that a search begins with follows its path on each table, without the network that needs torch; those
+Each configuration that a search begins with follows its path on each table, without RealMLP; those
 of algorithms that clip outliers also without doing so. The ensemble is chosen with the ones or the others on one half
 of the validation rows, judged on the other, and the other way round.
 """

@@ -2,7 +2,7 @@
 
     python -m benchmarks swaps --data DIR --changes extra_trees:min_samples_leaf=2 knn:p=1
 
-Each configuration that a search begins with follows its path on each table, without the network that needs torch, and
+Each configuration that a search begins with follows its path on each table, without RealMLP, and
 so does the default of an algorithm with each change. The ensemble is chosen on one half of the validation rows and
 judged on the other, and the other way round: as it is, with the changed default instead, and with both.
 """
@@ -91,7 +91,7 @@ def parse_change(change: str) -> tuple[str, str, Any]:
 
 
 def offers(changes: Sequence[str], space: Space) -> dict[Key, Values]:
-    """Return the first configurations without the network that needs torch, and the changed defaults of the space."""
+    """Return the first configurations without RealMLP, and the changed defaults of the space."""
     offered = first_without_network(space)
     for change in changes:
         algorithm, name, value = parse_change(change)

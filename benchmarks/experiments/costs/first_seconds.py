@@ -2,7 +2,7 @@
 
     python -m benchmarks first-seconds --data DIR
 
-Each follows its path on each table, in 3-fold cross-validation, without the network that needs PyTorch.
+Each follows its path on each table, in 3-fold cross-validation, without RealMLP.
 `python -m benchmarks costs --candidates` learns from the rows, with those of `python -m benchmarks learners`, whose
 tables have six classes at most.
 """
