@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import itertools
 import pickle
@@ -18,6 +19,7 @@ from cashmere.data.task import Encoding, TaskProfile, TaskType
 from cashmere.model.archives import dump
 from cashmere.space import BuildContext, make_space
 from cashmere.space.path import PathData
+from cashmere.space.paths.lightgbm import LightGBMPath
 from cashmere.space.paths.positions import geometric
 
 N_CLASSES = {TaskType.BINARY: 2, TaskType.MULTICLASS: 3, TaskType.REGRESSION: 1}
@@ -157,6 +159,19 @@ def test_a_path_equals_a_direct_fit(task, name):
     tolerance = {"logistic_regression": 2e-3, "xgboost": 1e-5}.get(name, 1e-9)
     expected = predict(learner.fit(data.X, data.y, **weighting), data)
     assert np.abs(path.predict() - expected).max() <= tolerance * max(1.0, np.abs(expected).max())
+
+
+def test_lightgbm_splits_off_few_rows_if_it_may():
+    _, learner, data, _ = begin(TaskType.BINARY, "lightgbm")
+    X = np.random.default_rng(0).normal(size=(N_TRAIN, N_COLUMNS)).astype(np.float32)
+    X[:, 0] = np.arange(N_TRAIN) < 10  # fewer rows than LightGBM asks for by default
+    rare = dataclasses.replace(data, X=X, y=X[:, 0].astype(int), unseen=X)
+    path = LightGBMPath(learner.set_params(min_child_samples=5, colsample_bytree=1.0, extra_trees=False), rare)
+    path.advance(100)
+    predicted = path.predict()[:, 1]
+    assert predicted[:10].min() > 0.9
+    direct = copy.deepcopy(learner).set_params(n_estimators=100).fit(rare.X, rare.y)
+    assert np.abs(predicted - direct.predict_proba(rare.unseen)[:, 1]).max() < 1e-9
 
 
 def begin_with(task, name, data, **parameters):

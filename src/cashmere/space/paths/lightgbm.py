@@ -22,7 +22,9 @@ class LightGBMPath:
         parameters = {name: value for name, value in learner.get_params().items() if name not in _OURS}
         parameters |= _objective(data.n_classes, learner.objective)
         columns: Any = learner.get_params().get("category_columns") or "auto"
-        rows = Dataset(data.X, data.y, weight=data.weight, categorical_feature=columns, params={"verbose": -1})
+        # A booster hands no parameters to its data set, which would then drop the columns in which no split leaves 20
+        # rows, LightGBM's own default, on both sides.
+        rows = Dataset(data.X, data.y, weight=data.weight, categorical_feature=columns, params=dict(parameters))
         self._booster = Booster(parameters, rows)
         self._raw: Any = 0.0
         self._n_rounds = self._n_predicted = 0
