@@ -334,7 +334,7 @@ def test_default_space_tries_forests_late_and_leaves_of_single_rows_first():
     space = make_space("default", make_profile(TaskType.BINARY, n_rows=600))
     gains = space.first_gains()
     late = {c["algorithm"] for c, gain in gains.items() if gain < 1}
-    assert late == {"hist_gradient_boosting", "random_forest", "extra_trees", "logistic_regression", "svm"}
+    assert late == {"hist_gradient_boosting", "random_forest", "extra_trees", "logistic_regression", "svm", "knn"}
     assert gains[space.completed({"algorithm": "logistic_regression"})] == 1
     leaves = [c["extra_trees:min_samples_leaf"] for c in gains if c["algorithm"] == "extra_trees"]
     assert leaves == [1, 2]

@@ -74,3 +74,17 @@ def test_networks_come_before_boosters_where_there_are_many_classes():
         left.remove(order[-1])
     names = [c["algorithm"] for c in order]
     assert names.index("mlp") < min(names.index(name) for name in ("lightgbm", "hist_gradient_boosting", "catboost"))
+
+
+@pytest.mark.parametrize("n_rows", [120, 20_000])
+@pytest.mark.parametrize(
+    ("task", "n_classes"), [("binary", 2), ("multiclass", 3), ("multiclass", 26), ("regression", 1)]
+)
+def test_the_first_trial_predicts_well_by_itself(task, n_classes, n_rows):
+    """A short budget may end before the second."""
+    profile = TaskProfile(task_type=TaskType(task), n_rows=n_rows, n_columns=12, n_classes=n_classes)
+    space = make_space("default", profile)
+    gains = space.first_gains()
+    encoder = SpaceEncoder(space.configuration_space)
+    first = best_per_second(list(gains), list(gains.values()), observations=[], encoder=encoder, seconds=2.0)
+    assert first["algorithm"] in {"logistic_regression", "ridge", "mlp", "lightgbm"}

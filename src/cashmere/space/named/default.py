@@ -214,6 +214,10 @@ def _boosting(follow: Callable[[Any, PathData], FittedPath]) -> PathParameter:
 _SMALL = 1 / 3
 """Gain of those that rarely lower the loss of an ensemble of the others: docs/benchmarks.md#contributions."""
 
+_POOR_ALONE = 1 / 5
+"""Gain of those that help an ensemble, but often predict worse than a constant alone: a budget may end after the first
+trial, so it should be another, though these are the quickest."""
+
 _TREES = PathParameter(name="trees", positions=_trees, follow=_follow_forest, patience=_PATIENCE)
 
 DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
@@ -254,7 +258,7 @@ DEFAULT_ALGORITHMS: tuple[Algorithm, ...] = (
     replace(
         bases.MLP, path=PathParameter(name="epochs", positions=_epochs, follow=_follow_epochs, patience=_PATIENCE + 1)
     ),
-    _changing(classic.KNN, _of_neighbours),
+    replace(_changing(classic.KNN, _of_neighbours), gain=_POOR_ALONE),
     replace(
         _changing(classic.SVM, _of_support_vectors),
         max_rows=_most_rows_of_support_vectors,
