@@ -17,6 +17,7 @@ from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
 from cashmere.inspection import FindingKind
 from cashmere.inspection.estimates import estimate
+from cashmere.inspection.placeholders import placeholder
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "match"
 N = 240
@@ -145,6 +146,35 @@ def test_equal_rows_and_contradictions_are_counted():
     )
     assert contradictions.startswith("10 rows contradict others") and "83.3 %" in contradictions
     assert copies.startswith("57 rows repeat")
+
+
+def test_numbers_that_probably_stand_for_missing_values_are_named():
+    rng = np.random.default_rng(0)
+    age, income = rng.integers(18, 99, 60), rng.normal(3e4, 1e4, 60)
+    age[:3], income[10:14], income[20] = 999, -9999, np.nan
+    table = pd.DataFrame({"age": age, "income": income, "weight": np.where(np.arange(60) % 20, age, 999)})
+    (finding, other) = inspect_table(table).findings
+    assert (finding.kind, finding.columns) == (FindingKind.PLACEHOLDER, ("age", "weight"))
+    assert finding.sentence.startswith("Columns 'age', 'weight' have 999 in 8 cells, unlike all other values.")
+    assert other.sentence.startswith("Column 'income' has -9999 in 4 cells, unlike")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0, 2.0, 999.0, 999.0],  # two rows may be a coincidence
+        [90.0, 95.0, 99.0, 99.0, 99.0],  # near the others
+        [1.0, 2.0, 900.0, 900.0, 900.0],
+        [1.0, 2.0, 99.5, 99.5, 99.5],
+        [0.0, 1.0, 9.0, 9.0, 9.0],
+        [999.0] * 9,
+        [np.nan] * 9,
+        [],
+        [1.0, 2.0, np.inf, np.inf, np.inf],
+    ],
+)
+def test_ordinary_numbers_are_no_placeholders(values):
+    assert placeholder(np.array(values)) is None
 
 
 def test_few_rows_among_many_do_not_seem_to_be_none():

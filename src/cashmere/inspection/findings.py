@@ -18,6 +18,7 @@ class FindingKind(StrEnum):
     DROPPED = "dropped"
     CONVERTED = "converted"
     UNREAD = "not understood"
+    PLACEHOLDER = "placeholder"
     LEVELS = "many levels"
 
 

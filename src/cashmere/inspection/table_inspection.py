@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from cashmere.exceptions import DataError
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
+from cashmere.inspection.placeholders import placeholder
 from cashmere.inspection.solo_skill import solo_skill, target_matrix
 
 ALONE = 0.95
@@ -242,13 +243,10 @@ def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, fl
     targets = target_matrix(y[rows], task_type)
     part = rng.permutation(len(rows)) % _PARTS
     skills: dict[str, float] = {}
-    position = 0
-    for column in coded.schema.used:
-        for _ in column.value_names:
-            n_levels = int(coded.n_levels[position])
-            skill = solo_skill(coded.values[rows, position], targets, part, n_levels=n_levels)
-            skills[column.name] = max(skill, skills.get(column.name, -np.inf))
-            position += 1
+    for position, column in _value_positions(coded):
+        n_levels = int(coded.n_levels[position])
+        skill = solo_skill(coded.values[rows, position], targets, part, n_levels=n_levels)
+        skills[column.name] = max(skill, skills.get(column.name, -np.inf))
     return skills
 
 
@@ -348,6 +346,13 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
     for name, n_unread in coded.unseen.items():
         sentence = f"Column {name!r} has {counted(n_unread, 'value')} that cannot be read, taken for missing."
         findings.append(Finding(kind=FindingKind.UNREAD, columns=(name,), sentence=sentence))
+    for number, (names, n_cells) in _placeholders(coded).items():
+        sentence = (
+            f"{named(names)} {'has' if len(names) == 1 else 'have'} {number} in {counted(n_cells, 'cell')}, unlike "
+            "all other values. If it stands for missing values, leave these cells empty: as a number, it distorts "
+            "distances and linear models."
+        )
+        findings.append(Finding(kind=FindingKind.PLACEHOLDER, columns=names, sentence=sentence))
     crowded = tuple(
         c.name
         for c in columns
@@ -363,6 +368,21 @@ def _about_columns(columns: Sequence[ColumnFacts], coded: CodedTable) -> list[Fi
         )
         findings.append(Finding(kind=FindingKind.LEVELS, columns=crowded, sentence=sentence))
     return findings
+
+
+def _placeholders(coded: CodedTable) -> dict[int, tuple[tuple[str, ...], int]]:
+    """Return the numbers that probably stand for missing values: the columns, and the number of cells."""
+    found: dict[int, tuple[tuple[str, ...], int]] = {}
+    for position, column in _value_positions(coded):
+        if column.kind is ColumnKind.NUMERIC and (number := placeholder(coded.values[:, position])) is not None:
+            names, n_cells = found.get(number[0], ((), 0))
+            found[number[0]] = (*names, column.name), n_cells + number[1]
+    return found
+
+
+def _value_positions(coded: CodedTable) -> Iterator[tuple[int, Column]]:
+    """Return each column of numbers with the column of the table that it comes from."""
+    return enumerate(column for column in coded.schema.used for _ in column.value_names)
 
 
 def _about_rows(copies: Copies, n_rows: int) -> list[Finding]:
