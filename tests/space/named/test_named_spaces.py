@@ -468,3 +468,31 @@ def test_importing_spaces_imports_no_learners():
     code = "import sys, cashmere.space; print([m for m in ('sklearn', 'lightgbm', 'xgboost') if m in sys.modules])"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"
+
+
+@pytest.mark.parametrize(("monotone", "expected"), [((), 0.0), ((1, 0, 0), 0.001)])
+def test_regularisation_too_small_to_matter_is_off(monotone, expected):
+    profile = TaskProfile(task_type=TaskType.BINARY, n_rows=600, n_columns=3, n_classes=2, monotone=monotone)
+    space = make_space("default", profile)
+    context = BuildContext(
+        task_type=TaskType.BINARY, n_classes=2, n_rows=600, n_features=3, categorical=np.zeros(3, bool), seed=0,
+        monotone=monotone,
+    )  # fmt: skip
+    learner = space.build(space.completed({"algorithm": "lightgbm"}), context)[-1]
+    assert learner.reg_alpha == pytest.approx(expected)
+    effective = space.completed({"algorithm": "lightgbm", "lightgbm:reg_alpha": 0.5})
+    assert space.build(effective, context)[-1].reg_alpha == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("name", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize(
+    ("task", "n_rows", "bins"),
+    [(TaskType.BINARY, 10_000, 127), (TaskType.BINARY, 10_001, None), (TaskType.REGRESSION, 600, None)],
+)
+def test_short_tables_of_classes_have_fewer_bins(name, task, n_rows, bins):
+    n_classes = 2 if task.is_classification else 1
+    space = make_space("default", TaskProfile(task_type=task, n_rows=n_rows, n_columns=3, n_classes=n_classes))
+    context = BuildContext(
+        task_type=task, n_classes=n_classes, n_rows=n_rows, n_features=3, categorical=np.zeros(3, bool), seed=0
+    )
+    assert space.build(space.completed({"algorithm": name}), context)[-1].get_params().get("max_bin") == bins

@@ -37,8 +37,17 @@ _FEW_TRIALS_FROM = 100_000
 _FEW_LEVELS = 10
 """Number of levels up to which CatBoost splits one from all others by default."""
 
+_FEW_BINS_UP_TO = 10_000
+"""Number of rows up to which classes are told apart by half as many bins per column as usual: on short tables, bins
+determine the time of a tree (docs/benchmarks.md#time-per-tree). Regression was slightly worse with fewer."""
+
 _OFF = 1e-3
 """Lower end of logarithmic scales, where the parameter has no effect."""
+
+_SLOWER = ("path_smooth", "reg_alpha")
+_TOO_SMALL = 0.01
+"""Two parameters of LightGBM, and where they begin to have an effect. Above zero, they take up to half as long again:
+docs/benchmarks.md#time-per-tree."""
 
 
 def rate_on(n_rows: int, rate: float) -> float:
@@ -75,6 +84,11 @@ def learning_rate(default: float, profile: TaskProfile) -> Hyperparameter[Any, A
 def _only_for_codes(hyperparameters: Sequence[Hyperparameter[Any, Any]]) -> dict[str, Encoding]:
     """Declare that hyper-parameters only have an effect where the booster sees the categories themselves."""
     return {hp.name: Encoding.ORDINAL for hp in hyperparameters}
+
+
+def _bins(context: BuildContext) -> dict[str, int]:
+    few = context.task_type.is_classification and context.n_rows <= _FEW_BINS_UP_TO and not context.monotone
+    return {"max_bin": 127} if few else {}
 
 
 # LightGBM ------------------------------------------------------------------------------------------------------------
@@ -125,10 +139,17 @@ def _build_lightgbm(values: Values, context: BuildContext) -> Any:
 
     learner = CategoryLGBMClassifier if context.task_type.is_classification else CategoryLGBMRegressor
     return learner(
-        **values,
+        # Under constraints, a model of random configurations broke the order once regularisation was off.
+        **(values if context.monotone else _switched_off(values)),
+        **_bins(context),
         **classic.lightgbm_settings(context),
         category_columns=np.flatnonzero(context.categorical).tolist() or None,
     )
+
+
+def _switched_off(values: Values) -> dict[str, Any]:
+    """Set to zero what is too small to matter: LightGBM chooses splits by slower code for whatever is above zero."""
+    return {name: 0.0 if name in _SLOWER and value < _TOO_SMALL else value for name, value in values.items()}
 
 
 LIGHTGBM = replace(
@@ -168,9 +189,14 @@ def _xgboost_subspace(profile: TaskProfile) -> Subspace:
     )
 
 
+def _build_xgboost(values: Values, context: BuildContext) -> Any:
+    return classic.XGBOOST.build({**values, **_bins(context)}, context)
+
+
 XGBOOST = replace(
     classic.XGBOOST,
     subspace=_xgboost_subspace,
+    build=_build_xgboost,
     encodings=_ENCODINGS,
     monotone_encodings=_ENCODINGS,
     onnx=_ENCODINGS,
