@@ -61,7 +61,7 @@ class RowStructureWarning(UserWarning):
 
 
 class ColumnKindWarning(UserWarning):
-    """Columns of text look like numbers or dates, but are read as categories."""
+    """Columns of text look like numbers or dates, but are not read as such, or only in part."""
 
 
 class TargetWarning(UserWarning):
@@ -448,7 +448,7 @@ class ConversionError(CashmereError, ValueError):
     def __init__(self, reasons: Mapping[str, str], advice: str = "") -> None:
         self.reasons = dict(reasons)
         listed = "; ".join(f"{part} {why}" for part, why in self.reasons.items())
-        super().__init__(f"This does not convert: {listed}." + (f" {advice}" if advice else ""))
+        super().__init__(f"The model cannot be converted: {listed}." + (f" {advice}" if advice else ""))
 
 
 class CertificateError(CashmereError):

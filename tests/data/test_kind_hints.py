@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import infer_schema
+from cashmere.data.schema import ColumnKind, infer_schema
 from cashmere.data.structure_hints import structure_hint
-from cashmere.exceptions import ColumnKindWarning
+from cashmere.exceptions import ColumnKindWarning, SchemaError
 
 
 def hint(values) -> str | None:
@@ -29,9 +32,13 @@ def hint(values) -> str | None:
         (["5 May 2024", "Dec 31, 2023", "05-Jan-2024", "Sept. 3 2022"], "dates"),
         (
             [*map(str, range(40)), "unknown", "-"],
-            "numbers and a few other texts, such as 'unknown'.*remove these texts",
+            "numbers and a few other texts, such as '-', which are read as missing values: convert",
         ),
         ([*range(40), "7", "n.a."], "numbers and a few other texts, such as 'n.a.'"),
+        (
+            [*map(str, range(30)), *"kr" * 5],  # too many to lose the difference
+            "numbers and a few other texts, such as 'k', which are not read as numbers: remove these texts",
+        ),
     ],
 )
 def test_other_notations_are_named_with_an_example_and_a_remedy(values, words):
@@ -77,3 +84,21 @@ def test_numbers_with_a_few_other_texts_are_no_identifiers_of_groups():
     age = [str(i % 60) for i in range(240)] + ["unknown", "unknown"]
     schema = infer_schema(pd.DataFrame({"age": age}))
     assert structure_hint(schema.code(pd.DataFrame({"age": age}))) is None
+
+
+def test_numbers_with_a_few_other_texts_are_numbers_with_gaps():
+    texts = [f"{i / 7:.3f}" for i in range(98)] + ["unknown ", "-"]
+    schema = infer_schema(pd.DataFrame({"income": texts}))
+    (column,) = schema.columns
+    assert column.kind is ColumnKind.NUMERIC and column.dropped is None
+    assert column.missing_texts == ("-", "unknown")
+    coded = schema.code(pd.DataFrame({"income": ["1.5", " unknown", 2, None]}))
+    assert np.array_equal(coded.values[:, 0], [1.5, np.nan, 2, np.nan], equal_nan=True) and not coded.unseen
+    with pytest.raises(SchemaError, match=r"Column 'income' must hold numbers.*'often'"):
+        schema.code(pd.DataFrame({"income": ["1.5", "often"]}))
+
+
+@given(st.permutations([*map(str, range(30)), *["unknown"] * 20]))
+def test_one_other_text_may_be_frequent_and_come_first(texts):
+    (column,) = infer_schema(pd.DataFrame({"age": texts})).columns
+    assert column.kind is ColumnKind.NUMERIC and column.missing_texts == ("unknown",)

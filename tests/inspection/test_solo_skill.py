@@ -39,6 +39,19 @@ def test_noise_has_no_skill(rng, part):
     assert abs(solo_skill(np.arange(N) % 200 * 1.0, targets, part, n_levels=200)) < 0.2
 
 
+@pytest.mark.parametrize("n_rows", [300, 1000])
+def test_weak_relations_show_on_short_tables(n_rows):
+    skills = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        values, part = rng.normal(size=n_rows), rng.permutation(n_rows) % 3
+        y = (rng.random(n_rows) < 1 / (1 + np.exp(-values))).astype(int)  # area under the curve 0.74
+        noisy = values / 2 + rng.normal(size=n_rows)  # R squared 0.2
+        targets = target_matrix(y, TaskType.BINARY), target_matrix(noisy, TaskType.REGRESSION)
+        skills.append([solo_skill(values, each, part) for each in targets])
+    assert np.all(np.mean(skills, axis=0) > 0.08)
+
+
 def test_identifying_a_rare_class_is_skill(rng, part):
     y = (np.arange(N) % 40 == 0).astype(int)
     targets = target_matrix(y, TaskType.BINARY)

@@ -45,6 +45,8 @@ def test_budget_is_understood(text, seconds, trials):
         "m10",
         "nan",
         "inf",
+        "10m,5m",
+        "3trials,5trials",
         None,
         True,
         [],

@@ -72,9 +72,11 @@ def explain(
         caption = f"{found.n_rows} of {found.n_validation_rows} validation rows, {repeats} permutations each"
         if measured < found.n_columns:
             caption += f"; the {measured} of {found.n_columns} columns that go most with the predictions"
-        grid = Table(title=plain(f"{direction} of {found.metric} without a column"), caption=plain(caption), box=None)
+        grid = Table(
+            title=plain(f"{direction} of {found.metric} when a column is shuffled"), caption=plain(caption), box=None
+        )
         grid.add_column("column, or columns that go together", overflow="fold")
-        for name in (direction, "90 % from", "to"):
+        for name in (direction, "low (90 %)", "high"):
             grid.add_column(name, justify="right", no_wrap=True)
         for row in table.itertuples(index=False):
             grid.add_row(*map(plain, row))

@@ -41,6 +41,7 @@ def predict(
 
         from cashmere.cli.output_files import check_output, write_table
         from cashmere.data.reading import read_table
+        from cashmere.data.schema import ColumnKind
         from cashmere.exceptions import IncompatibleParametersError
         from cashmere.model.predictor import Predictor
 
@@ -64,10 +65,10 @@ def predict(
         elif interval is not None:
             columns |= dict(zip(("lower", "upper"), predictor.predict_interval(frame, interval).T, strict=True))
         n_formulas = write_table(pd.DataFrame(columns), output, keep_formulas=keep_formulas)
+        dates = {column.name for column in predictor.schema.columns if column.kind is ColumnKind.DATE}
         for column, count in predictor.unseen_.items():
-            say(
-                quiet, f"Note: {counted(count, 'value')} of column {column!r} not seen in training, treated as missing."
-            )
+            why = "not read as dates" if column in dates else "not seen in training"
+            say(quiet, f"Note: {counted(count, 'value')} of column {column!r} {why}, treated as missing.")
         if n_formulas:
             say(
                 quiet,

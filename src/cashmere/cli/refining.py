@@ -63,7 +63,9 @@ def refine(
         )
         if quiet:
             return
-        grid = Table(title=plain(f"Ensembles that no other beats ({refined.metric.name})"), box=None, pad_edge=False)
+        grid = Table(
+            title=plain(f"Best trade-offs of loss and latency ({refined.metric.name})"), box=None, pad_edge=False
+        )
         for name in ("", "members", "score", "cross-fitted", "one row (ms)", "rows/s", "size (MB)"):
             grid.add_column(name, justify="right", no_wrap=True)
         for row in refined.front.to_dict("records"):

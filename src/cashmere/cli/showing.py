@@ -119,7 +119,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Write the HTML report of a run again."""
+    """Rewrite the HTML report of a run."""
     with typed_errors():
         from cashmere.report import write_report
 

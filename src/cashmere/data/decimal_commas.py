@@ -11,7 +11,7 @@ DECIMAL_COMMA = r"[+-]?(?:(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?|,[0-9
 """A number in which a comma, if there is one, comes before the decimals, and points separate thousands."""
 
 _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
-"""A whole number whose commas may as well separate thousands."""
+"""A whole number whose commas might just as well separate thousands."""
 
 _FIRST_CELLS = 1000
 """Enough to tell that most columns hold something else."""
@@ -28,7 +28,7 @@ def decimal_comma_columns(frame: pd.DataFrame) -> list[int]:
     Returns
     -------
     list of int
-        Their positions. If every comma comes before exactly three digits (``1,234``), it may as well separate
+        Their positions. If every comma comes before exactly three digits (``1,234``), it might just as well separate
         thousands, and there are none: one other comma in the table is needed to know what commas mean in it.
 
     Examples

@@ -1,4 +1,4 @@
-"""Signs that columns of text, which are read as categories, hold numbers or dates."""
+"""Signs that columns of text hold numbers or dates that are not read as such, or only in part."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pandas as pd
 
 from cashmere.base.text import columns_hold
 from cashmere.data.decimal_commas import DECIMAL_COMMA
-from cashmere.data.schema import ColumnKind, TableSchema
+from cashmere.data.schema import LEAST_NUMBERS, MOST_OTHERS, ColumnKind, TableSchema
 
 _THOUSANDS = r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?"
 _NUMBER = rf"(?:{DECIMAL_COMMA}|{_THOUSANDS}|[+-]?[0-9]*\.?[0-9]+)"
@@ -38,10 +38,8 @@ _NOTATIONS = (
 )
 """What every text matches, what some contain, what they are, and what to do."""
 
+_WITH_OTHERS = "numbers and a few other texts"
 _PLAIN_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_LEAST_NUMBERS, _MOST_OTHERS = 10, 5
-"""Different numbers, and different other texts, of a column of numbers in which some cells say that there is none."""
-
 _FIRST_CELLS = 100
 
 
@@ -53,30 +51,42 @@ def kind_hint(frame: pd.DataFrame, schema: TableSchema) -> str | None:
     frame : pandas.DataFrame
         The training table.
     schema : TableSchema
-        As it is read. Only columns that it reads as categories are examined, except pandas categories, which are meant
-        to be categories.
+        As it is read. Columns are named if they are read as numbers except a few texts, or as categories although they
+        hold numbers or dates. Pandas categories are meant to be categories.
 
     Examples
     --------
     >>> from cashmere.data.schema import infer_schema
     >>> table = pd.DataFrame({"price": ["3,14", "2,5", "10"]})
     >>> kind_hint(table, infer_schema(table)).partition(":")[0]
-    "Column 'price' holds numbers with commas, such as '3,14', which are read as categories"
+    "Column 'price' holds numbers with commas, such as '3,14', which are not read as numbers"
     """
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    gaps: list[tuple[str, str]] = []
     for position, column in enumerate(schema.columns):
-        is_used = column.dropped is None or column.dropped.startswith("identifier")
-        if not is_used or column.kind is not ColumnKind.CATEGORICAL:
+        if column.dropped is not None and not column.dropped.startswith("identifier"):
+            continue
+        if column.missing_texts:
+            gaps.append((column.name, column.missing_texts[0][:60]))
+        if column.kind is not ColumnKind.CATEGORICAL:
             continue
         if (notation := other_notation(frame.iloc[:, position])) is not None:
             what, remedy, example = notation
             found.setdefault((what, remedy), []).append((column.name, example))
     sentences = [
-        f"{columns_hold([name for name, _ in columns])} {what}, such as {columns[0][1]!r}, which are read as "
-        f"categories: {remedy}."
+        f"{_columns_hold(columns, what)}, which are not read as {'dates' if what == 'dates' else 'numbers'}: {remedy}."
         for (what, remedy), columns in found.items()
     ]
+    if gaps:
+        sentences.append(
+            f"{_columns_hold(gaps, _WITH_OTHERS)}, which are read as missing values: convert the column to categories "
+            "if they tell more."
+        )
     return " ".join(sentences) or None
+
+
+def _columns_hold(columns: list[tuple[str, str]], what: str) -> str:
+    return f"{columns_hold([name for name, _ in columns])} {what}, such as {columns[0][1]!r}"
 
 
 def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
@@ -95,8 +105,8 @@ def other_notation(column: pd.Series[Any]) -> tuple[str, str, str] | None:
     if 2 * first.str.fullmatch(_PLAIN_NUMBER).sum() > len(first):
         texts = _distinct(column)
         others = texts[~texts.str.fullmatch(_PLAIN_NUMBER)]
-        if len(texts) - len(others) >= _LEAST_NUMBERS and 0 < len(others) <= _MOST_OTHERS:
-            return "numbers and a few other texts", "remove these texts", others.iloc[0][:60]
+        if len(texts) - len(others) >= LEAST_NUMBERS and 0 < len(others) <= MOST_OTHERS:
+            return _WITH_OTHERS, "remove these texts", others.iloc[0][:60]
     return None
 
 

@@ -136,7 +136,7 @@ def read_table(source: str | Path, *, schema: TableSchema | None = None, check: 
 
 
 def words_for_missing(source: str | Path, frame: pd.DataFrame) -> dict[str, dict[str, int]]:
-    r"""Count the words that were read as missing values in columns of text: in a country or a class, they may be names.
+    r"""Count the words that were read as missing values in columns of text: some may be names.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class CanonicalRows:
         Warns
         -----
         ColumnKindWarning
-            If texts look like numbers or dates, but are read as categories.
+            If texts look like numbers or dates, but are not read as such, or only in part.
         """
         n_rows = len(self.given)
         complete = len(self.source) == n_rows and np.array_equal(np.bincount(self.source), np.ones(n_rows))

@@ -32,6 +32,12 @@ _IDENTIFIER_ROWS = 50
 _TEXT_WORDS = 4.0
 _TEXT_DISTINCT = 0.5
 _DATE_SHARE = 0.95
+LEAST_NUMBERS, MOST_OTHERS = 10, 5
+"""Different numbers, and different other texts, of a column of numbers in which some cells say that there is none."""
+
+_OTHERS_SHARE = 0.05
+"""Most cells with several such texts: a column that is read as numbers no longer tells them apart."""
+
 _ISO_DATE = r"^(\d{4}[-/]\d{1,2}[-/]\d{1,2}(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*(?:Z|[+-]\d{2}:?\d{2})?$"
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 _SCALARS = (str, numbers.Number, Decimal, np.generic, dt.date, dt.timedelta, pd.Period, pd.Interval)
@@ -73,6 +79,8 @@ class Column:
         Levels of a categorical column, in code order; sorted, or in the given order of an ordered categorical.
     with_time : bool
         Whether a date column has a time of day in training, and so an ``hour``.
+    missing_texts : tuple of str
+        Texts among the numbers of a numeric column, such as ``"unknown"``, that are read as missing values.
     dropped : str or None
         Why the column is not used: ``"constant"``, ``"all missing"``, ``"duplicate of 'x'"`` or
         ``"identifier: every value differs"``.
@@ -82,6 +90,7 @@ class Column:
     kind: ColumnKind
     categories: tuple[str, ...] = ()
     with_time: bool = False
+    missing_texts: tuple[str, ...] = ()
     dropped: str | None = None
 
     @property
@@ -381,7 +390,7 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
     """Return the value columns of a column other than text, and how many values were not understood."""
     bad = 0
     if column.kind is ColumnKind.NUMERIC:
-        coded = _numbers(series, column.name)[:, None]
+        coded = _numbers(series, column.name, column.missing_texts)[:, None]
     elif column.kind is ColumnKind.BOOLEAN:
         coded = _booleans(series, column.name)[:, None]
     elif column.kind is ColumnKind.DATE:
@@ -396,10 +405,11 @@ def _coded(column: Column, series: pd.Series[Any]) -> tuple[FloatArray, int]:
 def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[], object] = lambda: None) -> TableSchema:
     """Learn the meaning of the columns of the training table.
 
-    Text columns are read as numbers if every value parses, as dates if 95 % are ISO dates, as text if they have
-    more than 4 words on average and more than half of the values differ, else as categories. Missing values and
-    blank strings are ignored. Integers stay numbers. Columns without information are dropped, see `Column.dropped`,
-    which may leave none. The result does not depend on the order of the rows.
+    Text columns are read as numbers if every value parses, or every value but a few texts such as "unknown", see
+    `Column.missing_texts`; as dates if 95 % are ISO dates; as text if they have more than 4 words on average and more
+    than half of the values differ; else as categories. Missing values and blank strings are ignored. Integers stay
+    numbers. Columns without information are dropped, see `Column.dropped`, which may leave none. The result does not
+    depend on the order of the rows.
 
     Parameters
     ----------
@@ -444,13 +454,13 @@ def infer_schema(frame: pd.DataFrame, *, named: bool = True, check: Callable[[],
 
 def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     """Return the column and a digest that is equal for equal content."""
-    kind = _infer_kind(name, series)
+    kind, missing_texts = _infer_kind(name, series)
     categories: tuple[str, ...] = ()
     with_time = False
     dropped: str | None = None
     content: AnyArray
     if kind is ColumnKind.NUMERIC or kind is ColumnKind.BOOLEAN:
-        numbers = (_numbers if kind is ColumnKind.NUMERIC else _booleans)(series, name)
+        numbers = _numbers(series, name, missing_texts) if kind is ColumnKind.NUMERIC else _booleans(series, name)
         content = np.add(numbers, 0.0, dtype=np.float64)  # turns -0.0 into 0.0
         missing = np.isnan(content)
         distinct = _few_distinct(content, missing)
@@ -478,7 +488,14 @@ def _infer_column(name: str, series: pd.Series[Any]) -> tuple[Column, bytes]:
     digest = hashlib.sha256(f"{kind} {categories}".encode("utf-8", "surrogatepass"))
     digest.update(np.ascontiguousarray(content).data)
     used_categories = categories if kind is ColumnKind.CATEGORICAL and dropped is None else ()
-    column = Column(name=name, kind=kind, categories=used_categories, with_time=with_time, dropped=dropped)
+    column = Column(
+        name=name,
+        kind=kind,
+        categories=used_categories,
+        with_time=with_time,
+        missing_texts=missing_texts,
+        dropped=dropped,
+    )
     return column, digest.digest()
 
 
@@ -493,7 +510,14 @@ def _few_distinct(content: AnyArray, missing: BoolArray) -> int:
     return n_distinct
 
 
-def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:
+def _infer_kind(name: str, series: pd.Series[Any]) -> tuple[ColumnKind, tuple[str, ...]]:
+    """Return what values mean, and which texts among numbers stand for missing ones."""
+    kind = _kind_by_type(name, series)
+    return _kind_of_texts(series[_present(series)].astype(str).str.strip()) if kind is None else (kind, ())
+
+
+def _kind_by_type(name: str, series: pd.Series[Any]) -> ColumnKind | None:
+    """Return what the types of the values tell; None if some are strings, whose contents tell."""
     dtype = series.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return ColumnKind.CATEGORICAL
@@ -521,24 +545,32 @@ def _infer_kind(name: str, series: pd.Series[Any]) -> ColumnKind:
         return ColumnKind.DATE
     if all(issubclass(type_, (numbers.Number, Decimal, np.number, dt.timedelta)) for type_ in types):
         return ColumnKind.NUMERIC
-    return _infer_text_kind(values.astype(str).str.strip())
+    return None
 
 
-def _infer_text_kind(texts: pd.Series[str]) -> ColumnKind:
-    """Infer what strings mean; each distinct string is examined once, and counts as often as it occurs."""
+def _kind_of_texts(texts: pd.Series[str]) -> tuple[ColumnKind, tuple[str, ...]]:
+    """Infer what strings mean, and which of them stand for missing numbers.
+
+    Each distinct string is examined once, and counts as often as it occurs.
+    """
     counts = texts.value_counts()
     distinct = pd.Series(counts.index, dtype=object)
     weight = counts.to_numpy() / counts.sum()
     if set(distinct.str.lower()) <= {"true", "false"}:
-        return ColumnKind.BOOLEAN
-    if not np.isnan(_parse_numbers(distinct)).any():
-        return ColumnKind.NUMERIC
+        return ColumnKind.BOOLEAN, ()
+    parsed = _parse_numbers(distinct)
+    if not np.isnan(parsed).any():
+        return ColumnKind.NUMERIC, ()
+    other = ~np.isfinite(parsed)
+    are_gaps = other.sum() == 1 or (other.sum() <= MOST_OTHERS and weight[other].sum() <= _OTHERS_SHARE + 1e-12)
+    if are_gaps and (~other).sum() >= LEAST_NUMBERS:
+        return ColumnKind.NUMERIC, tuple(sorted(distinct[other]))
     if weight[~np.isnat(_parse_dates(distinct))].sum() >= _DATE_SHARE - 1e-12:
-        return ColumnKind.DATE
+        return ColumnKind.DATE, ()
     words = distinct.str.count(r"\s+").to_numpy(dtype=np.float64) + 1
     if float(words @ weight) > _TEXT_WORDS and len(distinct) > _TEXT_DISTINCT * len(texts):
-        return ColumnKind.TEXT
-    return ColumnKind.CATEGORICAL
+        return ColumnKind.TEXT, ()
+    return ColumnKind.CATEGORICAL, ()
 
 
 def _present(series: pd.Series[Any]) -> BoolArray:
@@ -551,7 +583,7 @@ def _present(series: pd.Series[Any]) -> BoolArray:
     return present
 
 
-def _numbers(series: pd.Series[Any], name: str) -> FloatArray:
+def _numbers(series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] = ()) -> FloatArray:
     """Return numbers as float64; float32 ones unchanged, which halves the memory to read."""
     dtype = series.dtype
     kind = getattr(dtype, "kind", "O")
@@ -564,6 +596,10 @@ def _numbers(series: pd.Series[Any], name: str) -> FloatArray:
         values = series.dt.total_seconds().to_numpy(dtype=np.float64)
     else:
         present = _present(series)
+        if missing_texts:
+            present &= ~series.astype(object).map(lambda value: str(value).strip() in missing_texts).to_numpy(
+                dtype=bool
+            )
         values = np.full(len(series), np.nan)
         content = series.astype(object)[present]
         if len(content) and isinstance(content.iloc[0], dt.timedelta):
@@ -697,9 +733,9 @@ def read_times(series: pd.Series[Any], name: str) -> AnyArray:
         If values are neither numbers nor dates.
     """
     with _failures_of(name):
-        kind = _infer_kind(name, series)
+        kind, missing_texts = _infer_kind(name, series)
         if kind is ColumnKind.NUMERIC:
-            return _numbers(series, name)
+            return _numbers(series, name, missing_texts)
         if kind is ColumnKind.DATE:
             if isinstance(series.dtype, pd.DatetimeTZDtype):
                 series = series.dt.tz_convert("UTC")  # wall times repeat an hour in autumn

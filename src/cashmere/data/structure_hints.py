@@ -63,13 +63,13 @@ def structure_hint(coded: CodedTable) -> str | None:
     sentences = []
     if dates:
         sentences.append(
-            f"{columns_hold(dates)} dates. If later rows are to be predicted, random folds let models see the future "
-            f"and flatter them: give time={dates[0]!r} (--time)."
+            f"{columns_hold(dates)} dates. If later rows are to be predicted, random folds let models see the future, "
+            f"and scores are too good: give time={dates[0]!r} (--time)."
         )
     if identifiers:
         sentences.append(
             f"{columns_hold(identifiers)} identifiers that several rows share. If rows with new ones are to be "
-            "predicted, random folds show models other rows of the same ones and flatter them: give "
+            "predicted, random folds show models other rows of the same ones, and scores are too good: give "
             f"groups={identifiers[0]!r} (--groups)."
         )
     if numbers:

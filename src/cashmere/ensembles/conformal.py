@@ -20,6 +20,7 @@ Sadinle, Lei, Wasserman (2019), Least ambiguous set-valued classifiers with boun
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
@@ -113,10 +114,10 @@ class ConformalScores:
             If the coverage is not positive, or higher than this many rows allow.
         """
         most = self.n_scores / (self.n_scores + 1)
-        if not 0 < coverage <= most:
-            raise InvalidParameterError(
-                "coverage", coverage, f"greater than 0 and at most {most:.4g}, which is what {self.n_scores} rows allow"
-            )
+        if isinstance(coverage, bool) or not isinstance(coverage, numbers.Real) or not 0 < coverage <= most:
+            expected = f"a share greater than 0 and at most {most:.4g}, which is what {self.n_scores} rows allow"
+            raise InvalidParameterError("coverage", coverage, expected)
+        coverage = float(coverage)
         return int(np.ceil(round(coverage * (self.n_scores + 1), 9)))
 
     def intervals(self, values: Sequence[FloatArray], coverage: float) -> Float64:

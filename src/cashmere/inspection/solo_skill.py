@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from cashmere.base.arrays import AnyArray, Float64, FloatArray, IntArray
@@ -13,7 +16,11 @@ _MOST_CLASSES = 20
 _LEAST_LEAF = 5
 """Fewest rows in a leaf; also the weight, in rows, of the overall mean when the mean of a level is shrunk."""
 
-_MOST_LEAVES = 64
+_FINE = {"max_leaf_nodes": 64, "min_samples_leaf": _LEAST_LEAF}
+"""A tree that follows close relations, such as those of copies of the target."""
+
+_COARSE = {"max_leaf_nodes": 4, "min_samples_leaf": 0.1}
+"""One that finds weak relations, which the leaves of the other hide: their means of few rows are noise."""
 
 
 def target_matrix(y: AnyArray, task_type: TaskType) -> Float64:
@@ -47,8 +54,9 @@ def solo_skill(values: FloatArray, targets: FloatArray, part: IntArray, *, n_lev
 
     .. math:: 1 - \sum_i \|y_i - \hat y_i\|^2 / \sum_i \|y_i - \bar y\|^2
 
-    For classes this is the Brier skill score, for ranks R squared. Numbers are fitted by a small tree, in which missing
-    values have their own branch; levels are predicted by their mean, shrunk towards that of all rows.
+    For classes this is the Brier skill score, for ranks R squared. Numbers are fitted by two trees, one of few leaves
+    and one of many, of which the better counts; missing values have their own branch. Levels are predicted by their
+    mean, shrunk towards that of all rows.
 
     Parameters
     ----------
@@ -73,22 +81,28 @@ def solo_skill(values: FloatArray, targets: FloatArray, part: IntArray, *, n_lev
     >>> round(solo_skill(values, targets, np.arange(100) % 3), 2) > 0.9
     True
     """
-    predicted = np.empty_like(targets)
     mean = np.empty_like(targets)
+    fits: list[Callable[..., FloatArray]] = (
+        [_level_means] if n_levels else [partial(_tree_means, **shape) for shape in (_FINE, _COARSE)]
+    )
+    predicted = [np.empty_like(targets) for _ in fits]
     for number in np.unique(part):
         held_out = part == number
         train = ~held_out
         mean[held_out] = targets[train].mean(axis=0)
-        predict = _level_means if n_levels else _tree_means
-        predicted[held_out] = predict(values[train], targets[train], values[held_out])
+        for fit, result in zip(fits, predicted, strict=True):
+            result[held_out] = fit(values[train], targets[train], values[held_out])
     total = float(np.square(targets - mean).sum())
-    return 1.0 - float(np.square(targets - predicted).sum()) / total if total > 0 else 0.0
+    left = min(float(np.square(targets - result).sum()) for result in predicted)
+    return 1.0 - left / total if total > 0 else 0.0
 
 
-def _tree_means(train: FloatArray, targets: FloatArray, values: FloatArray) -> FloatArray:
+def _tree_means(
+    train: FloatArray, targets: FloatArray, values: FloatArray, *, max_leaf_nodes: int, min_samples_leaf: float
+) -> FloatArray:
     from sklearn.tree import DecisionTreeRegressor
 
-    tree = DecisionTreeRegressor(min_samples_leaf=_LEAST_LEAF, max_leaf_nodes=_MOST_LEAVES, random_state=0)
+    tree = DecisionTreeRegressor(min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes, random_state=0)
     predicted: FloatArray = tree.fit(train[:, None], targets).predict(values[:, None])
     return predicted.reshape(len(values), -1)
 

@@ -270,7 +270,7 @@ def _facts(column: Column, series: pd.Series[Any], skill: float | None) -> Colum
         missing, distinct = float(series.isna().mean()), int(series.nunique())
     else:
         labels = read_labels(series, column.name)
-        blank = labels == ""
+        blank = np.isin(labels, ["", *column.missing_texts])
         missing, distinct = float(np.mean(blank)), len(set(labels[~blank]))
     return ColumnFacts(
         name=column.name,

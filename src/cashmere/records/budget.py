@@ -13,7 +13,8 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(sec|min|ms|s|m|h|d)")
 _TRIALS = re.compile(r"(\d+)\s*trials?")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*((?:[kmgt]i?)?b|[kmgt]i?)")
 _EXPECTED = (
-    "a positive time such as '90s', '10m' or '1h30m', a number of trials such as '250trials', or both ('10m,250trials')"
+    "a positive time such as '90s', '10m' or '1h30m', a number of trials such as '250trials', or one of each "
+    "('10m,250trials')"
 )
 
 
@@ -54,7 +55,7 @@ class Budget:
         Raises
         ------
         InvalidParameterError
-            If the text is not a positive time or number of trials.
+            If the text is not a positive time or number of trials, or names either twice.
         """
         if isinstance(text, Budget):
             return text
@@ -66,11 +67,14 @@ class Budget:
         trials: int | None = None
         for part in text.strip().lower().split(","):
             part = part.strip()
-            if match := _TRIALS.fullmatch(part):
+            match = _TRIALS.fullmatch(part)
+            if (trials if match else seconds) is not None:  # which of two limits is meant?
+                raise InvalidParameterError("budget", text, _EXPECTED)
+            if match:
                 trials = int(match[1])
             else:
                 try:
-                    seconds = (seconds or 0.0) + parse_seconds(part, "budget")
+                    seconds = parse_seconds(part, "budget")
                 except InvalidParameterError:
                     raise InvalidParameterError("budget", text, _EXPECTED) from None
         return cls(seconds=seconds, trials=trials)

@@ -106,7 +106,7 @@ def _ranking(curves: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         line_chart(
             chance + roc,
-            title=f"ROC curve of {of}: share of its rows found, by share of the other rows taken for it",
+            title=f"ROC curve of {of}: share of its rows found, by share of other rows mistaken for it",
             x_label="false positive rate",
             y_label="recall (true positive rate)",
             width=_WIDTH,
@@ -114,7 +114,7 @@ def _ranking(curves: Sequence[Mapping[str, Any]]) -> list[str]:
         ),
         line_chart(
             no_skill + precision_recall,
-            title=f"precision-recall curve of {of}: share of right ones among the rows taken, by share found",
+            title=f"precision-recall curve of {of}: share of correct predictions, by share of rows found",
             x_label="recall",
             y_label="precision",
             y_range=(0, 1),

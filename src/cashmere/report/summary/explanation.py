@@ -34,7 +34,7 @@ def explanation_section(folder: Path, digest: str | None) -> dict[str, Any]:
     except (CashmereError, OSError, ValueError, TypeError, LookupError):
         return nothing | {"why_not": "The explanation in the run directory cannot be read."}
     if found.digest != digest:
-        return nothing | {"why_not": "The run has gone on since its ensemble was explained."}
+        return nothing | {"why_not": "The run has continued since its ensemble was explained."}
     return {"why_not": None, **_shown(found)}
 
 
