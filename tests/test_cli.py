@@ -85,6 +85,31 @@ def test_predictions_have_the_columns_of_the_contract(run, table, tmp_path, suff
     assert (frame["prediction"] == np.where(frame["proba_bad"] >= 0.5, "bad", "good")).mean() > 0.99
 
 
+@pytest.mark.filterwarnings("default:Column:UserWarning")
+def test_texts_that_mean_missing_and_dates_that_cannot_be_read_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    day = pd.date_range("2024-01-01", periods=120).strftime("%Y-%m-%d").to_numpy(dtype=object)
+    income = rng.normal(size=120).round(4).astype(str).astype(object)
+    income[::30] = "unknown"
+    frame = pd.DataFrame({"day": day, "income": income, "paid": rng.integers(0, 2, 120)})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    options = ("--target", "paid", "--budget", "1trial", "--resampling", "holdout", "--workers", 1)
+    told = cashmere("fit", tmp_path / "table.csv", *options, "--out", tmp_path / "run")
+    assert "'income' holds numbers and a few other texts, such as 'unknown', which are read as missing" in told
+    frame.loc[:2, "day"] = "soon"
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    told = cashmere("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    assert "3 values of column 'day' not read as dates, treated as missing" in told and "income" not in told
+
+
+def test_nearly_perfect_scores_are_doubted(tmp_path):
+    frame = pd.DataFrame({"noise": np.arange(200) % 7, "copy": np.arange(200) % 2, "bad": np.arange(200) % 2})
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    options = ("--target", "bad", "--budget", "4trials", "--resampling", "holdout", "--out", tmp_path / "run")
+    assert "The ensemble is nearly perfect" in cashmere("fit", tmp_path / "table.csv", *options)
+    assert "predicts alone" in cashmere("inspect", tmp_path / "table.csv", "--target", "bad")
+
+
 def test_decision_threshold_decides_the_predictions(table, tmp_path):
     folder, output = tmp_path / "run", tmp_path / "out.csv"
     options = ("--target", "target", "--budget", "2trials", "--resampling", "holdout", "--workers", 1, "--out", folder)

@@ -15,7 +15,7 @@ from cashmere.records.order import NOT_REPEATABLE
 from cashmere.run.ensemble_builder import BASELINE
 from cashmere.run.members import algorithm_of
 from cashmere.storage.facts import RunFacts
-from cashmere.storage.trial_tables import calibration_text, repeats_text
+from cashmere.storage.trial_tables import calibration_text, perfection_text, repeats_text
 from cashmere.study import Study
 
 _NAMED, _NAME_LIMIT = 6, 80
@@ -106,6 +106,7 @@ class FinishedRun:
             f"{self._repeats_line()}"
             f"{self._calibration_line()}"
             f"{self._decision_line()}"
+            f"{self._perfection_line()}"
             f"Digest: {facts.digest}{'' if self.study.order.is_repeatable else f' ({NOT_REPEATABLE})'}"
         )
 
@@ -119,6 +120,12 @@ class FinishedRun:
     def _calibration_line(self) -> str:
         text = calibration_text(self.facts)
         return "" if text is None else f"Calibration: {text}\n"
+
+    def _perfection_line(self) -> str:
+        facts = self.facts
+        loss = facts.ensemble_loss if facts.cross_fitted_loss is None else facts.cross_fitted_loss
+        text = perfection_text(loss, self.study.history.baseline_loss)
+        return "" if text is None else f"Note: {text}\n"
 
     def _decision_line(self) -> str:
         decision = self.facts.decision

@@ -33,6 +33,9 @@ FAILURE_COLUMNS = ("trial", "algorithm", "status", "cause", "what_to_try")
 
 _NAME_LIMIT = 80
 
+_NEARLY_PERFECT = 0.01
+"""Share of the loss of the constant prediction below which a loss suggests that a column knows the target."""
+
 _SINGULAR = {"rounds": "round", "trees": "tree", "neighbours": "neighbour", "epochs": "epoch"}
 
 _ADVICE_BY_STATUS = {
@@ -310,6 +313,30 @@ def calibration_text(facts: RunFacts) -> str | None:
         return str(Calibration.from_json(facts.calibration))
     except CashmereError:
         return None
+
+
+def perfection_text(loss: float | None, constant: float | None) -> str | None:
+    """Return what to check if a loss, of which 0 is the best, is suspiciously low; None if it is not.
+
+    Parameters
+    ----------
+    loss : float or None
+        Loss of the ensemble, on rows that did not choose it if it is known.
+    constant : float or None
+        Loss of the constant prediction.
+
+    Examples
+    --------
+    >>> perfection_text(0.001, 0.5).partition(":")[0]
+    'The ensemble is nearly perfect'
+    >>> perfection_text(0.02, 0.5)
+    """
+    if loss is None or constant is None or not 0 <= loss < _NEARLY_PERFECT * constant:
+        return None
+    return (
+        "The ensemble is nearly perfect: if this surprises you, a column may know the target, or rows may be copies of "
+        "others. The command cashmere inspect names both."
+    )
 
 
 def repeats_text(facts: RunFacts, members: Collection[int]) -> str | None:

@@ -37,3 +37,8 @@ def test_warns_when_the_selection_is_clearly_too_optimistic(tmp_path):
 
 def test_does_not_warn_for_a_little_optimism(tmp_path):
     assert warnings_of(tmp_path, facts={"ensemble_loss": 0.3, "cross_fitted_loss": 0.315}) == ""
+
+
+def test_doubts_nearly_perfect_scores(tmp_path):
+    text = warnings_of(tmp_path, facts={"ensemble_loss": 0.001, "cross_fitted_loss": 0.002})
+    assert "nearly perfect: if this surprises you, a column may know the target" in text

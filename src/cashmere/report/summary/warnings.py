@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cashmere.storage.trial_tables import perfection_text
+
 _CLEARLY = 0.1
 """Share of the gain over the constant prediction above which the selection score is clearly too optimistic."""
 
@@ -59,4 +61,6 @@ def warnings_of(summary: Mapping[str, Any]) -> list[str]:
                 f"The cross-fitted score is clearly worse than the selection score: {share} of {of} comes from "
                 "choosing and judging the ensemble on the same rows. Expect the cross-fitted score on new data."
             )
+    if (doubt := perfection_text(ensemble if cross_fitted is None else cross_fitted, baseline)) is not None:
+        found.append(doubt)
     return found
