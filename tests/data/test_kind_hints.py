@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.rows import canonical_rows
-from cashmere.data.schema import ColumnKind, infer_schema
+from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
 from cashmere.data.structure_hints import structure_hint
 from cashmere.exceptions import ColumnKindWarning, SchemaError
 
@@ -92,6 +94,7 @@ def test_numbers_with_a_few_other_texts_are_numbers_with_gaps():
     (column,) = schema.columns
     assert column.kind is ColumnKind.NUMERIC and column.dropped is None
     assert column.missing_texts == ("-", "unknown")
+    schema = TableSchema.from_json(json.loads(json.dumps(schema.to_json())))
     coded = schema.code(pd.DataFrame({"income": ["1.5", " unknown", 2, None]}))
     assert np.array_equal(coded.values[:, 0], [1.5, np.nan, 2, np.nan], equal_nan=True) and not coded.unseen
     with pytest.raises(SchemaError, match=r"Column 'income' must hold numbers.*'often'"):
@@ -102,3 +105,10 @@ def test_numbers_with_a_few_other_texts_are_numbers_with_gaps():
 def test_one_other_text_may_be_frequent_and_come_first(texts):
     (column,) = infer_schema(pd.DataFrame({"age": texts})).columns
     assert column.kind is ColumnKind.NUMERIC and column.missing_texts == ("unknown",)
+
+
+def test_texts_for_missing_numbers_are_refused_in_other_columns():
+    stored = infer_schema(pd.DataFrame({"a": ["x", "y"]})).to_json()
+    stored["columns"][0]["missing_texts"] = ["x"]
+    with pytest.raises(ValueError, match="'a' has texts for missing numbers, but is not numeric"):
+        TableSchema.from_json(stored)

@@ -171,6 +171,7 @@ class _StoredColumn(TypedDict):
     kind: ColumnKind
     categories: NotRequired[list[str]]
     with_time: NotRequired[bool]
+    missing_texts: NotRequired[list[str]]
     dropped: NotRequired[str | None]
 
 
@@ -233,6 +234,8 @@ class TableSchema:
                 entry["categories"] = list(column.categories)
             if column.with_time:
                 entry["with_time"] = True
+            if column.missing_texts:
+                entry["missing_texts"] = list(column.missing_texts)
             if column.dropped is not None:
                 entry["dropped"] = column.dropped
             columns.append(entry)
@@ -254,6 +257,7 @@ class TableSchema:
                 kind=entry["kind"],
                 categories=tuple(entry.get("categories", ())),
                 with_time=entry.get("with_time", False),
+                missing_texts=tuple(entry.get("missing_texts", ())),
                 dropped=entry.get("dropped"),
             )
             for entry in data["columns"]
@@ -263,6 +267,8 @@ class TableSchema:
                 raise ValueError(f"the column {column.name[:80]!r} has a level twice")
             if column.categories and column.kind is not ColumnKind.CATEGORICAL:
                 raise ValueError(f"the column {column.name[:80]!r} has levels, but is not categorical")
+            if column.missing_texts and column.kind is not ColumnKind.NUMERIC:
+                raise ValueError(f"the column {column.name[:80]!r} has texts for missing numbers, but is not numeric")
         return cls(columns=columns, named=data["named"])
 
     def code(
