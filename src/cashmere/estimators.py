@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from cashmere.base.arrays import AnyArray, Float64
+from cashmere.base.text import clean_text
 from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.row_order import row_order_hint
 from cashmere.data.row_structure import StructureKind, shown_name, take_structure
@@ -179,6 +180,8 @@ class _AutoEstimator(PlotMethods, BaseEstimator):  # type: ignore[misc]
                 shutil.rmtree(folder, ignore_errors=True)
         self._keep(finished, names, frame.shape[1])
         self._result = result
+        if self.verbose and not runs_in_kernel():
+            print(clean_text(finished.summary(), 10_000, multiline=True))
         if finished.study.history.incumbent is None:
             warnings.warn(
                 f"The budget ({settings.budget}) ended before any trial did, so the model predicts a constant. "
@@ -376,7 +379,8 @@ class AutoClassifier(ClassifierMixin, ClassifierPlots, _AutoEstimator):  # type:
     random_state : int, RandomState, Generator or None
         Seed for all randomness; None draws one.
     verbose : int
-        0 prints nothing; 1 prints a line from time to time, or in a notebook shows a display that is updated in place.
+        0 prints nothing; 1 prints a line from time to time and a summary at the end, or in a notebook shows a display
+        that is updated in place.
 
     Attributes
     ----------
