@@ -86,7 +86,7 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         )
         raise DataError(
             f"Input y contains NaN: {counted(missing.size, 'missing value')} in the target, the first in row "
-            f"{missing[0]}. Remove these rows.{hint if any(isinstance(label, str) for label in target) else ''}"
+            f"{missing[0]} (counted from 0). Remove these rows.{hint if any(isinstance(label, str) for label in target) else ''}"
         )
     if target.dtype == object and pd.api.types.infer_dtype(target, skipna=False) != "string":
         inferred = pd.Series(target).infer_objects()

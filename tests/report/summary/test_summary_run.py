@@ -55,6 +55,8 @@ def test_regression_with_a_loss_to_minimise(tmp_path):
 
 
 def test_custom_metric_shows_losses(tmp_path):
+    run = make_run(tmp_path / "no metric", settings={"metric": None})
+    assert summarise_run(run)["settings"]["metric"] == "log_loss (default)"
     run = make_run(tmp_path / "run", settings={"metric": "<function cost at 0x7f00>", "own_objects": ["metric"]})
     page = check_inert(render_report(summarise_run(run)))
     assert "a custom metric: losses are shown" in page.text

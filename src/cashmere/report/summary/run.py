@@ -72,7 +72,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "latent_map": latent_map_section(facts, metric),
         "algorithms": algorithms_section(rows, metric),
         "failures": failures_section(rows),
-        "settings": {one_line(k): shown_setting(v) for k, v in settings.items() if k != "own_objects"},
+        "settings": _settings(settings, metric),
         "budget": budget_text(settings, facts),
         "versions": {one_line(k): one_line(v) for k, v in dictionary(run.get("versions")).items()},
         "seed": finite_number(settings.get("seed")),
@@ -141,6 +141,14 @@ def _result(folder: Path, found: _Found) -> dict[str, Any]:
         "diagnostics": diagnostics_section(folder, found.weights, found.target),
         "digest": one_line(found.facts.digest, None),
     }
+
+
+def _settings(settings: Mapping[str, Any], metric: Metric | None) -> dict[str, str]:
+    """Return the settings as text, with the metric that was used where none was given."""
+    shown = {one_line(k): shown_setting(v) for k, v in settings.items() if k != "own_objects"}
+    if settings.get("metric") is None and metric is not None:
+        shown["metric"] = f"{metric.name} (default)"
+    return shown
 
 
 def _metric(metric: Metric | None, settings: Mapping[str, Any]) -> dict[str, Any]:
