@@ -80,13 +80,14 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         raise DataError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
     missing = np.flatnonzero(pd.isna(target))
     if missing.size:
+        labels = any(isinstance(label, str) for label in target)
         hint = (
             " If they are a label such as NA, None or null, which pandas takes for missing when it reads text files, "
             "rename it, or pass a table read with keep_default_na=False."
         )
         raise DataError(
             f"Input y contains NaN: {counted(missing.size, 'missing value')} in the target, the first in row "
-            f"{missing[0]} (counted from 0). Remove these rows.{hint if any(isinstance(label, str) for label in target) else ''}"
+            f"{missing[0]} (counted from 0). Remove these rows.{hint if labels else ''}"
         )
     if target.dtype == object and pd.api.types.infer_dtype(target, skipna=False) != "string":
         inferred = pd.Series(target).infer_objects()
