@@ -202,7 +202,7 @@ def test_the_command_shows_the_front_and_writes_a_model_beside_that_of_the_run(f
     (folder / "model-refined").mkdir()
     run = CliRunner().invoke(app, ["refine", str(folder), "--max-size", "1GB", "--metric", "brier"])
     assert run.exit_code == 0, run.output
-    assert "Best trade-offs of loss and latency (brier)" in run.output
+    assert "Best trade-offs of score, latency and size (brier)" in run.output
     assert "Model of the run:" in run.output and "score -" not in run.output  # it has none under this metric
     assert Predictor.load(folder / "model-refined-2").ensemble.members
     assert (folder / "model" / "manifest.json").read_bytes() == before

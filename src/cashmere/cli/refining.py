@@ -64,7 +64,7 @@ def refine(
         if quiet:
             return
         grid = Table(
-            title=plain(f"Best trade-offs of loss and latency ({refined.metric.name})"), box=None, pad_edge=False
+            title=plain(f"Best trade-offs of score, latency and size ({refined.metric.name})"), box=None, pad_edge=False
         )
         for name in ("", "members", "score", "cross-fitted", "one row (ms)", "rows/s", "size (MB)"):
             grid.add_column(name, justify="right", no_wrap=True)
