@@ -111,7 +111,7 @@ def convert(predictor: Predictor) -> ModelProto:
             members[number] = _mean(graph, parts)
     if reasons:
         advice = (
-            "Choose members that do with `cashmere refine --deployable onnx`, or fit with deployable='onnx' "
+            "Choose members that do with `cashmere refine RUN --deployable onnx`, or fit with deployable='onnx' "
             "(--deployable onnx)."
         )
         raise ConversionError(reasons, advice)

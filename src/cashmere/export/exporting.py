@@ -63,7 +63,7 @@ def export_onnx(predictor: Predictor, path: str | Path, rows: Any, *, bound: flo
     model = convert(predictor)
     if model.ByteSize() > _MOST_BYTES:
         reason = {"the ensemble": f"takes {model.ByteSize() / 1e9:.1f} GB, and such a file holds at most 2.1"}
-        raise ConversionError(reason, "Make it smaller with `cashmere refine --max-size 500MB`.")
+        raise ConversionError(reason, "Make it smaller with `cashmere refine RUN --max-size 500MB`.")
     comparison = Comparison(predictor, rows)
     members = comparison.members(model.SerializeToString())
     for _ in members:

@@ -338,7 +338,7 @@ class Session:
         if not math.isfinite(seconds):
             text = (
                 "max_latency was not applied: no time was left to measure predictions, or other machines trained the "
-                "models. Select again with `cashmere refine --max-latency`."
+                "models. Select again with `cashmere refine RUN --max-latency`."
             )
             warnings.warn(LatencyWarning(text), stacklevel=5)
         elif seconds > limit.seconds:
