@@ -128,7 +128,7 @@ def test_explanation_of_an_earlier_ensemble_is_not_shown(classes_run, tmp_path):
     path = cashmere.explain(run, rows=50, repeats=1, effects=1).save(run)
     stored = json.loads(path.read_text())
     path.write_text(json.dumps({**stored, "digest": "another"}))
-    assert "gone on" in check_inert(write_report(run).read_text("utf-8")).text
+    assert "has continued since" in check_inert(write_report(run).read_text("utf-8")).text
     for damaged in ({**stored, "effects": [{**stored["effects"][0], "share": []}]}, {**stored, "loss": "x"}, {"a": 1}):
         path.write_text(json.dumps(damaged))
         with pytest.raises(CorruptStoreError, match="cashmere explain"):
