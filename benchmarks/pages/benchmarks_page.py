@@ -15,6 +15,7 @@ from benchmarks.pages import (
     ensemble_contest,
     first_configurations,
     large_tables,
+    larger_recordings,
     match,
     newest_fold,
     refining,
@@ -43,6 +44,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _replays_by_error()
     yield _replays_of_models()
     yield from ensemble_contest.parts()
+    yield from larger_recordings.parts()
     yield from _divbo()
     yield from _dacopt()
     yield from _latent()

@@ -48,10 +48,10 @@ def summary() -> Statement:
 
 def _ranks(runs: Frame) -> Body:
     ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in AFTER]
-    compared = _compared(runs)
+    differences = compared(runs, WHOLE)
     lines = []
     for name, shown in ({WHOLE: "`ensemble_contest` and opening"} | OTHERS).items():
-        cells = ["" for _ in AFTER] if name == WHOLE else [compared["test", n][name] for n in AFTER]
+        cells = ["" for _ in AFTER] if name == WHOLE else [differences["test", n][name] for n in AFTER]
         lines.append(row(shown, *(f"{of[name]:.2f}" for of in ranks), *cells))
     return Body(
         header="| strategy | validation 60 | 150 | test 60 | 150 trials | test loss after 60, p | after 150, p |",
@@ -60,8 +60,10 @@ def _ranks(runs: Frame) -> Body:
 
 
 def _ablation(runs: Frame) -> Body:
-    compared = _compared(runs)
-    lines = [row(shown, *(compared[part, n][name] for part in PARTS for n in AFTER)) for name, shown in WITHOUT.items()]
+    differences = compared(runs, WHOLE)
+    lines = [
+        row(shown, *(differences[part, n][name] for part in PARTS for n in AFTER)) for name, shown in WITHOUT.items()
+    ]
     return Body(
         header="| without | validation loss after 60, p | after 150, p | test loss after 60, p | after 150, p |",
         lines=tuple(lines),
@@ -89,13 +91,13 @@ def _findings(runs: Frame) -> Iterator[Statement]:
     )
 
 
-def _compared(runs: Frame) -> dict[tuple[comparison.Part, int], dict[str, str]]:
-    """Return by how much the losses of the others differ from that of the whole, and Holm's p."""
+def compared(runs: Frame, reference: str) -> dict[tuple[comparison.Part, int], dict[str, str]]:
+    """Return by how much the losses of the others differ from that of a strategy, and Holm's p."""
     found = {}
     for part in PARTS:
         for n in AFTER:
-            table = comparison.relative_differences(runs, n, part, WHOLE)
-            tests = comparison.across_recordings(runs, n, part, WHOLE)
+            table = comparison.relative_differences(runs, n, part, reference)
+            tests = comparison.across_recordings(runs, n, part, reference)
             found[part, n] = {
                 name: f"{signed(table.loc[(name, '')]['difference'], 1)} % "
                 f"[{signed(table.loc[(name, '')]['low'], 1)}, {signed(table.loc[(name, '')]['high'], 1)}], "

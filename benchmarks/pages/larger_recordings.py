@@ -1,0 +1,71 @@
+"""The numbers of replays of larger recordings, whose validation rows are harder to exhaust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.pages.ensemble_contest import AFTER, PARTS, compared
+from benchmarks.pages.kept_rows import Frame, kept
+from benchmarks.pages.statement import Body, Statement, row
+from benchmarks.statistics import comparison
+
+REFERENCE = "optdivbo"
+SHOWN = {
+    REFERENCE: "`optdivbo`",
+    "bo": "`bo`",
+    "ensemble_gain": "`ensemble_gain`",
+    "contest": "`ensemble_contest` and opening",
+    "random": "`random`",
+}
+
+MANY_ROWS = ("phoneme-volcano", "wind-volcano", "recorded_large/cpu_act-volcano", "bank32nh-volcano")
+"""Recordings with more than 1,300 validation rows."""
+
+
+def parts() -> Iterator[Statement | Body]:
+    """Yield the parts of the page of benchmarks."""
+    runs = kept("larger_recordings")
+    yield _ranks(runs)
+    yield _rows(runs)
+    yield _finding(runs)
+
+
+def _ranks(runs: Frame) -> Body:
+    ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in AFTER]
+    cells = compared(runs, REFERENCE)
+    lines = [
+        row(
+            shown,
+            *(f"{of[name]:.2f}" for of in ranks),
+            *("" if name == REFERENCE else cells["test", n][name] for n in AFTER),
+        )
+        for name, shown in SHOWN.items()
+    ]
+    return Body(
+        header="| strategy, larger recordings | validation 60 | 150 | test 60 | 150 trials | test loss after 60, p "
+        "| after 150, p |",
+        lines=tuple(lines),
+    )
+
+
+def _rows(runs: Frame) -> Statement:
+    return Statement(
+        text="{recordings:Word} larger recordings and {seeds:word} seeds, on which nothing was chosen",
+        values={"recordings": runs["recording"].nunique(), "seeds": runs["seed"].nunique()},
+    )
+
+
+def _finding(runs: Frame) -> Statement:
+    tests = comparison.across_recordings(runs, AFTER[-1], "test", REFERENCE)
+    many = comparison.across_recordings(runs[runs["recording"].isin(MANY_ROWS)], AFTER[-1], "test", REFERENCE)
+    # The tests count from the side of the others.
+    values = {f"{name}": tests.loc[name, "losses"] for name in ("random", "bo")}
+    values |= {f"p_{name}": tests.loc[name, "holm_p"] for name in ("random", "bo")}
+    values |= {"all": runs["recording"].nunique(), "many_random": many.loc["random", "losses"], "many": len(MANY_ROWS)}
+    return Statement(
+        text="After 150 trials, the test loss of `optdivbo` is lower than that of `random` on {random:word} of "
+        "{all:word} larger recordings (Holm's p {p_random:.3f}), and lower than that of `bo` on {bo:word} "
+        "(p {p_bo:.2f}). On those with more than 1,300 validation rows, it is lower than that of `random` on "
+        "{many_random:word} of {many:word}",
+        values=values,
+    )
