@@ -56,10 +56,10 @@ def _rows(runs: Frame) -> Statement:
 
 
 def _finding(runs: Frame) -> Statement:
-    tests = comparison.across_recordings(runs, AFTER[-1], "test", REFERENCE)
-    many = comparison.across_recordings(runs[runs["recording"].isin(MANY_ROWS)], AFTER[-1], "test", REFERENCE)
+    tests: Frame = comparison.across_recordings(runs, AFTER[-1], "test", REFERENCE)
+    many: Frame = comparison.across_recordings(runs[runs["recording"].isin(MANY_ROWS)], AFTER[-1], "test", REFERENCE)
     # The tests count from the side of the others.
-    values = {f"{name}": tests.loc[name, "losses"] for name in ("random", "bo")}
+    values = {name: tests.loc[name, "losses"] for name in ("random", "bo")}
     values |= {f"p_{name}": tests.loc[name, "holm_p"] for name in ("random", "bo")}
     values |= {"all": runs["recording"].nunique(), "many_random": many.loc["random", "losses"], "many": len(MANY_ROWS)}
     return Statement(
