@@ -63,8 +63,8 @@ def _finding(runs: Frame) -> Statement:
     values |= {"all": runs["recording"].nunique(), "many_random": many.loc["random", "wins"], "many": len(MANY_ROWS)}
     return Statement(
         text="After 150 trials, the test loss of `random` is lower than that of `optdivbo` on {random:word} of "
-        "{all:word} larger recordings (Holm's p {p_random:.3f}, the least that so few allow), and that of `bo` on {bo:word} "
-        "(p {p_bo:.2f}). Of those with more than 1,300 validation rows, `random` is ahead on {many_random:word} of "
-        "{many:word}",
+        "{all:word} larger recordings (Holm's p {p_random:.3f}, the least that so few allow), and that of `bo` on "
+        "{bo:word} (p {p_bo:.2f}). Of those with more than 1,300 validation rows, `random` is ahead on "
+        "{many_random:word} of {many:word}",
         values=values,
     )
