@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row, signed
@@ -24,7 +24,7 @@ WITHOUT = {
 
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
-    yield _ranks(kept("ensemble_contest"))
+    yield ranks_and_differences(kept("ensemble_contest"), WHOLE, {WHOLE: "`ensemble_contest` and opening"} | OTHERS)
     yield _ablation(kept("ensemble_contest_parts"))
     yield from _findings(kept("ensemble_contest"))
 
@@ -46,21 +46,34 @@ def summary() -> Statement:
     )
 
 
-def _ranks(runs: Frame) -> Body:
+def ranks_and_differences(runs: Frame, reference: str, shown: Mapping[str, str], *, first: str = "strategy") -> Body:
+    """Return the table of average ranks, and of the differences of test losses from those of a strategy.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Rows of replays.
+    reference : str
+        Label of the strategy that the others are compared with.
+    shown : mapping of str to str
+        What the table calls the strategies, by label, in the order of its rows.
+    first : str
+        Heading of the first column, which makes the table the only one of its kind in the page.
+    """
     ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in AFTER]
-    differences = compared(runs, WHOLE)
+    differences = _compared(runs, reference)
     lines = []
-    for name, shown in ({WHOLE: "`ensemble_contest` and opening"} | OTHERS).items():
-        cells = ["" for _ in AFTER] if name == WHOLE else [differences["test", n][name] for n in AFTER]
-        lines.append(row(shown, *(f"{of[name]:.2f}" for of in ranks), *cells))
+    for name, called in shown.items():
+        cells = ["" for _ in AFTER] if name == reference else [differences["test", n][name] for n in AFTER]
+        lines.append(row(called, *(f"{of[name]:.2f}" for of in ranks), *cells))
     return Body(
-        header="| strategy | validation 60 | 150 | test 60 | 150 trials | test loss after 60, p | after 150, p |",
+        header=f"| {first} | validation 60 | 150 | test 60 | 150 trials | test loss after 60, p | after 150, p |",
         lines=tuple(lines),
     )
 
 
 def _ablation(runs: Frame) -> Body:
-    differences = compared(runs, WHOLE)
+    differences = _compared(runs, WHOLE)
     lines = [
         row(shown, *(differences[part, n][name] for part in PARTS for n in AFTER)) for name, shown in WITHOUT.items()
     ]
@@ -91,7 +104,7 @@ def _findings(runs: Frame) -> Iterator[Statement]:
     )
 
 
-def compared(runs: Frame, reference: str) -> dict[tuple[comparison.Part, int], dict[str, str]]:
+def _compared(runs: Frame, reference: str) -> dict[tuple[comparison.Part, int], dict[str, str]]:
     """Return by how much the losses of the others differ from that of a strategy, and Holm's p."""
     found = {}
     for part in PARTS:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.pages.ensemble_contest import AFTER, PARTS, compared
+from benchmarks.pages.ensemble_contest import AFTER, ranks_and_differences
 from benchmarks.pages.kept_rows import Frame, kept
-from benchmarks.pages.statement import Body, Statement, row
+from benchmarks.pages.statement import Body, Statement
 from benchmarks.statistics import comparison
 
 REFERENCE = "optdivbo"
@@ -25,27 +25,9 @@ MANY_ROWS = ("phoneme-volcano", "wind-volcano", "recorded_large/cpu_act-volcano"
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
     runs = kept("larger_recordings")
-    yield _ranks(runs)
+    yield ranks_and_differences(runs, REFERENCE, SHOWN, first="strategy, larger recordings")
     yield _rows(runs)
     yield _finding(runs)
-
-
-def _ranks(runs: Frame) -> Body:
-    ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in AFTER]
-    cells = compared(runs, REFERENCE)
-    lines = [
-        row(
-            shown,
-            *(f"{of[name]:.2f}" for of in ranks),
-            *("" if name == REFERENCE else cells["test", n][name] for n in AFTER),
-        )
-        for name, shown in SHOWN.items()
-    ]
-    return Body(
-        header="| strategy, larger recordings | validation 60 | 150 | test 60 | 150 trials | test loss after 60, p "
-        "| after 150, p |",
-        lines=tuple(lines),
-    )
 
 
 def _rows(runs: Frame) -> Statement:
