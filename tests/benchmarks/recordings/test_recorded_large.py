@@ -9,12 +9,16 @@ from benchmarks.recordings.record import SEARCHES
 from benchmarks.recordings.recorded_history import RECORDED_LARGE, load_recorded
 from cashmere.records.trial import TrialStatus
 
+CUT_SHORT = {"eeg": 890, "pol": 1020, "satimage": 600}
+"""Least number of configurations where searches were cut short, as the README of the recordings says."""
+
 
 @pytest.mark.parametrize("path", sorted(RECORDED_LARGE.glob("*.zip")), ids=lambda path: path.stem)
 def test_few_failures_by_limits_and_no_row_that_a_learner_has_seen(path):
     history = load_recorded(path)
     assert f"{history.dataset}-{history.space_name}" == path.stem
-    assert len(history) >= 1100 and {name.partition("-")[0] for name in history.searches} == {"random", *SEARCHES}
+    assert len(history) >= CUT_SHORT.get(history.dataset, 1100)
+    assert {name.partition("-")[0] for name in history.searches} == {"random", *SEARCHES}
     assert len(_failed_by_limits(history)) < 0.05 * len(history) and len(history.succeeded) > 0.9 * len(history)
     assert not set(history.unseen_rows) & set(history.training_rows)
     assert (
