@@ -102,6 +102,20 @@ def test_texts_that_mean_missing_and_dates_that_cannot_be_read_are_told(tmp_path
     assert "3 values of column 'day' not read as dates, treated as missing" in told and "income" not in told
 
 
+def test_rows_without_a_target_are_left_out_where_asked(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"income": rng.normal(size=120), "client": np.arange(120) // 2, "paid": rng.integers(0, 2, 120)}
+    )
+    frame["paid"] = frame["paid"].astype("Int64").where(np.arange(120) % 10 > 0)
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    options = ("--target", "paid", "--groups", "client", "--budget", "1trial", "--out", tmp_path / "run")
+    assert "with --drop-missing-target" in refused("fit", tmp_path / "table.csv", *options)
+    told = cashmere("fit", tmp_path / "table.csv", *options, "--drop-missing-target")
+    assert "12 rows without a target left out." in told
+    assert list(Predictor.load(tmp_path / "run" / "model").classes_) == [0, 1]
+
+
 def test_nearly_perfect_scores_are_doubted(tmp_path):
     frame = pd.DataFrame({"noise": np.arange(200) % 7, "copy": np.arange(200) % 2, "bad": np.arange(200) % 2})
     frame.to_csv(tmp_path / "table.csv", index=False)

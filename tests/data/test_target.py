@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import DataConversionWarning
 
-from cashmere.data.target import TargetCoding, check_target, infer_task_type
+from cashmere.data.target import TargetCoding, check_target, infer_task_type, rows_with_target
 from cashmere.data.task import TaskType
 from cashmere.exceptions import DataError
 
@@ -137,6 +137,29 @@ def test_missing_labels_may_be_words_for_missing(labels, is_named):
     with pytest.raises(DataError) as caught:
         check_target(pd.Series(labels))
     assert ("a label such as NA, None or null" in str(caught.value)) is is_named
+
+
+@pytest.mark.parametrize(
+    ("y", "kept"),
+    [
+        (pd.Series([0.0, np.nan, 1.0], index=[7, 8, 9]), [0, 1]),  # integers in the file
+        (pd.Series([0.5, np.nan, 1.0]), [0.5, 1.0]),
+        (pd.Series([2, pd.NA, 3], dtype="Int64"), [2, 3]),
+        (pd.Series(["a", None, "b"], dtype="category"), ["a", "b"]),
+        (["a", None, "b"], ["a", "b"]),
+        (np.array([1e300, np.nan, 2.0]), [1e300, 2.0]),
+    ],
+)
+def test_rows_with_target_keep_their_order_and_the_types_of_their_targets(y, kept):
+    frame, targets, n_missing = rows_with_target(pd.DataFrame({"row": [0, 1, 2]}), y)
+    assert n_missing == 1 and frame["row"].tolist() == [0, 2]
+    assert targets.tolist() == kept and [type(a) for a in targets.tolist()] == [type(b) for b in kept]
+
+
+def test_table_with_all_targets_is_not_copied():
+    frame, y = pd.DataFrame({"row": [0, 1]}), pd.Series([1.0, 2.0])
+    same, targets, n_missing = rows_with_target(frame, y)
+    assert same is frame and targets is y and n_missing == 0
 
 
 def test_wrong_length_is_refused():

@@ -36,6 +36,9 @@ def fit(
     table: TableName,
     target: Annotated[str, typer.Option(metavar="COLUMN", help="Name of the column to predict.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="New directory for the run.")],
+    drop_missing_target: Annotated[
+        bool, typer.Option("--drop-missing-target", help="Leave out rows that have no target.")
+    ] = False,
     task: TaskKind = TaskChoice.AUTO,
     metric: Annotated[
         str | None,
@@ -166,6 +169,7 @@ def fit(
         from cashmere.data.frames import to_frame
         from cashmere.data.reading import read_table, take_target
         from cashmere.data.row_structure import take_structure
+        from cashmere.data.target import rows_with_target
         from cashmere.records.budget import Deadline
         from cashmere.run import RunSettings, fit_run
         from cashmere.run.preparation_time import reading_check
@@ -201,7 +205,10 @@ def fit(
         )
         clock = Deadline(settings.budget.seconds, already_spent=seconds_since_start())
         frame = read_table(table, check=reading_check(clock))
-        y = take_target(frame, target)
+        y: Any = take_target(frame, target)
+        if drop_missing_target:
+            frame, y, n_missing = rows_with_target(frame, y)
+            say(quiet, f"{counted(n_missing, 'row')} without a target left out.")
         frame, structure = take_structure(to_frame(frame), groups=groups, time=time)
         given: list[Any] = [y, frame]
         del frame, y  # so that the run holds the only references, and can free their memory early

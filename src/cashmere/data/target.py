@@ -24,6 +24,7 @@ MAX_NUMBER_CLASSES = 20
 
 _ROWS_PER_INTEGER_CLASS = 3
 _LONGEST_LABEL = 10_000
+_EXACT_INTEGERS = 2.0**53
 
 Task = TaskType | Literal["classification", "regression"]
 """What the caller may already know about the task."""
@@ -87,7 +88,8 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
         )
         raise DataError(
             f"Input y contains NaN: {counted(missing.size, 'missing value')} in the target, the first in row "
-            f"{missing[0]} (counted from 0). Remove these rows.{hint if labels else ''}"
+            f"{missing[0]} (counted from 0). Remove these rows; cashmere fit does so with --drop-missing-target."
+            f"{hint if labels else ''}"
         )
     if target.dtype == object and pd.api.types.infer_dtype(target, skipna=False) != "string":
         inferred = pd.Series(target).infer_objects()
@@ -102,6 +104,48 @@ def check_target(y: Any, *, n_rows: int | None = None) -> AnyArray:
     if target.dtype == object:
         _check_labels(dict.fromkeys(target))  # pandas 2 ignores a NUL at the end of a text
     return target
+
+
+def rows_with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, int]:
+    """Return the rows that have a target.
+
+    Parameters
+    ----------
+    frame : (n_rows, n_columns) DataFrame
+        Features, and other columns.
+    y : (n_rows,) array-like
+        The target.
+
+    Returns
+    -------
+    DataFrame, array-like
+        The rows that have a target, and their targets: without a gap, whole numbers are integers again.
+    int
+        Number of rows that are left out.
+
+    Raises
+    ------
+    DataError
+        If no row has a target.
+
+    Examples
+    --------
+    >>> frame, y, n_missing = rows_with_target(pd.DataFrame({"size": [4, 5, 6]}), [1.0, float("nan"), 0.0])
+    >>> frame["size"].tolist(), y.tolist(), n_missing
+    ([4, 6], [1, 0], 1)
+    """
+    if np.ndim(y) != 1 or len(y) != len(frame):  # `check_target` reports a wrong length or shape
+        return frame, y, 0
+    values = y if isinstance(y, pd.Series) else np.asarray(y, dtype=object)
+    present = ~np.asarray(pd.isna(values))
+    if present.all():
+        return frame, y, 0
+    if not present.any():
+        raise DataError("No row has a target. Name another target column.")
+    kept: AnyArray = np.asarray(y)[present]
+    if kept.dtype.kind == "f" and np.all(np.abs(kept) < _EXACT_INTEGERS) and np.all(kept == np.round(kept)):
+        kept = kept.astype(np.int64)
+    return frame[present], kept, int((~present).sum())
 
 
 def _check_labels(labels: Iterable[object]) -> None:

@@ -16,10 +16,9 @@ from cashmere.data.frames import feature_names, to_frame
 from cashmere.data.kind_hints import kind_hint
 from cashmere.data.schema import CodedTable, Column, ColumnKind, infer_schema, read_labels
 from cashmere.data.structure_hints import structure_hint
-from cashmere.data.target import TargetCoding, Task
+from cashmere.data.target import TargetCoding, Task, rows_with_target
 from cashmere.data.target_hints import target_hint
 from cashmere.data.task import TaskType
-from cashmere.exceptions import DataError
 from cashmere.inspection.copies import Copies, count_copies
 from cashmere.inspection.estimates import Estimates, estimate
 from cashmere.inspection.findings import Finding, FindingKind, named
@@ -178,10 +177,13 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
     findings: list[Finding] = []
     coding, codes = None, None
     if y is not None:
-        frame, y, n_missing = _with_target(frame, y)
+        frame, y, n_missing = rows_with_target(frame, y)
         if n_missing:
             have, them = ("has no target, and is", "it") if n_missing == 1 else ("have no target, and are", "them")
-            sentence = f"{counted(n_missing, 'row')} {have} left out here. fit refuses {them}: remove {them}."
+            sentence = (
+                f"{counted(n_missing, 'row')} {have} left out here. fit refuses {them}: remove {them}, or call "
+                "cashmere fit with --drop-missing-target."
+            )
             findings.append(Finding(kind=FindingKind.TARGET, sentence=sentence))
         coding, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
         if (doubtful := target_hint(coding)) is not None:
@@ -218,18 +220,6 @@ def inspect_table(X: Any, y: Any = None, *, task: Task | None = None) -> TableIn
             workers=min(available_cores(), _MOST_WORKERS),
         ),
     )
-
-
-def _with_target(frame: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any, int]:
-    """Return the rows that have a target, their targets, and how many have none."""
-    if np.ndim(y) != 1 or len(y) != len(frame):  # the check of the target reports a wrong length or shape
-        return frame, y, 0
-    present = np.asarray(pd.notna(pd.Series(np.asarray(y, dtype=object))))
-    if present.all():
-        return frame, y, 0
-    if not present.any():
-        raise DataError("No row has a target. Name another target column.")
-    return frame[present], np.asarray(y)[present], int((~present).sum())
 
 
 def _skills(coded: CodedTable, y: AnyArray, task_type: TaskType) -> dict[str, float]:
