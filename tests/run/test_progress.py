@@ -17,7 +17,7 @@ def test_lines_show_the_time_left_only_if_it_is_known():
     for each in (Status(phase="preparing", metric="rmse"), status, status.finishing()):
         lines.update(each)
     assert stream.getvalue().splitlines() == [
-        "preparing: 0 trials, 0 failed, best single -, ensemble - (rmse)",
+        "preparing: no finished trials",
         "searching: 3 trials, 0 failed, best single 0.5, ensemble 0.4 (rmse), 1:15 left",
         "finishing: 3 trials, 0 failed, best single 0.5, ensemble 0.4 (rmse)",
     ]

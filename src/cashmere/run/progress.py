@@ -44,6 +44,8 @@ class Status:
     def line(self) -> str:
         """Return the state as one line of plain text."""
         left = "" if self.seconds_left is None else f", {shown_clock(self.seconds_left)} left"
+        if not self.trials:
+            return f"{self.phase}: no finished trials{left}"
         return (
             f"{self.phase}: {self.trials} trials, {self.failures} failed, best single {shown_number(self.best_score)}, "
             f"ensemble {shown_number(self.ensemble_score)} ({self.metric}){left}"
