@@ -602,10 +602,6 @@ def _numbers(series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] =
         values = series.dt.total_seconds().to_numpy(dtype=np.float64)
     else:
         present = _present(series)
-        if missing_texts:
-            present &= ~series.astype(object).map(lambda value: str(value).strip() in missing_texts).to_numpy(
-                dtype=bool
-            )
         values = np.full(len(series), np.nan)
         content = series.astype(object)[present]
         if len(content) and isinstance(content.iloc[0], dt.timedelta):
@@ -613,9 +609,10 @@ def _numbers(series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] =
         content = content.map(lambda value: _as_float(value) if isinstance(value, (Decimal, Fraction)) else value)
         is_date = content.map(lambda value: isinstance(value, (dt.date, complex))).to_numpy(dtype=bool)
         parsed = _parse_numbers(content)
-        bad = np.flatnonzero(np.isnan(parsed) | is_date)
-        if bad.size:
-            raise _unfit(name, content.iloc[int(bad[0])], "numbers", bad.size)
+        unread = np.flatnonzero(np.isnan(parsed) | is_date)
+        bad = [i for i in unread if str(content.iloc[i]).strip() not in missing_texts]
+        if bad:
+            raise _unfit(name, content.iloc[bad[0]], "numbers", len(bad))
         values[present] = parsed
     if np.isinf(values).any():
         raise infinity_error(name)
