@@ -21,6 +21,7 @@ from cashmere.cli import app
 from cashmere.cli.terminal import typed_errors
 from cashmere.data.demo import demo_table
 from cashmere.model.predictor import Predictor
+from cashmere.report.summary import summarise_run
 
 CASHMERE = [sys.executable, "-m", "cashmere"]
 COMMANDS = typer.main.get_command(app).commands
@@ -96,6 +97,8 @@ def test_texts_that_mean_missing_and_dates_that_cannot_be_read_are_told(tmp_path
     options = ("--target", "paid", "--budget", "1trial", "--resampling", "holdout", "--workers", 1)
     told = cashmere("fit", tmp_path / "table.csv", *options, "--out", tmp_path / "run")
     assert "'income' holds numbers and a few other texts, such as 'unknown', which are read as missing" in told
+    (kept,) = [each for each in summarise_run(tmp_path / "run")["warnings"] if "income" in each]
+    assert kept in " ".join(told.split())
     frame.loc[:2, "day"] = "soon"
     frame.to_csv(tmp_path / "new.csv", index=False)
     told = cashmere("predict", tmp_path / "run", tmp_path / "new.csv", "-o", tmp_path / "out.csv")

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cashmere.data.kind_hints import kind_hint
-from cashmere.data.rows import canonical_rows
 from cashmere.data.schema import ColumnKind, TableSchema, infer_schema
 from cashmere.data.structure_hints import structure_hint
-from cashmere.exceptions import ColumnKindWarning, SchemaError
+from cashmere.exceptions import SchemaError
 
 
 def hint(values) -> str | None:
@@ -73,13 +72,6 @@ def test_columns_in_the_same_notation_share_a_sentence():
 )
 def test_other_columns_get_no_hint(values):
     assert hint(values) is None
-
-
-def test_learning_the_columns_of_training_rows_warns():
-    frame = pd.DataFrame({"size": range(4), "price": ["3,14", "2,5", "7", "1,0"]})
-    y = pd.Series([0, 1, 0, 1]).to_numpy()
-    with pytest.warns(ColumnKindWarning, match="Column 'price' holds numbers with commas"):
-        canonical_rows(frame, y).schema()
 
 
 def test_numbers_with_a_few_other_texts_are_no_identifiers_of_groups():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +12,9 @@ from numpy.typing import NDArray
 
 from cashmere.base.arrays import AnyArray, Float64, IntArray
 from cashmere.base.sorting import sorted_by
-from cashmere.data.kind_hints import kind_hint
 from cashmere.data.row_structure import RowStructure
 from cashmere.data.schema import TableSchema, infer_schema
-from cashmere.exceptions import ColumnKindWarning, DataError
+from cashmere.exceptions import DataError
 
 _ALWAYS_REPEATED_ROWS = 10_000
 
@@ -58,17 +56,10 @@ class CanonicalRows:
         named, check
             See `infer_schema`.
 
-        Warns
-        -----
-        ColumnKindWarning
-            If texts look like numbers or dates, but are not read as such, or only in part.
         """
         n_rows = len(self.given)
         complete = len(self.source) == n_rows and np.array_equal(np.bincount(self.source), np.ones(n_rows))
-        schema = infer_schema(self.given if complete else self.frame, named=named, check=check)
-        if (hint := kind_hint(self.given, schema)) is not None:
-            warnings.warn(ColumnKindWarning(hint), stacklevel=5)
-        return schema
+        return infer_schema(self.given if complete else self.frame, named=named, check=check)
 
 
 def check_weight(weight: Any, n_rows: int) -> Float64:

@@ -23,6 +23,7 @@ from cashmere.base.files import failures_as, read_file, reason, write_atomically
 from cashmere.base.versions import versions, warn_of_versions
 from cashmere.data.class_weights import weights_of_rows
 from cashmere.data.fold import validation_rows
+from cashmere.data.kind_hints import kind_hint
 from cashmere.data.monotone import directions
 from cashmere.data.parquet import read_parquet
 from cashmere.data.resampling import choose_resampling, make_folds
@@ -39,6 +40,7 @@ from cashmere.evaluation.metrics import Metric, default_metric, get_metric, metr
 from cashmere.exceptions import (
     ArtefactError,
     CashmereError,
+    ColumnKindWarning,
     CorruptStoreError,
     DeployableWarning,
     IncompatibleParametersError,
@@ -233,21 +235,28 @@ class RunDirectory:
         check_new(folder)
         is_new = not folder.exists()
         store: RunStore | None = None
+        hints: list[str] = []
+
+        def tell(kind: type[Warning], hint: str | None) -> None:
+            if hint:
+                warnings.warn(kind(hint), stacklevel=5)
+                hints.append(hint)
+
         try:
             store = RunStore(folder, new=True)
             task: Any = None if settings.task == "auto" else settings.task
             task = task if task in (None, "classification") else TaskType(task)
             target, codes = TargetCoding.with_codes(y, task, n_rows=len(frame))
-            if (doubtful := target_hint(target)) is not None:
-                warnings.warn(TargetWarning(doubtful), stacklevel=4)
+            tell(TargetWarning, target_hint(target))
             weight = _weighed(weight, codes, target, settings)
             own_splitter = not isinstance(settings.resampling, str)  # its row numbers are those of the user's table
             check()
             canonical = canonical_rows(frame, codes, weight, structure=structure, keep_order=own_splitter)
             schema = canonical.schema(named=named, check=check)
+            tell(ColumnKindWarning, kind_hint(frame, schema))
             coded = schema.code(frame, rows=canonical.source, compact=_is_large(len(canonical.y)), check=check)
-            if structure is None and not own_splitter and (hint := structure_hint(coded)) is not None:
-                warnings.warn(RowStructureWarning(hint), stacklevel=4)
+            if structure is None and not own_splitter:
+                tell(RowStructureWarning, structure_hint(coded))
             check()
             rows = TrainingRows(
                 values=coded.values,
@@ -265,9 +274,11 @@ class RunDirectory:
                 )
                 settings = replace(settings, resampling=resampling)
             run = cls(folder, settings, schema=schema, target=target, rows=rows, store=store)
-            if run.restriction:
-                warnings.warn(DeployableWarning(run.restriction), stacklevel=4)
-            run._tell_what_is_left_out()
+            tell(DeployableWarning, run.restriction)
+            for left_out in run._left_out():
+                tell(LeftOutWarning, left_out)
+            if hints:
+                store.set_fact("hints", hints)
             identity = uuid.uuid4().hex
             store.set_fact("store", identity)
             run.set_goal(settings.budget)
@@ -355,15 +366,16 @@ class RunDirectory:
             store.close()
             raise
 
-    def _tell_what_is_left_out(self) -> None:
-        """Warn of algorithms that a constraint leaves out and the user did not exclude."""
+    def _left_out(self) -> list[str]:
+        """Name the algorithms that a constraint leaves out and the user did not exclude."""
         if self.settings.include or callable(self.settings.space):  # the author of a space knows what it lacks
-            return
-        constraints = [NOT_MONOTONE] + ([] if self.settings.class_weight is None else [NOT_WEIGHTED])
-        for why in constraints:
+            return []
+        found = []
+        for why in [NOT_MONOTONE] + ([] if self.settings.class_weight is None else [NOT_WEIGHTED]):
             names = [n for n, each in self.space.left_out.items() if each == why and n not in self.settings.exclude]
             if names:
-                warnings.warn(LeftOutWarning(f"Left out: {', '.join(names)} ({why})."), stacklevel=5)
+                found.append(f"Left out: {', '.join(names)} ({why}).")
+        return found
 
     def _check_algorithms(self) -> None:
         """Raise if there are trials of an algorithm that cannot be fitted on this machine."""

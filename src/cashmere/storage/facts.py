@@ -87,6 +87,8 @@ class RunFacts:
         What the search began with, if the user gave a file with it; see `cashmere.metalearning.opening`.
     meta_features : dict
         Meta-features of the table, if the strategy needs them; see `cashmere.metalearning.meta_features`.
+    hints : list of str
+        What the user was warned of when the table was read.
     baseline_loss : float
         Loss of the constant predictor.
     curve : list of dict
@@ -137,6 +139,7 @@ class RunFacts:
     plan: _Text | None = None
     opening: dict[str, Any] | None = None
     meta_features: dict[str, Any] | None = None
+    hints: list[_Text] | None = None
     baseline_loss: float | None = None
     curve: list[CurvePoint] | None = None
     contest: dict[str, Any] | None = None

@@ -34,6 +34,9 @@ from cashmere.storage.facts import RunFacts
 from cashmere.storage.store import RunStore
 from cashmere.storage.trial_tables import ensemble_weights, leaderboard_rows, read_description, stored_metric
 
+_HINT_LIMIT = 2000
+"""Characters of a warning about the table."""
+
 
 def summarise_run(folder: str | Path) -> dict[str, Any]:
     """Summarise a run as plain data, ready for `json.dumps`.
@@ -79,7 +82,7 @@ def summarise_run(folder: str | Path) -> dict[str, Any]:
         "repeatable": settings.get("order") != Order.ARRIVAL,
         "resources": resources_section(rows, facts),
     }
-    summary["warnings"] = warnings_of(summary)
+    summary["warnings"] = warnings_of(summary) + [clean_text(hint, _HINT_LIMIT) for hint in facts.hints or ()]
     return summary
 
 
