@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from drawings import drawn
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cashmere.charts.interval_bars import IntervalBar, interval_bars
@@ -40,6 +40,7 @@ def test_long_names_leave_room_for_the_bars():
     assert float(bar.get("width")) > 180
 
 
+@example(values=[5e-324], labels_above=False)
 @given(st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=5), st.booleans())
 def test_any_values_can_be_drawn(values, labels_above):
     svg = chart([IntervalBar(label=str(v), values=[v], interval=(v, v)) for v in values], labels_above=labels_above)

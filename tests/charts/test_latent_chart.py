@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from fake_runs import hostile_texts
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cashmere.charts.latent_map import MAX_MARKS, Place, algorithm_symbols, incumbents, latent_chart
@@ -152,6 +152,7 @@ number = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @settings(deadline=None)
+@example([(0.0, -1.7976931348191718e308, 0.0, "adaboost"), (0.0, -1.7976931348204585e308, 0.0, "adaboost")], None, 300)
 @given(
     st.lists(st.tuples(number, number, number, st.sampled_from(NAMES)), max_size=12),
     st.none() | st.tuples(number, number),

@@ -162,14 +162,16 @@ class _Map:
 
     @classmethod
     def around(cls, points: Sequence[tuple[float, float]], width: float, top: float, side: float) -> _Map:
-        scales, centre = [], []
+        scales, centre, is_wide = [], [], False
         for axis, length in zip(zip(*points, strict=True), (width - 16, side), strict=True):
             low, high = min(axis) / 2, max(axis) / 2  # halves, so that a range of nearly all floats does not overflow
             centre.append(low + high)
-            if high - low > 1e-12 * max(abs(low), abs(high), 1e-200):
+            if high > low:
                 scales.append((length / 2 - _MARGIN) / (high - low))
+            is_wide |= high - low > 1e-12 * max(abs(low), abs(high), 1e-200)
         x, y = centre
-        return cls(x, y, min(scales, default=1.0), (width / 2, top + side / 2))
+        scale = min(scales if is_wide else [*scales, 1.0])  # differences from rounding are not enlarged
+        return cls(x, y, scale, (width / 2, top + side / 2))
 
     def __call__(self, x: float, y: float) -> tuple[float, float]:
         right, up = (x / 2 - self.x / 2) * self.scale, (y / 2 - self.y / 2) * self.scale
