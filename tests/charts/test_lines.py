@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import re
+
+import pytest
 from drawings import drawn
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,6 +78,13 @@ def test_legend_says_what_is_off_the_chart():
 def test_log_axis_omits_values_that_are_not_positive():
     svg = chart(Series(label="a", x=[0, 1, 10, 100], y=[1, 2, 3, 4], kind="dots"), log_x=True)
     assert svg.count("<circle") == 3 + 1  # and the legend
+
+
+@pytest.mark.parametrize(("whole", "labels"), [(True, ["0", "1", "2"]), (False, ["0.0", "0.2"])])
+def test_axis_that_counts_has_whole_numbers(whole, labels):
+    drawn = chart(Series(label="a", x=[0, 1, 2], y=[0.5, 0.4, 0.3]), whole_x=whole)
+    ticks = re.findall(r'class="tick"[^>]*text-anchor="middle"[^>]*>([^<]*)<', drawn)
+    assert ticks[: len(labels)] == labels and (not whole or ticks == labels)
 
 
 def test_number_of_dots_is_bounded():

@@ -25,8 +25,8 @@ class Scale:
         low, high, value = self.low, self.high, min(max(value, self.low), self.high)
         if self.log:
             low, high, value = math.log10(low), math.log10(high), math.log10(value)
-        # Halved, so that a range of nearly all floats does not overflow.
-        share = (value / 2 - low / 2) / (high / 2 - low / 2) if high > low else 0.5
+        half = high / 2 - low / 2  # so that a range of nearly all floats does not overflow
+        share = (value / 2 - low / 2) / half if half > 0 else 0.5
         return round(self.start + share * (self.end - self.start), 1)
 
     def __contains__(self, value: float) -> bool:
@@ -34,10 +34,12 @@ class Scale:
         return self.low <= value <= self.high
 
 
-def x_axis(x: Scale, bottom: float, label: str) -> list[str]:
-    """Draw a line at the bottom, with as many ticks as fit, and the name of the axis."""
+def x_axis(x: Scale, bottom: float, label: str, *, whole: bool = False) -> list[str]:
+    """Draw a line at the bottom, with as many ticks as fit, if need be at whole numbers only, and the axis's name."""
     room = max(2, int((x.end - x.start) / 80))
     ticks = log_ticks(x.low, x.high) if x.log else nice_ticks(x.low, x.high, room)
+    if whole:
+        ticks = [tick for tick in ticks if float(tick).is_integer()]
     texts = [f"{tick:,.6g}" for tick in ticks] if x.log else tick_labels(ticks)
     parts = [element("path", class_="axis", d=f"M{x.start:g} {bottom:g}H{x.end:g}")]
     free = -math.inf

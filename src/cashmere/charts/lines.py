@@ -50,6 +50,7 @@ def line_chart(
     y_label: str,
     y_range: tuple[float, float] | None = None,
     log_x: bool = False,
+    whole_x: bool = False,
     width: int = 760,
     height: int = 320,
     css: str = "",
@@ -69,6 +70,8 @@ def line_chart(
         drawn there. The legend says which are.
     log_x : bool
         Logarithmic x axis; x must then be positive.
+    whole_x : bool
+        Label whole numbers only on the x axis: it counts.
     width, height : int
         Size of the drawing; it scales with the page.
     css : str
@@ -94,7 +97,7 @@ def line_chart(
     first, last = min(xs), max(xs)
     x = Scale(first, last if last > first else first + 1, left, right, log_x)
     y = Scale(low, high, bottom, top)
-    parts = [*legend, *x_axis(x, bottom, x_label), *y_axis(y, y_ticks, y_texts, left, right, y_label)]
+    parts = [*legend, *x_axis(x, bottom, x_label, whole=whole_x), *y_axis(y, y_ticks, y_texts, left, right, y_label)]
     for s in drawn:
         parts += _drawn(s, x, y)
     return drawing(parts, width, height, title=title, css=css)

@@ -49,6 +49,7 @@ def contest_charts(summary: Mapping[str, Any]) -> list[list[str]]:
             _contest_curves(contest),
             title=f"best {name} of each sub-space by trial number",
             x_label="trial",
+            whole_x=True,
             y_label=score_label(metric),
             y_range=_curves_range(contest, -1.0 if metric["greater_is_better"] else 1.0),
             width=width,

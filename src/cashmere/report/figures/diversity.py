@@ -50,7 +50,15 @@ def course_charts(summary: Mapping[str, Any]) -> list[list[str]]:
     return [
         [
             line_chart(
-                series, title=title, x_label="trial", y_label=label, y_range=shown, width=width, height=height, css=css
+                series,
+                title=title,
+                x_label="trial",
+                whole_x=True,
+                y_label=label,
+                y_range=shown,
+                width=width,
+                height=height,
+                css=css,
             )
             for width, height, css in SIZES
         ]

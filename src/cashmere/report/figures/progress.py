@@ -40,6 +40,7 @@ def progress_charts(summary: Mapping[str, Any]) -> list[str]:
             series,
             title=title,
             x_label="trial",
+            whole_x=True,
             y_label=score_label(metric),
             y_range=y_range,
             width=width,
