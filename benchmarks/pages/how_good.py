@@ -46,7 +46,7 @@ GIVEN = (
     r"H2O",
     r"in 60 s\?",
     r"on 85 % of twenty tables, average rank at most 1\.4",
-    r"at most 45 000 rows",
+    r"at most 45,000 rows",
     r"within 0\.0\d+ ",
 )
 """Texts whose numbers are settings, aims, names or facts about other work."""

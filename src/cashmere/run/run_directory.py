@@ -88,7 +88,7 @@ _SHIPPED_OPENING, _NO_OPENING = "learned", "defaults"
 """Openings that are not read from a file."""
 
 _SAMPLE_BYTES = 2**28
-"""Largest sample: 1000 rows of 10 000 columns of short texts."""
+"""Largest sample: 1,000 rows of 10,000 columns of short texts."""
 
 
 class RunDirectory:
