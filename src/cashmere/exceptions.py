@@ -57,7 +57,7 @@ class VersionWarning(UserWarning):
 
 
 class RowStructureWarning(UserWarning):
-    """A table has dates, repeated identifiers or numbers of rows, and neither ``time`` nor ``groups`` was given."""
+    """A table has dates, repeated identifiers or row numbers, and neither ``time`` nor ``groups`` was given."""
 
 
 class ColumnKindWarning(UserWarning):

@@ -1,4 +1,4 @@
-"""Signs that rows have an undeclared structure: dates, identifiers that several rows share, and numbers of rows."""
+"""Signs that rows have an undeclared structure: dates, identifiers that several rows share, and row numbers."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _LEAST_CODES, _MOST_ROWS_OF_CODE = 50, 50
 
 
 def structure_hint(coded: CodedTable) -> str | None:
-    """Return a warning about columns that hold dates, repeated identifiers or numbers of rows; None if there are none.
+    """Return a warning about columns that hold dates, repeated identifiers or row numbers; None if there are none.
 
     Identifiers are categories or whole numbers with a telling name ("patient_id"), or texts with digits that are no
-    numbers or dates. They have many values, and most rows share theirs with others. Numbers of rows are consecutive
+    numbers or dates. They have many values, and most rows share theirs with others. Row numbers are consecutive
     whole numbers with a telling name ("Unnamed: 0", "id").
 
     Parameters
@@ -82,7 +82,7 @@ def structure_hint(coded: CodedTable) -> str | None:
 
 
 def _numbers_rows(column: Column, values: AnyArray) -> bool:
-    """Return whether a column is named like numbers of rows, and holds consecutive whole numbers in any order."""
+    """Return whether a column is named like row numbers, and holds consecutive whole numbers in any order."""
     words = _words(column.name)
     if not words or not _ROW_WORDS.issuperset(words):
         return False
