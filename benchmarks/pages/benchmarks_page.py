@@ -14,6 +14,7 @@ from benchmarks.pages import (
     coverage,
     ensemble_contest,
     first_configurations,
+    free_candidates,
     large_tables,
     larger_recordings,
     match,
@@ -45,6 +46,7 @@ def parts() -> Iterator[Statement | Body]:
     yield _replays_of_models()
     yield from ensemble_contest.parts()
     yield from larger_recordings.parts()
+    yield from free_candidates.parts()
     yield from _divbo()
     yield from _dacopt()
     yield from _latent()

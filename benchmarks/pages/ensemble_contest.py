@@ -105,16 +105,15 @@ def _findings(runs: Frame) -> Iterator[Statement]:
 
 
 def _compared(runs: Frame, reference: str) -> dict[tuple[comparison.Part, int], dict[str, str]]:
-    """Return by how much the losses of the others differ from that of a strategy, and Holm's p."""
+    return {(part, n): differences_after(runs, n, part, reference) for part in PARTS for n in AFTER}
+
+
+def differences_after(runs: Frame, n_trials: int, part: comparison.Part, reference: str) -> dict[str, str]:
+    """Return by how much the losses of the others differ from that of a strategy, and Holm's p, as text by label."""
+    table: Frame = comparison.relative_differences(runs, n_trials, part, reference)
+    tests: Frame = comparison.across_recordings(runs, n_trials, part, reference)
     found = {}
-    for part in PARTS:
-        for n in AFTER:
-            table = comparison.relative_differences(runs, n, part, reference)
-            tests = comparison.across_recordings(runs, n, part, reference)
-            found[part, n] = {
-                name: f"{signed(table.loc[(name, '')]['difference'], 1)} % "
-                f"[{signed(table.loc[(name, '')]['low'], 1)}, {signed(table.loc[(name, '')]['high'], 1)}], "
-                f"{tests.loc[name, 'holm_p']:.2f}"
-                for name in tests.index
-            }
+    for name in tests.index:
+        low, middle, high = (signed(table.loc[(name, "")][each], 1) for each in ("low", "difference", "high"))
+        found[name] = f"{middle} % [{low}, {high}], {tests.loc[name, 'holm_p']:.2f}"
     return found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.experiments.ablation import changes
 from benchmarks.experiments.dacopt.results import PAPER_NAMES
-from benchmarks.pages import ensemble_contest, match
+from benchmarks.pages import ensemble_contest, free_candidates, match
 from benchmarks.pages.kept_rows import PUBLISHED, Frame, kept
 from benchmarks.pages.statement import Statement
 from benchmarks.statistics import comparison
@@ -61,6 +61,7 @@ def statements() -> Iterator[Statement]:
     yield from _papers_methods()
     yield from _searches()
     yield ensemble_contest.summary()
+    yield free_candidates.summary()
     yield from _last_steps()
     yield from _dacopt()
     yield from _latent()

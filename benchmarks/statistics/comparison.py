@@ -40,6 +40,32 @@ def losses_at(runs: pd.DataFrame, trials: int, part: Part) -> pd.DataFrame:
     return table.reindex(index=index, columns=list(dict.fromkeys(runs["strategy"]))).sort_index()
 
 
+def at_equal_seconds(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the row of each run at the CPU seconds after which the first strategy has used up its trials.
+
+    Strategies with the same recording and seed get the same seconds: those of the quickest run. Each counts with the
+    last of its rows up to there, as if all were stopped at that moment.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        See the module; with the column ``seconds``, the CPU seconds of all trials so far.
+
+    Returns
+    -------
+    DataFrame
+        A row for each run; ``trials`` is the last number of trials of `runs` throughout, ``finished`` how many trials
+        there really were. Runs that have no row so early are missing.
+    """
+    pair = ["recording", "seed"]
+    last = runs["trials"].max()
+    ends = runs[runs["trials"] == last].groupby(pair)["seconds"].min().rename("limit")
+    rows = runs.join(ends, on=pair)
+    rows = rows[rows["seconds"] <= rows["limit"]].sort_values("trials")
+    rows = rows.groupby([*pair, "strategy"], as_index=False, sort=False).tail(1)
+    return rows.assign(finished=rows["trials"], trials=last).drop(columns="limit").reset_index(drop=True)
+
+
 def mean_losses(runs: pd.DataFrame, trials: int, part: Part) -> pd.DataFrame:
     """Return means over seeds: rows recordings, columns strategies."""
     return _means(losses_at(runs, trials, part))

@@ -47,6 +47,20 @@ def test_means_by_hand():
     assert comparison.standard_errors(TWO, 10, "validation").loc["r1", "a"] == pytest.approx(1.0)
 
 
+def test_equal_seconds_end_all_runs_when_the_quickest_has_used_up_its_trials():
+    runs = TWO[TWO["recording"] == "r1"].copy()
+    quick, slow, very_slow = {5: 1.0, 10: 6.0}, {5: 5.0, 10: 9.0}, {5: 7.0, 10: 8.0}
+    spent = {("a", 0): quick, ("b", 0): slow, ("a", 1): very_slow, ("b", 1): quick}
+    runs["seconds"] = [
+        spent[s, seed][n] for s, seed, n in zip(runs["strategy"], runs["seed"], runs["trials"], strict=True)
+    ]
+    found = comparison.at_equal_seconds(runs)
+    assert comparison.losses_at(found, 10, "validation").loc["r1", 0].to_dict() == {"a": 1.0, "b": 2.0}
+    second = comparison.losses_at(found, 10, "validation").loc["r1", 1]  # after 6 s, `a` had no row yet
+    assert second["b"] == 2.5 and np.isnan(second["a"])
+    assert found.set_index(["strategy", "seed"])["finished"].to_dict() == {("a", 0): 10, ("b", 0): 5, ("b", 1): 10}
+
+
 def test_ranks_by_hand():
     # Means: a wins both. Seeds: r1 one each, r2 a tie and a win.
     assert comparison.average_ranks(TWO, 10, "validation").to_dict() == {"a": 1.0, "b": 2.0}
