@@ -29,3 +29,7 @@ def test_time_left_is_estimated_from_the_trials_of_this_call():
     status = searching(Budget(trials=100), deadline, trials=55, n_before=50, failures=0, **scores)
     assert status.fraction == 0.55
     assert status.seconds_left == pytest.approx(90, rel=0.1)  # 45 trials at 2 s each
+    before = searching(Budget(trials=100), deadline, trials=50, n_before=50, failures=0, **scores)
+    assert before.seconds_left is None  # no trial of this call tells the pace
+    limited = searching(Budget(trials=100, seconds=60), Deadline(60.0), trials=0, failures=0, **scores)
+    assert limited.seconds_left == pytest.approx(60, abs=1)

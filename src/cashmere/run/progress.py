@@ -88,8 +88,10 @@ def searching(
     if deadline.seconds is not None:
         done, left = deadline.elapsed / deadline.seconds, deadline.remaining
     if budget is not None and budget.trials is not None:
-        pace = deadline.elapsed / max(1, trials - n_before) * (budget.trials - trials)
-        done, left = max(done, trials / budget.trials), pace if left is None else min(left, pace)
+        done = max(done, trials / budget.trials)
+        if trials > n_before:
+            pace = deadline.elapsed / (trials - n_before) * (budget.trials - trials)
+            left = pace if left is None else min(left, pace)
     return Status(
         trials=trials,
         failures=failures,
