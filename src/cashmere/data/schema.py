@@ -610,7 +610,8 @@ def _numbers(series: pd.Series[Any], name: str, missing_texts: tuple[str, ...] =
         is_date = content.map(lambda value: isinstance(value, (dt.date, complex))).to_numpy(dtype=bool)
         parsed = _parse_numbers(content)
         unread = np.flatnonzero(np.isnan(parsed) | is_date)
-        bad = [i for i in unread if str(content.iloc[i]).strip() not in missing_texts]
+        texts = [value.strip() if isinstance(value, str) else None for value in content.iloc[unread]]
+        bad = [i for i, text in zip(unread, texts, strict=True) if text not in missing_texts]
         if bad:
             raise _unfit(name, content.iloc[bad[0]], "numbers", len(bad))
         values[present] = parsed
