@@ -31,19 +31,33 @@ def parts() -> Iterator[Statement | Body]:
 
 def summary() -> Statement:
     """Return the line of the table of docs/how_good.md."""
-    runs = kept("ensemble_contest")
-    ranks = comparison.average_ranks(runs, AFTER[-1], "test")
-    tests: Frame = comparison.across_recordings(runs, AFTER[-1], "test", WHOLE)
-    values = {"seeds": runs["seed"].nunique(), "recordings": runs["recording"].nunique()}
-    values |= {f"rank_{name}": ranks[name] for name in (WHOLE, *OTHERS)}
-    values |= {f"p_{name}": tests.loc[name, "holm_p"] for name in OTHERS}
     return Statement(
         text="{seeds} seeds, {recordings:word} recordings, log loss or MSE on test rows: `ensemble_contest` with an "
         "opening has rank {rank_contest:.2f} of five, `optdivbo` {rank_optdivbo:.2f}, `ensemble_gain` "
         "{rank_ensemble_gain:.2f}, `bo` {rank_bo:.2f}, `random` {rank_random:.2f}; Holm's p {p_optdivbo:.2f}, "
         "{p_ensemble_gain:.2f}, {p_bo:.2f} and {p_random:.2f}",
-        values=values,
+        values=ranks_and_p(kept("ensemble_contest"), WHOLE),
     )
+
+
+def ranks_and_p(runs: Frame, reference: str) -> dict[str, float]:
+    """Return the fields of a summary: ``seeds``, ``recordings``, ``rank_*``, and ``p_*`` against a strategy."""
+    ranks = comparison.average_ranks(runs, AFTER[-1], "test")
+    tests: Frame = comparison.across_recordings(runs, AFTER[-1], "test", reference)
+    values = {"seeds": runs["seed"].nunique(), "recordings": runs["recording"].nunique()}
+    values |= {f"rank_{name}": ranks[name] for name in ranks.index}
+    return values | {f"p_{name}": tests.loc[name, "holm_p"] for name in tests.index}
+
+
+def wins_and_p(runs: Frame, reference: str) -> dict[str, float]:
+    """Return on how many of ``all`` recordings a strategy is better than each of the others, and Holm's p, by part."""
+    values: dict[str, float] = {"all": runs["recording"].nunique()}
+    for part in PARTS:
+        found: Frame = comparison.across_recordings(runs, AFTER[-1], part, reference)
+        for name in found.index:
+            # The test counts from the side of the others.
+            values |= {f"{part}_{name}": found.loc[name, "losses"], f"{part}_{name}_p": found.loc[name, "holm_p"]}
+    return values
 
 
 def ranks_and_differences(runs: Frame, reference: str, shown: Mapping[str, str], *, first: str = "strategy") -> Body:
@@ -84,12 +98,7 @@ def _ablation(runs: Frame) -> Body:
 
 
 def _findings(runs: Frame) -> Iterator[Statement]:
-    tests: dict[str, Frame] = {part: comparison.across_recordings(runs, AFTER[-1], part, WHOLE) for part in PARTS}
-    values: dict[str, float] = {"all": runs["recording"].nunique()}
-    for part, found in tests.items():
-        for name in ("bo", "optdivbo", "random"):
-            # The test counts from the side of the others.
-            values |= {f"{part}_{name}": found.loc[name, "losses"], f"{part}_{name}_p": found.loc[name, "holm_p"]}
+    values = wins_and_p(runs, WHOLE)
     yield Statement(
         text="After 150 trials its validation loss is lower than that of `bo` on {validation_bo:word} of {all:word} "
         "recordings (Holm's p {validation_bo_p:.3f}), than that of `random` on {validation_random:word} "

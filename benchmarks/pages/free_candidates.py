@@ -6,20 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks.pages.ensemble_contest import AFTER, PARTS, differences_after, ranks_and_differences
+from benchmarks.pages.ensemble_contest import (
+    OTHERS,
+    PARTS,
+    differences_after,
+    ranks_and_differences,
+    ranks_and_p,
+    wins_and_p,
+)
 from benchmarks.pages.kept_rows import Frame, kept
 from benchmarks.pages.statement import Body, Statement, row
 from benchmarks.statistics import comparison
 from benchmarks.statistics.ranks_and_tests import bootstrap_interval
 
 REFERENCE = "ensemble_contest"
-SHOWN = {
-    REFERENCE: "`ensemble_contest`",
-    "optdivbo": "`optdivbo`",
-    "bo": "`bo`",
-    "ensemble_gain": "`ensemble_gain`",
-    "random": "`random`",
-}
+SHOWN = {REFERENCE: "`ensemble_contest`"} | OTHERS
 
 
 def parts() -> Iterator[Statement | Body]:
@@ -38,18 +39,12 @@ def parts() -> Iterator[Statement | Body]:
 
 def summary() -> Statement:
     """Return the line of the table of docs/how_good.md."""
-    runs = kept("free_candidates")
-    ranks = comparison.average_ranks(runs, AFTER[-1], "test")
-    tests: Frame = comparison.across_recordings(runs, AFTER[-1], "test", REFERENCE)
-    values = {"seeds": runs["seed"].nunique(), "recordings": runs["recording"].nunique()}
-    values |= {f"rank_{name}": ranks[name] for name in SHOWN}
-    values |= {f"p_{name}": tests.loc[name, "holm_p"] for name in tests.index}
     return Statement(
         text="{seeds} seeds, {recordings:word} larger recordings, an emulator answers, test rows: `ensemble_contest` "
         "has rank {rank_ensemble_contest:.2f} of five, `ensemble_gain` {rank_ensemble_gain:.2f}, `random` "
         "{rank_random:.2f}, `optdivbo` {rank_optdivbo:.2f}, `bo` {rank_bo:.2f}; Holm's p {p_ensemble_gain:.2f}, "
         "{p_random:.2f}, {p_optdivbo:.3f} and {p_bo:.3f}",
-        values=values,
+        values=ranks_and_p(kept("free_candidates"), REFERENCE),
     )
 
 
@@ -75,11 +70,7 @@ def _at_equal_seconds(runs: Frame) -> Body:
 
 
 def _tests(runs: Frame) -> Statement:
-    values: dict[str, float] = {"all": runs["recording"].nunique()}
-    for part in PARTS:
-        tests: Frame = comparison.across_recordings(runs, AFTER[-1], part, REFERENCE)
-        for name in tests.index:  # the test counts from the side of the others
-            values |= {f"{part}_{name}": tests.loc[name, "losses"], f"{part}_{name}_p": tests.loc[name, "holm_p"]}
+    values = wins_and_p(runs, REFERENCE)
     return Statement(
         text="With free candidates, its validation loss after 150 trials is lower than that of `bo`, `optdivbo` and "
         "`ensemble_gain` on {validation_bo:word}, {validation_optdivbo:word} and {validation_ensemble_gain:word} of "
@@ -87,7 +78,7 @@ def _tests(runs: Frame) -> Statement:
         "{validation_ensemble_gain_p:.3f}), and than that of `random` on {validation_random:word} "
         "({validation_random_p:.2f}). Its test loss is lower on {test_bo:word}, {test_optdivbo:word}, "
         "{test_ensemble_gain:word} and {test_random:word}, but the least p is {least_p:.2f}",
-        values=values | {"least_p": min(values[f"test_{name}_p"] for name in SHOWN if name != REFERENCE)},
+        values=values | {"least_p": min(values[f"test_{name}_p"] for name in OTHERS)},
     )
 
 
