@@ -12,6 +12,7 @@ from benchmarks.experiments.latent.left_out import AFTER, summarise
 from benchmarks.pages import (
     ablation,
     coverage,
+    defaults_of_fit,
     ensemble_contest,
     first_configurations,
     free_candidates,
@@ -19,6 +20,7 @@ from benchmarks.pages import (
     larger_recordings,
     match,
     newest_fold,
+    real_runs,
     refining,
     surrogates,
     trials,
@@ -55,6 +57,8 @@ def parts() -> Iterator[Statement | Body]:
     yield _latent_live()
     yield _curve()
     yield from _loss_tau()
+    yield from defaults_of_fit.parts()
+    yield from real_runs.parts()
     yield _last_step()
     yield _spare_time()
     yield _spare_time_of_longer_tables()

@@ -1,0 +1,136 @@
+"""The numbers of what `fit` does by default: strategies in short runs, and the number of folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.pages.kept_rows import Frame, kept
+from benchmarks.pages.statement import Body, Statement, row, signed
+
+SEVERAL_KINDS = ("MagicTelescope", "bank-marketing", "phoneme")
+"""Tables with runs of 30 s with every kind of resampling."""
+
+CELLS = {
+    "bank-marketing": 33_908 * 16 * 2,
+    "first-order-theorem-proving": 2000 * 51 * 6,
+    "satimage": 2000 * 36 * 6,
+    "pendigits": 2000 * 16 * 10,
+    "connect-4": 2000 * 42 * 3,
+    "eye_movements": 2000 * 27 * 3,
+}
+"""Rows that are fitted times columns times classes, of tables with slow trials."""
+
+
+def parts() -> Iterator[Statement | Body]:
+    """Yield the parts of the page of benchmarks."""
+    yield _strategies_on_colic()
+    yield _optdivbo_beside_bo()
+    yield _kinds_of_resampling()
+    yield _slow_trials()
+    yield _eight_folds()
+    yield _mean_of_eight_folds()
+
+
+def _strategies_on_colic() -> Body:
+    runs = kept("defaults").query("table == 'colic' and rows == 800")
+    lines = []
+    for strategy in sorted(runs["variant"].unique()):
+        of = runs[runs["variant"] == strategy].sort_values("share")
+        end = of.iloc[-1]
+        cells = (f"{end['trials']}", f"{end['most_tried']:.2f}", f"{end['families']}", f"{end['deciding']:.1f}")
+        lines.append(row(f"`{strategy}`", *cells, ", ".join(f"{loss:.3f}" for loss in of["test"])))
+    return Body(
+        header="| | trials | share of the algorithm with most | families in the ensemble | seconds for decisions "
+        "| test loss at 3.75, 7.5, 15, 30 s |",
+        lines=tuple(lines),
+    )
+
+
+def _optdivbo_beside_bo() -> Statement:
+    runs = kept("defaults").query("budget == 30 and rows == 4000 and share == 1 and variant in ('bo', 'optdivbo')")
+    runs = runs.drop_duplicates(["table", "variant"], keep="last").set_index(["table", "variant"]).unstack()
+    both = runs[runs["test"].notna().all(axis=1)]
+    change = 100 * np.expm1(np.log(both["test"]["optdivbo"] / both["test"]["bo"]))
+    return Statement(
+        text="`optdivbo` has {mean:.2f} % less test loss than `bo` in the mean and {median:.2f} % in the median, "
+        "between {least:.1f} and {most:+.1f} %: with {fewest:.0f} to {longest:.0f} trials",
+        values={
+            "mean": -change.mean(),
+            "median": -change.median(),
+            "least": change.min(),
+            "most": change.max(),
+            "fewest": both["trials"].min(axis=None),
+            "longest": both["trials"].max(axis=None),
+        },
+    )
+
+
+def _kinds_of_resampling() -> Body:
+    runs = kept("defaults").query("budget == 30 and rows == 4000")
+    runs = runs.drop_duplicates(["table", "variant", "share"], keep="first")
+    of = runs.set_index(["table", "variant", "share"])
+    columns = [("", 0.125), ("/holdout", 0.125), ("", 1.0), ("/3fold", 1.0), ("/holdout", 1.0)]
+    return Body(
+        header="| | five folds, 3.75 s | holdout, 3.75 s | five folds, 30 s | three folds, 30 s | holdout, 30 s |",
+        lines=tuple(
+            row(table, *(_loss_and_trials(of.loc[(table, f"optdivbo{kind}", share)]) for kind, share in columns))
+            for table in SEVERAL_KINDS
+        ),
+    )
+
+
+def _slow_trials() -> Body:
+    runs = kept("defaults").query("rows == 40000 or (rows == 2000 and budget == 24)")
+    lines = []
+    for table, cells in CELLS.items():
+        of = runs[runs["table"] == table].set_index(["share", "variant"])
+        for share in (1.0, 0.5, 0.25):
+            found = {kind: of.loc[share].T.get(f"optdivbo/{kind}") for kind in ("5fold", "3fold", "holdout")}
+            best = min(each["test"] for each in found.values() if each is not None)
+            shown = ["" if of is None else _loss_and_trials(of, bold=of["test"] == best) for of in found.values()]
+            thousands = cells / (of["budget"].iloc[0] * share) / 1000
+            lines.append(row(table if share == 1 else "", f"{thousands:.0f}", *shown))
+    return Body(
+        header="| | cells per second, thousands | five folds | three folds | holdout |",
+        lines=tuple(lines),
+    )
+
+
+def _loss_and_trials(of: Frame, *, bold: bool = False) -> str:
+    loss = f"{of['test']:.3f}" if of["test"] >= 1 else f"{of['test']:.4f}"
+    return f"**{loss}** ({of['trials']})" if bold else f"{loss} ({of['trials']})"
+
+
+def _eight_beside_five() -> Frame:
+    """Return the ends of the runs with five and with eight folds, a row per table, the best for eight folds first."""
+    runs = kept("defaults").query("rows == 1000 and share == 1")
+    runs = runs.assign(folds=runs["variant"].str.extract(r"/(\d)fold", expand=False))
+    both = runs.set_index(["table", "folds"])[["test", "trials"]].unstack()
+    both = both[both["test"].notna().all(axis=1)]
+    both["change"] = both["test"]["8"] / both["test"]["5"] - 1
+    return both.sort_values("change")
+
+
+def _eight_folds() -> Body:
+    lines = []
+    for table, of in _eight_beside_five().iterrows():
+        cells = [f"{of['test'][folds]:.4f} ({of['trials'][folds]:.0f})" for folds in ("5", "8")]
+        lines.append(row(str(table), *cells, f"{signed(100 * of['change'].item(), 1)} %"))
+    return Body(header="| | five folds | eight folds | |", lines=tuple(lines))
+
+
+def _mean_of_eight_folds() -> Statement:
+    change = _eight_beside_five()["change"]
+    logarithms = np.log1p(change)
+    return Statement(
+        text="they are better on {better:word} tables and worse on {worse:word} (ratio {ratio:.3f}, without vowel "
+        "{without:.3f})",
+        values={
+            "better": int((change < 0).sum()),
+            "worse": int((change > 0).sum()),
+            "ratio": float(np.exp(logarithms.mean())),
+            "without": float(np.exp(logarithms.drop("vowel").mean())),
+        },
+    )
