@@ -45,7 +45,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from surrogates.parts()
     yield from _replays_by_log_loss()
     yield from _replays_by_error()
-    yield _replays_of_models()
+    yield from _replays_of_models()
     yield from ensemble_contest.parts()
     yield from larger_recordings.parts()
     yield from free_candidates.parts()
@@ -121,7 +121,13 @@ def _replays_by_log_loss() -> Iterator[Body | Statement]:
         text="with 100 trials it has the validation loss of `bo` after 250 on {n} of {all} recordings",
         values={"n": int((early["optdivbo"] <= late["bo"]).sum()), "all": len(early)},
     )
-    losses = {part: comparison.mean_losses(runs, 250, part) for part in PARTS}
+    losses: dict[str, Frame] = {part: comparison.mean_losses(runs, 250, part) for part in PARTS}
+    on_satimage = {part: 100 * (of["ensemble_gain"] / of["bo"] - 1)["satimage-volcano"] for part, of in losses.items()}
+    yield Statement(
+        text="on satimage it has the lowest validation loss ({validation:.1f} %) and the highest test loss "
+        "({test:+.1f} %)",
+        values=on_satimage,
+    )
     yield Statement(
         text="Friedman's p is {validation:.2f} on validation rows and {test:.2f} on test rows",
         values={part: friedman_test(table.to_numpy()).p_value for part, table in losses.items()},
@@ -169,12 +175,32 @@ def _replays_by_error() -> Iterator[Body | Statement]:
         },
     )
     yield Statement(text="**On test rows they do not** (p {p:.2f}).", values={"p": tests["test"].p_value})
+    last = runs[runs["trials"] == 250]
+    means = last.groupby(["strategy", "recording"])[["test", "single_test"]].mean()
+    gain: Frame = (1 - means["test"] / means["single_test"]).unstack(0)
+    better: Frame = (gain > 0).sum()
+    yield Statement(
+        text="on {random} (`random`) to {divbo} (`divbo`) of the {n:word} recordings, by {least:.0f} to "
+        "{most:.0f} % on average",
+        values={
+            "random": better.min(),
+            "divbo": better.max(),
+            "n": len(gain),
+            "least": 100 * gain.mean().min(),
+            "most": 100 * gain.mean().max(),
+        },
+    )
     both = kept("replay_accuracy")
     both = both[both["strategy"].isin(["divbo", "divbo_fixed"])]
     fixed: dict[str, Frame] = {
         part: comparison.relative_differences(both, 250, part, "divbo").loc[("divbo_fixed", "")] for part in PARTS
     }
     values = {f"{part}_{name}": float(fixed[part][name]) for part in PARTS for name in ("difference", "low", "high")}
+    verdicts = {
+        part: count_verdicts(comparison.wilcoxon_by_recording(both, 250, part, "divbo")).loc["divbo_fixed"]
+        for part in PARTS
+    }
+    assert [list(of) for of in verdicts.values()] == [[0, 8, 1], [0, 9, 0]], "the page says so in words"
     yield Statement(
         text="better on none; {validation_difference:+.1f} % [{validation_low:+.1f}, {validation_high:+.1f}] and "
         "{test_difference:+.1f} % [{test_low:+.1f}, {test_high:+.1f}].",
@@ -192,7 +218,7 @@ def _curve() -> Body:
     )
 
 
-def _replays_of_models() -> Body:
+def _replays_of_models() -> Iterator[Statement | Body]:
     runs = kept("replay_models")
     ranks = [comparison.average_ranks(runs, n, part) for part in PARTS for n in (60, 150)]
     tables = {part: comparison.relative_differences(runs, 150, part, "bo") for part in PARTS}
@@ -204,9 +230,14 @@ def _replays_of_models() -> Body:
             found = [(tables[part].loc[(name, "")], tests[part].loc[name, "wilcoxon_p"]) for part in PARTS]
             cells = [f"{d['difference']:+.1f} % [{d['low']:+.1f}, {d['high']:+.1f}], {p:.3f}" for d, p in found]
         lines.append(row(f"`{name}`", *(f"{of[name]:.2f}" for of in ranks), *cells))
-    return Body(
+    yield Body(
         header="| strategy | validation 60 | 150 | test 60 | 150 trials | validation, difference and p | test |",
         lines=tuple(lines),
+    )
+    losses: Frame = comparison.mean_losses(runs, 150, "validation")
+    yield Statement(
+        text="its validation loss is lower on {better:word} of {n:word} recordings",
+        values={"better": int((losses["bo_predictions"] < losses["bo"]).sum()), "n": len(losses)},
     )
 
 

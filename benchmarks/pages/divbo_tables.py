@@ -29,7 +29,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _forms()
 
 
-def _methods() -> Iterator[Body]:
+def _methods() -> Iterator[Statement | Body]:
     methods = (*NINE, "DivBO-")
     published = kept("divbo_published").set_index(["table", "method"])
     test = divbo_losses("test", methods)

@@ -82,7 +82,7 @@ def parts() -> Iterator[Statement | Body]:
     yield from _swaps()
     yield from _opening()
     yield from _networks()
-    yield _features()
+    yield from _features()
 
 
 def _change(ratios: Frame) -> Frame:
@@ -109,7 +109,7 @@ def _defaults() -> Body:
     )
 
 
-def _features() -> Body:
+def _features() -> Iterator[Statement | Body]:
     means = kept("features").groupby(["learner", "features", "table"])["test_loss"].mean()
     columns = [means[name, "arithmetic"] / means[name, "none"] for name in LEARNERS]
     columns += [means["ensemble", kind] / means["ensemble", "none"] for kind in ("again", "arithmetic")]
@@ -117,9 +117,14 @@ def _features() -> Body:
     tables = sorted(changes[0].index)
     lines = [row(table, *(signed(change[table], 1) for change in changes)) for table in tables]
     lines.append(row("mean", *(signed(change.mean(), 1) for change in changes)))
-    return Body(
+    yield Body(
         header="| table | LightGBM | XGBoost | CatBoost | ensemble, other seeds added | ensemble, features added |",
         lines=tuple(lines),
+    )
+    again = [_change(means[name, "again"] / means[name, "none"]) for name in LEARNERS]
+    yield Statement(
+        text="another seed alone changes the loss of a booster by {least:.1f} to {most:+.1f} %",
+        values={"least": min(of.min() for of in again), "most": max(of.max() for of in again)},
     )
 
 

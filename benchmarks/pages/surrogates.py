@@ -29,6 +29,7 @@ PAIRS = {
 def parts() -> Iterator[Statement | Body]:
     """Yield the parts of the page of benchmarks."""
     yield _tpe()
+    yield _seconds_of_tpe()
     yield _tau()
     yield _seconds()
 
@@ -52,6 +53,19 @@ def _tpe() -> Body:
                 cells.append(cell)
             lines.append(row(text, *cells))
     return Body(header=row("after 250 trials", *(f"`{problem}`" for problem in PROBLEMS)), lines=tuple(lines))
+
+
+def _seconds_of_tpe() -> Statement:
+    rows = kept("tpe").query("trials == 250 and problem != 'phoneme'")
+    median = 1000 * rows.groupby(["strategy", "problem"])["seconds_per_suggestion"].median()
+    values: dict[str, float] = {}
+    for name, strategy in (("tpe", "tpe"), ("optuna", "optuna"), ("hyperopt", "tpe:density=independent")):
+        values |= {f"{name}_least": median[strategy].min(), f"{name}_most": median[strategy].max()}
+    return Statement(
+        text="takes `tpe` {tpe_least:.0f} to {tpe_most:.0f} ms of CPU time (median), Optuna {optuna_least:.0f} to "
+        "{optuna_most:.0f} ms, hyperopt's rules {hyperopt_least:.0f} to {hyperopt_most:.0f} ms",
+        values=values,
+    )
 
 
 def _tau() -> Body:
